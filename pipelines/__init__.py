@@ -1,0 +1,1 @@
+"""Pipelines that chain data, training, evaluation and release."""

@@ -1,0 +1,51 @@
+"""Shared fixtures; TensorFlow is imported only by the tests that need it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tfcomp.run_flags import parse_config
+
+if TYPE_CHECKING:
+    from tfcomp.config import RunConfig
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A seeded source of random numbers."""
+    return np.random.default_rng(0)
+
+
+def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
+    """The smoke run, writing below `folder`, with more flags."""
+    return parse_config(
+        [
+            "--flagfile=smoke.flags",
+            f"--log_dir={folder / 'logs'}",
+            f"--export_dir={folder / 'models'}",
+            *flags,
+        ]
+    )
+
+
+@pytest.fixture(scope="session")
+def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
+    """A finished smoke run; do not write into its folders."""
+    from tfcomp.experiment import train_and_evaluate
+
+    config = make_smoke_config(tmp_path_factory.mktemp("smoke"))
+    train_and_evaluate(config)
+    return config
+
+
+@pytest.fixture
+def smoke_config(tmp_path: Path) -> RunConfig:
+    """A smoke run that has not been started."""
+    return make_smoke_config(tmp_path)
