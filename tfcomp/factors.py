@@ -1,0 +1,138 @@
+"""Factor spaces: named factors of variation, their values and their grid.
+
+A factor table is an array [n, F] of factor *values* in the factor's unit
+(pixels, degrees), columns in the order of the space. An absent factor (a
+stripe has only one coordinate) is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of variation with `size` equally spaced values.
+
+    Attributes:
+        name: Name used in regions and plots.
+        size: Number of grid values.
+        low: First value.
+        high: Last value; for a periodic factor the value that equals `low`
+            again and is not on the grid itself.
+        unit: Unit of the values, for labels.
+        periodic: Whether `high` is the same state as `low`.
+        categorical: Whether the values are only names: no order, no
+            derivative.
+    """
+
+    name: str
+    size: int
+    low: float
+    high: float
+    unit: str = ""
+    periodic: bool = False
+    categorical: bool = False
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or not self.low < self.high:
+            raise ValueError(
+                f"the factor {self.name} must have a size of at least 1 and "
+                f"low < high, got {self.size}, {self.low}, {self.high}"
+            )
+
+    def values(self) -> np.ndarray:
+        """All grid values, float32 [size]."""
+        points = np.linspace(
+            self.low, self.high, self.size, endpoint=not self.periodic
+        )
+        return points.astype(np.float32)
+
+    @property
+    def step(self) -> float:
+        """Distance of neighbouring grid values."""
+        intervals = self.size if self.periodic else max(self.size - 1, 1)
+        return (self.high - self.low) / intervals
+
+    @property
+    def label(self) -> str:
+        """Axis label, as `x (px)`."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def to_index(self, values: np.ndarray) -> np.ndarray:
+        """Nearest grid index of each value; -1 where the factor is absent."""
+        index = np.round((np.asarray(values) - self.low) / self.step)
+        if self.periodic:
+            index = np.mod(index, self.size)
+        index = np.clip(index, 0, self.size - 1)
+        return np.where(np.isnan(values), -1, np.nan_to_num(index)).astype(int)
+
+
+@dataclass(frozen=True)
+class FactorSpace:
+    """The product of several factors; its points are factor combinations."""
+
+    factors: tuple[Factor, ...]
+
+    def __iter__(self) -> Iterator[Factor]:
+        return iter(self.factors)
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+    def __getitem__(self, name: str) -> Factor:
+        return self.factors[self.names.index(name)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Factor names in column order."""
+        return tuple(factor.name for factor in self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Grid size of every factor."""
+        return tuple(factor.size for factor in self)
+
+    def grid(self) -> np.ndarray:
+        """All combinations, float32 [prod(shape), F], last factor fastest.
+
+        An array of one number per combination becomes a map with
+        `values.reshape(space.shape)`, indexed [x, y, ...].
+        """
+        axes = np.meshgrid(*(f.values() for f in self), indexing="ij")
+        return np.stack([axis.ravel() for axis in axes], axis=1)
+
+    def to_index(self, table: np.ndarray) -> np.ndarray:
+        """Nearest grid indices of a factor table, int [n, F]; -1 absent."""
+        columns = [f.to_index(table[:, i]) for i, f in enumerate(self)]
+        return np.stack(columns, axis=1)
+
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Uniform continuous points, float32 [count, F]."""
+        low = [factor.low for factor in self]
+        high = [factor.high for factor in self]
+        points = rng.uniform(low, high, size=(count, len(self)))
+        return points.astype(np.float32)
+
+    def to_dict(self) -> dict:
+        """Plain data from which `from_dict` makes an equal space."""
+        return {"factors": [asdict(factor) for factor in self]}
+
+    @classmethod
+    def from_dict(cls, data: dict) -> FactorSpace:
+        """Inverse of `to_dict`."""
+        return cls(tuple(Factor(**factor) for factor in data["factors"]))
+
+
+def make_pixel_space(grid_size: int) -> FactorSpace:
+    """The position of a bump: `x` and `y` from 0 to `grid_size` - 1 px."""
+    return FactorSpace(
+        tuple(
+            Factor(name, grid_size, 0.0, float(grid_size - 1), unit="px")
+            for name in ("x", "y")
+        )
+    )
