@@ -1,0 +1,81 @@
+"""Stripes and bumps: what is trained on, and what counts as true."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tfcomp.datasets import make_dataset
+from tfcomp.errors import ConfigError
+from tfcomp.run_flags import parse_config
+
+
+def make(*flags: str):
+    return make_dataset(parse_config(["--flagfile=stripes.flags", *flags]))
+
+
+def test_stripes_show_every_value_of_one_factor() -> None:
+    train = make().splits.train
+    assert train.shape == (56, 2)
+    assert (np.isnan(train).sum(axis=1) == 1).all()
+    for column in range(2):
+        values = train[:, column]
+        values = np.sort(values[~np.isnan(values)])
+        np.testing.assert_array_equal(values, np.arange(28))
+
+
+def test_stripes_leave_every_combination_unseen() -> None:
+    splits = make().splits
+    assert splits.is_ood.sum() == 196
+    np.testing.assert_array_equal(splits.is_test, splits.is_id)
+    assert splits.hidden == ()
+
+
+def test_bumps_come_from_id_without_repetition() -> None:
+    dataset = make("--num_bumps=100")
+    bumps = dataset.splits.train[56:]
+    assert bumps.shape == (100, 2)
+    assert len(np.unique(bumps, axis=0)) == 100
+    assert not dataset.region.contains(bumps).any()
+    assert dataset.splits.is_test.sum() == 588 - 100
+
+
+def test_bumps_depend_on_the_seed_alone() -> None:
+    first, second = make("--num_bumps=9"), make("--num_bumps=9", "--depth=3")
+    np.testing.assert_array_equal(first.splits.train, second.splits.train)
+    other = make("--num_bumps=9", "--seed=1")
+    assert (first.splits.train[56:] != other.splits.train[56:]).any()
+
+
+def test_truths_are_bump_and_plus() -> None:
+    dataset = make()
+    factors = np.array([[5.0, 9.0]], np.float32)
+    bump = dataset.render_array(factors)[0, :, :, 0]
+    plus = dataset.render_array(factors, dataset.other_truths["plus"])
+    plus = plus[0, :, :, 0]
+    stripes = np.array([[5.0, np.nan], [np.nan, 9.0]], np.float32)
+    vertical, horizontal = dataset.render_array(stripes)[..., 0]
+    np.testing.assert_allclose(plus, vertical + horizontal, rtol=1e-6)
+    np.testing.assert_allclose(bump, vertical * horizontal, atol=1e-7)
+    assert np.unravel_index(plus.argmax(), plus.shape) == (9, 5)
+
+
+def test_cross_holds_back_its_stripes() -> None:
+    dataset = make("--region=cross:11-16")
+    assert len(dataset.splits.train) == 2 * (28 - 6)
+    assert dataset.splits.hidden == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--num_bumps=589"], "--num_bumps must be at most the 588 ID cells"),
+        (
+            ["--dataset=gaussian_bumps", "--num_bumps=1"],
+            "--num_bumps must be 0 for the dataset gaussian_bumps",
+        ),
+    ],
+)
+def test_impossible_mixtures(flags: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make(*flags)

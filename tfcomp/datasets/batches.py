@@ -1,0 +1,73 @@
+"""Training batches as a pure function of seed and step.
+
+Example number e = step * batch_size + i is row pi_p(e mod n) of the table,
+where p = e div n counts the passes and pi_p is a pseudo-random permutation
+that depends on (seed, p) alone. So nothing is buffered, a resumed run sees
+the batches that it would have seen, and every replica count sees the same
+global batch. Batches are always full; they may span two passes.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tfcomp.datasets.dataset import Dataset
+
+
+def make_batches(
+    dataset: Dataset,
+    batch_size: int,
+    seed: int,
+    first_step: int = 0,
+    num_steps: int | None = None,
+) -> tf.data.Dataset:
+    """Batches of (factors [B, F], images [B, *image_shape]).
+
+    Args:
+        dataset: What to draw.
+        batch_size: Global batch size B.
+        seed: Seed of the order.
+        first_step: Step of the first batch.
+        num_steps: Number of batches; None for no end.
+    """
+    table = tf.constant(dataset.splits.train)
+
+    def make_batch(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        rows = shuffle_numbers(numbers, len(dataset.splits.train), seed)
+        factors = tf.gather(table, rows)
+        return factors, dataset.render(factors)
+
+    last_step = tf.int64.max // batch_size
+    if num_steps is not None:
+        last_step = first_step + num_steps
+    numbers = tf.data.Dataset.range(
+        first_step * batch_size, last_step * batch_size
+    )
+    batches = numbers.batch(batch_size, drop_remainder=True).map(
+        make_batch, num_parallel_calls=1, deterministic=True
+    )
+    return batches.prefetch(4)
+
+
+def shuffle_numbers(
+    numbers: tf.Tensor, table_size: int, seed: int
+) -> tf.Tensor:
+    """Rows of the table for consecutive example numbers, int64 [B]."""
+    passes = numbers // table_size
+    seeds = tf.stack(
+        [tf.zeros_like(passes), tf.fill(tf.shape(passes), int64(seed)), passes],
+        axis=1,
+    )  # [B, 3]
+    # `tf.random.experimental.index_shuffle` is this op with one seed for all
+    # numbers; a batch that spans two passes needs one for each.
+    return tf.raw_ops.RandomIndexShuffle(
+        index=numbers % table_size,
+        seed=seeds,
+        max_index=int64(table_size - 1),
+        rounds=4,
+    )
+
+
+def int64(value: int) -> tf.Tensor:
+    """A constant of the type of example numbers."""
+    return tf.constant(value, tf.int64)

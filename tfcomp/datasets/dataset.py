@@ -1,0 +1,82 @@
+"""`Dataset`: factors, splits and a renderer; chosen by `--dataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config import RunConfig
+from tfcomp.datasets.splits import Splits
+from tfcomp.factors import FactorSpace
+from tfcomp.regions import Region
+from tfcomp.registry import Registry
+
+DATASETS = Registry("dataset")
+Render = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Everything that training and evaluation need to know of the data.
+
+    Attributes:
+        name: Its registered name.
+        space: The factors of variation.
+        region: The held-out combinations.
+        splits: Training table and evaluation grid.
+        render: Factor values [n, F] to images [n, *image_shape], in
+            TensorFlow ops (imports TensorFlow when first called).
+        image_shape: Rows, columns, channels.
+        polarity: "bright" or "dark"; the background is 0 or 1.
+        has_position: Whether factors x and y are the place of the peak in
+            pixels, so that position scores make sense.
+        other_truths: More renderers that outputs are compared with, by a
+            name that is added to `id` and `ood` in the scores.
+    """
+
+    name: str
+    space: FactorSpace
+    region: Region
+    splits: Splits
+    render: Render
+    image_shape: tuple[int, int, int]
+    polarity: str = "bright"
+    has_position: bool = True
+    other_truths: dict[str, Render] = field(default_factory=dict)
+
+    @property
+    def background(self) -> float:
+        """Pixel value where nothing is drawn."""
+        return 1.0 if self.polarity == "dark" else 0.0
+
+    def render_array(
+        self, factors: np.ndarray, render: Render | None = None
+    ) -> np.ndarray:
+        """Images of a factor table as an array, by default the true ones."""
+        render = render or self.render
+        parts = np.array_split(factors, len(factors) // 1024 + 1)
+        return np.concatenate([np.asarray(render(part)) for part in parts])
+
+    def announcements(self) -> list[str]:
+        """What a user should know before reading scores of this split."""
+        lines = []
+        if self.splits.hidden:
+            names = " and ".join(self.splits.hidden)
+            lines.append(
+                f"not compositional: --region={self.region.spec} hides "
+                f"values of {names} from training altogether"
+            )
+        return lines
+
+
+def make_dataset(config: RunConfig) -> Dataset:
+    """Builds the dataset that the configuration names, without TensorFlow.
+
+    Raises:
+        ConfigError: If its settings are impossible.
+    """
+    return DATASETS.get(config.data.dataset).load()(config)

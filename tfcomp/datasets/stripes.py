@@ -1,0 +1,79 @@
+"""Stripes, alone or mixed with a few bumps (section 4.2, appendix E).
+
+A vertical stripe at x is the combination (x, absent), a horizontal one at y
+is (absent, y): each factor shown by itself, rendered in pixel space. No
+combination of two values is ever trained on but the bumps that are asked
+for, which are drawn from ID.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config import DataConfig
+from tfcomp.config import RunConfig
+from tfcomp.datasets.bumps import gaussian_renderer
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.splits import draw_cells
+from tfcomp.datasets.splits import make_splits
+from tfcomp.factors import FactorSpace
+from tfcomp.factors import make_pixel_space
+from tfcomp.regions import parse_region
+
+
+def make_stripes(config: RunConfig) -> Dataset:
+    """All stripes, and `num_bumps` bumps at different ID cells.
+
+    The truth of a combination is a bump; that of a network that has seen
+    stripes only is the sum of the two stripes, and both are scored.
+
+    Raises:
+        ConfigError: For an impossible region or too many bumps.
+    """
+    space = make_pixel_space(config.data.grid_size)
+    region = parse_region(config.data.region, space)
+    stripes = make_stripe_table(space)
+    grid = space.grid()
+    bumps = draw_cells(
+        grid[~region.contains(grid)],
+        config.data.num_bumps,
+        "num_bumps",
+        np.random.default_rng([config.training.seed, 0]),
+    )
+    # A cross or a gap holds back stripes, too.
+    train = np.concatenate([stripes[~region.contains(stripes)], bumps])
+    size = config.data.grid_size
+    return Dataset(
+        name=config.data.dataset,
+        space=space,
+        region=region,
+        splits=make_splits(space, region, train),
+        render=gaussian_renderer(config.data),
+        image_shape=(size, size, 1),
+        polarity=config.data.polarity,
+        other_truths={"plus": plus_renderer(config.data)},
+    )
+
+
+def make_stripe_table(space: FactorSpace) -> np.ndarray:
+    """One row per value of each factor, the others absent (NaN)."""
+    rows = []
+    for column, factor in enumerate(space):
+        stripes = np.full((factor.size, len(space)), np.nan, np.float32)
+        stripes[:, column] = factor.values()
+        rows.append(stripes)
+    return np.concatenate(rows)
+
+
+def plus_renderer(data: DataConfig) -> Any:
+    """The renderer of stripe sums with the settings of a run."""
+
+    def render(factors: Any) -> Any:
+        # Imported here: a bad flag must be answered without TensorFlow.
+        from tfcomp.renderers import render_plus
+
+        return render_plus(factors, data.grid_size, data.sigma, data.polarity)
+
+    return render

@@ -1,0 +1,9 @@
+"""Renderers: factor values -> images, as TensorFlow ops.
+
+They are pure and vectorized, and work eagerly and inside `tf.data`.
+"""
+
+from tfcomp.renderers.gaussian_bump import render_gaussians
+from tfcomp.renderers.stripe import render_plus
+
+__all__ = ["render_gaussians", "render_plus"]
