@@ -1,0 +1,130 @@
+"""The low-rank decoder: size, lookup, penalties, rules."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from tfcomp.analysis.embeddings import analyse_embedding
+from tfcomp.config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.errors import ConfigError
+from tfcomp.experiment import make_model
+from tfcomp.models.low_rank import list_embeddings
+from tfcomp.models.stages import list_stages
+from tfcomp.run_flags import parse_config
+from tfcomp.train import check_config
+
+
+def make_run(*flags: str) -> RunConfig:
+    return parse_config(["--flagfile=low_rank.flags", *flags])
+
+
+def make(*flags: str) -> keras.Model:
+    config = make_run(*flags)
+    return make_model(config, make_dataset(config), "float32")
+
+
+def test_published_size() -> None:
+    model = make()
+    assert model.count_params() == 133_218
+    assert list_stages(model) == [
+        "code",
+        "stage_0",
+        "stage_1",
+        "stage_2",
+        "image",
+    ]
+    assert model.output_shape == (None, 32, 32, 1)
+
+
+def test_published_initial_penalties() -> None:
+    total = sum(float(loss) for loss in make().losses)
+    # 0.1 * entropy was 17.8 and 0.01 * variance 1.28 at the published start.
+    assert total == pytest.approx(17.8 + 1.28, rel=0.02)
+
+
+def test_penalties_can_be_used_alone() -> None:
+    assert make("--entropy_weight=0", "--variance_weight=0").losses == []
+    assert len(make("--variance_weight=0").losses) == 2
+    assert len(make("--entropy_weight=0").losses) == 4
+
+
+def test_mean_reduction_divides_the_sum() -> None:
+    total = sum(float(x) for x in make("--variance_weight=0").losses)
+    mean = make("--variance_weight=0", "--penalty_reduction=mean").losses
+    assert total == pytest.approx(32 * sum(map(float, mean)), rel=1e-5)
+
+
+def test_image_depends_on_both_lookups() -> None:
+    model = make()
+    factors = np.array([[3, 4], [3, 5], [9, 4], [3.2, 3.9]], np.float32)
+    images = model.predict(factors, verbose=0)
+    assert np.abs(images[0] - images[1]).max() > 1e-3
+    assert np.abs(images[0] - images[2]).max() > 1e-3
+    np.testing.assert_array_equal(images[0], images[3])  # nearest value
+
+
+def test_soft_code_is_accepted() -> None:
+    model = make("--encoding=bump", "--grid_size=12", "--rank=4",
+                 "--region=corner:8")  # fmt: skip
+    image = model.predict(np.array([[3.5, 4.0]], np.float32), verbose=0)
+    assert image.shape == (1, 12, 12, 1)
+
+
+def test_embedding_analysis_against_numpy() -> None:
+    layer = list_embeddings(make())["y"]
+    found = analyse_embedding(layer)
+    assert found.matrices.shape == (32, 32, 32)
+    singular = np.linalg.svd(found.matrices[7], compute_uv=False)
+    np.testing.assert_allclose(found.spectrum[7], singular, atol=1e-4)
+    left = np.asarray(layer.left)
+    right = np.asarray(layer.right)
+    variance = [np.var(w, axis=-1, ddof=1).mean() for w in (left, right)]
+    expected = np.mean(variance)
+    assert found.summary["variance_raw"] == pytest.approx(expected, rel=1e-5)
+    assert 1 < found.summary["effective_rank"] < 32
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--rank=33", "--rank must be at most --grid_size=32"),
+        ("--encoding=ramp", "--encoding must be one_hot or bump"),
+    ],
+)
+def test_rules_of_the_model(flag: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_config(make_run(flag))
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--rank=0",
+        "--entropy_weight=-1",
+        "--variance_weight=-0.5",
+        "--penalty_basis=both",
+        "--penalty_reduction=max",
+    ],
+)
+def test_bad_settings(flag: str) -> None:
+    name = flag.partition("=")[0]
+    with pytest.raises(ConfigError, match=f"{name} must be"):
+        make_run(flag)
+
+
+def test_one_epoch_of_training(tmp_path) -> None:
+    from tfcomp.experiment import train_and_evaluate
+
+    config = make_run("--epochs=1", "--grid_size=12", "--region=corner:8",
+                      "--rank=4")  # fmt: skip
+    config = dataclasses.replace(
+        config, log_dir=str(tmp_path / "a"), export_dir=str(tmp_path / "b")
+    )
+    metrics = train_and_evaluate(config)
+    assert set(metrics["embeddings"]) == {"x", "y"}
+    assert metrics["layers"]["code"]["factorization"] == 1.0

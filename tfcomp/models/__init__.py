@@ -1,0 +1,23 @@
+"""Decoders: factors -> image, every stage reachable by name.
+
+A builder is called as `build(config, dataset)` and returns a Keras model
+from an input `factors` [n, F] to a layer named `image`. Register your own:
+
+    from tfcomp.models import MODELS
+
+    @MODELS.register("my_decoder")
+    def build_my_decoder(config, dataset): ...
+"""
+
+from tfcomp.models.rules import check_cnn
+from tfcomp.models.rules import check_low_rank
+from tfcomp.registry import Registry
+
+MODELS = Registry("model")
+MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)
+MODELS.register("mlp", "tfcomp.models.mlp:build_mlp")
+MODELS.register(
+    "low_rank", "tfcomp.models.low_rank:build_low_rank", check=check_low_rank
+)
+
+__all__ = ["MODELS"]

@@ -1,0 +1,48 @@
+"""Stages: the intermediate representations that analysis looks at.
+
+In the models of tfcomp they are the layers named `code`, `stage_0`,
+`stage_1`, ... and `image`. For any other functional Keras model the names
+are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+
+
+def list_stages(model: keras.Model) -> list[str]:
+    """Names of the model's stages in the order of the data flow."""
+    return [
+        layer.name
+        for layer in model.layers
+        if layer.name in ("code", "image") or _is_numbered(layer.name)
+    ]
+
+
+def make_stage_model(
+    model: keras.Model, stages: Sequence[str] | None = None
+) -> keras.Model:
+    """A model that shares the weights and returns `{stage: activation}`.
+
+    Args:
+        model: A functional Keras model.
+        stages: Layer names; default those of `list_stages`.
+
+    Raises:
+        ValueError: If the model has no such layer, or none at all.
+    """
+    names = list(stages) if stages is not None else list_stages(model)
+    if not names:
+        raise ValueError(
+            "the model has no layer named code, stage_<i> or image: "
+            "give the layers to analyse as stages"
+        )
+    outputs = {name: model.get_layer(name).output for name in names}
+    return keras.Model(model.input, outputs, name=f"{model.name}_stages")
+
+
+def _is_numbered(name: str) -> bool:
+    prefix, _, number = name.partition("_")
+    return prefix == "stage" and number.isdigit()
