@@ -1,0 +1,146 @@
+"""Geometry scores on metric tensors whose answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis import geometry
+
+
+def make_metrics(n: int, units: int, num_factors: int) -> np.ndarray:
+    jacobian = np.random.default_rng(2).normal(size=(n, units, num_factors))
+    return np.einsum("nui,nuj->nij", jacobian, jacobian)
+
+
+ORTHOGONAL = np.diag([4.0, 9.0])[None]
+COLLINEAR = np.ones((1, 2, 2))
+# y is three times as long as x, in the same direction.
+STRETCHED = np.array([[[1.0, 3.0], [3.0, 9.0]]])
+HALF_DEAD = np.diag([4.0, 0.0])[None]
+DEAD = np.zeros((1, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("g", "score", "cosine_score"),
+    [
+        (ORTHOGONAL, 1.0, 1.0),
+        (COLLINEAR, 0.5, 0.0),
+        (-COLLINEAR + 2 * np.eye(2), 0.5, 0.0),
+        (STRETCHED, 0.7, 0.0),
+        (HALF_DEAD, 0.5, 0.0),
+        (DEAD, 0.5, 0.0),
+    ],
+)
+def test_factorization(
+    g: np.ndarray, score: float, cosine_score: float
+) -> None:
+    assert geometry.compute_factorization(g)[0] == pytest.approx(score)
+    assert geometry.compute_cosine_factorization(g)[0] == pytest.approx(
+        cosine_score, abs=1e-12
+    )
+
+
+def test_scores_stay_in_their_intervals_and_ignore_scale() -> None:
+    g = make_metrics(200, 3, 3)
+    for compute, worst in [
+        (geometry.compute_factorization, 0.5),
+        (geometry.compute_cosine_factorization, 0.0),
+    ]:
+        scores = compute(g)
+        assert scores.shape == (200,)
+        assert (scores >= worst).all() and (scores <= 1).all()
+        np.testing.assert_allclose(compute(1e-4 * g), scores)
+
+
+def test_three_factors_average_over_pairs() -> None:
+    g = np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]])
+    expected = (0.5 + 1 + 1) / 3
+    assert geometry.compute_factorization(g)[0] == pytest.approx(expected)
+    expected = (0 + 1 + 1) / 3
+    assert geometry.compute_cosine_factorization(g)[0] == pytest.approx(
+        expected
+    )
+
+
+def test_one_factor_has_no_pair() -> None:
+    g = np.full((3, 1, 1), 2.0)
+    assert np.isnan(geometry.compute_factorization(g)).all()
+    assert np.isnan(geometry.compute_cosine_factorization(g)).all()
+    assert math.isnan(geometry.compute_ratio_factorization(g))
+    summary = geometry.summarize_geometry(g, np.zeros(3, bool))
+    assert summary["factorization"] is None
+    assert summary["log_volume_id"] == pytest.approx(0.5 * np.log(2))
+
+
+def test_ratio_is_of_means() -> None:
+    g = np.concatenate([COLLINEAR, 9 * np.eye(2)[None], DEAD])
+    # Published form: 1 - mean(1, 0, 0) / mean(2, 18, 0).
+    assert geometry.compute_ratio_factorization(g) == pytest.approx(0.95)
+    assert geometry.compute_factorization(g).mean() == pytest.approx(2 / 3)
+    assert geometry.compute_ratio_factorization(DEAD) == 0.5
+
+
+def test_dead_points() -> None:
+    g = np.concatenate([ORTHOGONAL, COLLINEAR, HALF_DEAD, DEAD])
+    np.testing.assert_array_equal(
+        geometry.is_dead(g), [False, False, True, True]
+    )
+
+
+def test_log_volume_equals_log_of_singular_values() -> None:
+    jacobian = np.random.default_rng(3).normal(size=(50, 20, 3))
+    g = np.einsum("nui,nuj->nij", jacobian, jacobian)
+    singular_values = np.linalg.svd(jacobian, compute_uv=False)
+    np.testing.assert_allclose(
+        geometry.compute_log_volume(g), np.log(singular_values).sum(axis=1)
+    )
+    np.testing.assert_allclose(
+        geometry.compute_log_volume(g), 0.5 * np.linalg.slogdet(g)[1]
+    )
+
+
+def test_log_volume_has_a_floor() -> None:
+    found = geometry.compute_log_volume(
+        np.concatenate([DEAD, HALF_DEAD]), floor=1e-3
+    )
+    expected = [2 * np.log(1e-3), np.log(2) + np.log(1e-3)]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_log_volume_survives_an_underflowing_determinant() -> None:
+    g = 1e-10 * np.eye(40)[None]
+    found = geometry.compute_log_volume(g)
+    np.testing.assert_allclose(found, 40 * np.log(1e-5))
+
+
+def test_summary_keeps_id_and_ood_apart() -> None:
+    g = np.concatenate([ORTHOGONAL, COLLINEAR, DEAD, ORTHOGONAL])
+    summary = geometry.summarize_geometry(
+        g, np.array([False, False, False, True])
+    )
+    floor = np.log(geometry.FLOOR)
+    expected_id = (np.log(6) + 0.5 * np.log(2) + floor + 2 * floor) / 3
+    assert summary["factorization"] == pytest.approx(0.75)
+    assert summary["cosine_factorization"] == pytest.approx(0.5)
+    assert summary["log_volume_id"] == pytest.approx(expected_id)
+    assert summary["log_volume_ood"] == pytest.approx(np.log(6))
+    assert summary["dead_fraction"] == 0.25
+    assert all(type(value) is float for value in summary.values())
+
+
+def test_summary_without_ood_points() -> None:
+    summary = geometry.summarize_geometry(ORTHOGONAL, np.array([False]))
+    assert summary["log_volume_ood"] is None
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_diverged_model_is_null_not_perfect(bad: float) -> None:
+    g = np.concatenate([ORTHOGONAL, ORTHOGONAL])
+    g[0, 0, 1] = bad
+    summary = geometry.summarize_geometry(g, np.array([False, True]))
+    assert summary["factorization"] is None
+    assert summary["log_volume_id"] is None
+    assert summary["log_volume_ood"] == pytest.approx(np.log(6))

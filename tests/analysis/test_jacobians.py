@@ -1,0 +1,245 @@
+"""Jacobians against algebra, `batch_jacobian` and differences."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.analysis.jacobians import compute_difference_jacobians
+from tfcomp.analysis.jacobians import compute_stage_jacobians
+from tfcomp.analysis.jacobians import compute_stage_metrics
+from tfcomp.analysis.jacobians import evaluate_in_batches
+
+CENTRES = np.arange(8.0, dtype=np.float32)
+
+
+def make_conv_model() -> keras.Model:
+    factors = keras.Input((2,))
+    h = keras.layers.Dense(12, activation="tanh")(factors)
+    stages = {"hidden": h}
+    h = keras.layers.Reshape((1, 1, 12))(h)
+    h = keras.layers.Conv2DTranspose(6, 3, activation="relu")(h)
+    stages["conv"] = h
+    h = keras.layers.Conv2DTranspose(4, 4, 2, "same", activation="relu")(h)
+    stages["again"] = h
+    stages["image"] = keras.layers.Conv2DTranspose(1, 3, padding="same")(h)
+    return keras.Model(factors, stages)
+
+
+def make_mlp(num_factors: int) -> keras.Model:
+    factors = keras.Input((num_factors,))
+    first = keras.layers.Dense(9, activation="gelu")(factors)
+    second = keras.layers.Dense(7, activation="sigmoid")(first)
+    return keras.Model(factors, {"first": first, "second": second})
+
+
+def make_factors(n: int, num_factors: int) -> tf.Tensor:
+    rng = np.random.default_rng(1)
+    return tf.constant(rng.normal(size=(n, num_factors)), tf.float32)
+
+
+def slow_jacobians(model, factors) -> dict[str, np.ndarray]:
+    """The definition: one backward pass per unit."""
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(factors)
+        stages = model(factors)
+        flat = {
+            name: tf.reshape(h, [len(factors), -1])
+            for name, h in stages.items()
+        }
+    return {
+        name: tape.batch_jacobian(h, factors).numpy()
+        for name, h in flat.items()
+    }
+
+
+def bump_code(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+    offsets = factors[:, :, None] - CENTRES  # [n, 2, 8]
+    return {"code": tf.reshape(tf.exp(-0.5 * offsets**2), [-1, 16])}
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+@pytest.mark.parametrize("kind", ["conv", "mlp"])
+def test_equals_batch_jacobian(kind: str, in_graph: bool) -> None:
+    keras.utils.set_random_seed(0)
+    model = make_conv_model() if kind == "conv" else make_mlp(3)
+    factors = make_factors(5, 2 if kind == "conv" else 3)
+
+    def compute(f: tf.Tensor) -> dict[str, tf.Tensor]:
+        return compute_stage_jacobians(model, f)
+
+    found = (tf.function(compute) if in_graph else compute)(factors)
+    expected = slow_jacobians(model, factors)
+    assert list(found) == list(model(factors))
+    for name, jacobian in expected.items():
+        np.testing.assert_allclose(found[name], jacobian, rtol=1e-4, atol=1e-6)
+
+
+def test_dynamic_batch_keeps_units_static() -> None:
+    model = make_conv_model()
+    spec = tf.TensorSpec([None, 2], tf.float32)
+    compute = tf.function(
+        lambda f: compute_stage_jacobians(model, f), input_signature=[spec]
+    )
+    factors = make_factors(4, 2)
+    shapes = compute.get_concrete_function().output_shapes
+    assert shapes["conv"].as_list()[1:] == [3 * 3 * 6, 2]
+    expected = compute_stage_jacobians(model, factors)["image"]
+    np.testing.assert_allclose(compute(factors)["image"], expected, atol=1e-6)
+
+
+def test_rows_are_independent() -> None:
+    model = make_conv_model()
+    factors = make_factors(4, 2)
+    together = compute_stage_jacobians(model, factors)["image"]
+    for i in range(4):
+        alone = compute_stage_jacobians(model, factors[i : i + 1])["image"]
+        np.testing.assert_allclose(together[i], alone[0], atol=1e-6)
+
+
+def test_linear_layer_gives_its_weights() -> None:
+    weights = tf.random.stateless_normal([3, 10], [0, 1])
+    found = compute_stage_jacobians(
+        lambda f: {"h": f @ weights}, make_factors(4, 3)
+    )
+    for row in found["h"]:
+        np.testing.assert_array_equal(row, tf.transpose(weights))
+
+
+def test_bump_code_metric_is_analytic() -> None:
+    factors = tf.constant([[2.0, 3.5], [0.0, 7.0], [4.2, 1.1]])
+    g = compute_stage_metrics(bump_code, factors)["code"].numpy()
+    offsets = CENTRES - factors.numpy()[:, :, None].astype(np.float64)
+    expected = ((offsets * np.exp(-0.5 * offsets**2)) ** 2).sum(axis=2)
+    np.testing.assert_allclose(g[:, [0, 1], [0, 1]], expected, rtol=1e-5)
+    np.testing.assert_array_equal(g[:, 0, 1], 0.0)
+
+
+def test_odd_stages() -> None:
+    """Constant, shared, the factors themselves, and one value a row."""
+
+    def stage_fn(f: tf.Tensor) -> dict[str, tf.Tensor]:
+        h = tf.sin(f)
+        constant = tf.ones([tf.shape(f)[0], 3])
+        return {
+            "factors": f,
+            "h": h,
+            "same": h,
+            "constant": constant,
+            "row": tf.reduce_sum(h, axis=1),
+        }
+
+    factors = make_factors(3, 2)
+    found = compute_stage_jacobians(stage_fn, factors)
+    expected = tf.linalg.diag(tf.cos(factors))
+    np.testing.assert_array_equal(found["factors"][0], np.eye(2))
+    np.testing.assert_allclose(found["h"], expected, atol=1e-6)
+    np.testing.assert_allclose(found["same"], expected, atol=1e-6)
+    np.testing.assert_array_equal(found["constant"], np.zeros((3, 3, 2)))
+    np.testing.assert_allclose(
+        found["row"], tf.cos(factors)[:, None], atol=1e-6
+    )
+
+
+def test_all_stages_constant() -> None:
+    found = compute_stage_jacobians(
+        lambda f: {"h": tf.ones([2, 5])}, make_factors(2, 3)
+    )
+    np.testing.assert_array_equal(found["h"], np.zeros((2, 5, 3)))
+
+
+def test_differences_approach_the_jacobian() -> None:
+    model = make_mlp(2)
+    factors = make_factors(6, 2)
+    found = compute_difference_jacobians(
+        model, factors, [-9.0, -9.0], [9.0, 9.0], step=1e-2
+    )
+    expected = compute_stage_jacobians(model, factors)
+    for name, jacobian in expected.items():
+        np.testing.assert_allclose(found[name], jacobian, atol=2e-4)
+
+
+def test_differences_are_one_sided_at_the_border() -> None:
+    factors = tf.constant([[0.0, 0.9], [0.5, 1.0], [0.2, 0.0]])
+    found = compute_difference_jacobians(
+        lambda f: {"h": f**2}, factors, [0.0, 0.0], [1.0, 1.0], step=0.1
+    )["h"].numpy()
+    expected = [[0.1, 1.8], [1.0, 1.9], [0.4, 0.1]]
+    np.testing.assert_allclose(found[:, [0, 1], [0, 1]], expected, atol=1e-5)
+    np.testing.assert_allclose(found[:, [0, 1], [1, 0]], 0.0, atol=1e-6)
+
+
+def test_differences_of_a_one_hot_code() -> None:
+    def stage_fn(f: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"code": tf.one_hot(tf.cast(f[:, 0], tf.int32), 4)}
+
+    factors = tf.constant([[0.0], [2.0]])
+    found = compute_difference_jacobians(stage_fn, factors, [0.0], [3.0])
+    expected = [[-1.0, 1.0, 0.0, 0.0], [0.0, -0.5, 0.0, 0.5]]
+    np.testing.assert_array_equal(found["code"][:, :, 0], expected)
+
+
+def test_differences_need_room_for_a_step() -> None:
+    with pytest.raises(ValueError, match="received 2"):
+        compute_difference_jacobians(
+            bump_code, make_factors(2, 2), [0.0, 0.0], [9.0, 1.0], step=2.0
+        )
+
+
+def test_metrics_are_semidefinite_and_float64() -> None:
+    factors = make_factors(6, 3)
+    metrics = compute_stage_metrics(make_mlp(3), factors)
+    for g in metrics.values():
+        assert g.dtype == tf.float64
+        assert np.linalg.eigvalsh(g).min() > -1e-12
+        np.testing.assert_array_equal(g, tf.linalg.matrix_transpose(g))
+
+
+def test_metrics_resolve_what_float32_products_lose() -> None:
+    weights = tf.constant([[1.0, 0.0], [1.0, 1e-5]])
+    metrics = compute_stage_metrics(
+        lambda f: {"h": f @ weights}, make_factors(1, 2)
+    )
+    np.testing.assert_allclose(np.linalg.det(metrics["h"][0]), 1e-10, rtol=1e-3)
+
+
+def test_metrics_take_another_jacobian() -> None:
+    factors = make_factors(3, 2)
+    found = compute_stage_metrics(
+        lambda f: {"h": 3 * f},
+        factors,
+        lambda fn, f: compute_difference_jacobians(fn, f, [-9, -9], [9, 9]),
+    )
+    np.testing.assert_allclose(
+        found["h"], np.broadcast_to(9 * np.eye(2), (3, 2, 2)), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("n", [1, 4, 7, 9])
+def test_batches_trace_once_and_lose_nothing(n: int) -> None:
+    num_traces = 0
+
+    @tf.function
+    def compute(f: tf.Tensor) -> dict[str, tf.Tensor]:
+        nonlocal num_traces
+        num_traces += 1
+        return compute_stage_metrics(bump_code, f)
+
+    factors = make_factors(n, 2)
+    found = evaluate_in_batches(compute, factors.numpy(), batch_size=4)
+    assert num_traces == 1
+    np.testing.assert_allclose(
+        found["code"], compute_stage_metrics(bump_code, factors)["code"]
+    )
+
+
+def test_batches_take_a_plain_function_and_need_rows() -> None:
+    factors = make_factors(5, 2).numpy()
+    found = evaluate_in_batches(bump_code, factors, batch_size=2)
+    np.testing.assert_allclose(
+        found["code"], bump_code(factors)["code"], rtol=1e-6
+    )
+    with pytest.raises(ValueError, match="at least one row"):
+        evaluate_in_batches(bump_code, factors[:0])

@@ -1,0 +1,137 @@
+"""Probes on features that are informative, noise, or dead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from tfcomp.analysis.probes import compute_probe_scores
+from tfcomp.analysis.probes import rotate_features
+
+GRID_SIZE = 14
+
+
+def make_targets() -> np.ndarray:
+    axis = np.arange(GRID_SIZE, dtype=np.float64)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+
+
+TARGETS = make_targets()
+# A square in the middle is held out.
+IS_OOD = ((TARGETS >= 4) & (TARGETS <= 9)).all(axis=1)
+
+
+def make_noise(units: int, n: int = len(TARGETS)) -> np.ndarray:
+    rng = np.random.default_rng(4)
+    return rng.normal(size=(n, units)).astype(np.float32)
+
+
+def make_linear(units: int) -> np.ndarray:
+    weights = make_noise(units, n=2)
+    return (TARGETS @ weights + 3).astype(np.float32)
+
+
+@pytest.mark.parametrize("units", [2, 50, 1000])
+def test_linear_features_score_one(units: int) -> None:
+    scores = compute_probe_scores(make_linear(units), TARGETS, IS_OOD)
+    assert scores["probe_r2_id"] > 0.999
+    assert scores["probe_r2_ood"] > 0.999
+    assert all(type(score) is float for score in scores.values())
+
+
+@pytest.mark.parametrize("units", [10, 150, 3000])
+def test_noise_scores_nothing(units: int) -> None:
+    """With 3000 units an in-sample fit of noise is perfect."""
+    scores = compute_probe_scores(make_noise(units), TARGETS, IS_OOD)
+    assert scores["probe_r2_id"] <= 0.05
+    assert scores["probe_r2_ood"] <= 0.05
+
+
+def test_noise_fits_its_own_points() -> None:
+    features = rotate_features(make_noise(3000), IS_OOD)
+    probe = Ridge(alpha=1e-4).fit(features, TARGETS)
+    assert probe.score(features, TARGETS) > 0.999
+
+
+def test_one_hot_features_do_not_transfer() -> None:
+    """A unit for each combination knows the ID points and nothing else."""
+    features = 100 * np.eye(len(TARGETS), dtype=np.float32)
+    scores = compute_probe_scores(features, TARGETS, IS_OOD)
+    assert scores["probe_r2_ood"] <= 0.05
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
+@pytest.mark.parametrize("units", [5, 500])
+def test_constant_features_score_nothing(units: int, value: float) -> None:
+    features = np.full((len(TARGETS), units), value, np.float32)
+    scores = compute_probe_scores(features, TARGETS, IS_OOD)
+    assert -0.1 < scores["probe_r2_id"] <= 0
+    assert scores["probe_r2_ood"] <= 0
+
+
+def test_scale_and_offset_do_not_matter() -> None:
+    features = make_linear(300) + make_noise(300)
+    expected = compute_probe_scores(features, TARGETS, IS_OOD)
+    found = compute_probe_scores(1e-3 * features + 1, TARGETS, IS_OOD)
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("units", [20, 5000])
+@pytest.mark.parametrize("alpha", [1e-2, 1.0])
+def test_rotated_ridge_equals_raw_ridge(units: int, alpha: float) -> None:
+    raw = make_noise(units) + 2
+    features = rotate_features(raw, IS_OOD)
+    assert features.shape == (len(TARGETS), min(units, len(TARGETS)))
+    centred = raw - raw[~IS_OOD].mean(axis=0, dtype=np.float64)
+    scale = np.sqrt((centred[~IS_OOD] ** 2).sum(axis=1).mean())
+    rotated = Ridge(alpha=alpha).fit(features[~IS_OOD], TARGETS[~IS_OOD])
+    expected = Ridge(alpha=alpha * scale**2).fit(
+        raw[~IS_OOD].astype(np.float64), TARGETS[~IS_OOD]
+    )
+    np.testing.assert_allclose(
+        rotated.predict(features), expected.predict(raw), atol=1e-4
+    )
+
+
+def test_folds_depend_on_the_seed_only() -> None:
+    features = make_linear(30) + 20 * make_noise(30)
+    first = compute_probe_scores(features, TARGETS, IS_OOD, seed=1)
+    again = compute_probe_scores(features, TARGETS, IS_OOD, seed=1)
+    other = compute_probe_scores(features, TARGETS, IS_OOD, seed=2)
+    assert first == again
+    assert first["probe_r2_id"] != other["probe_r2_id"]
+    assert first["probe_r2_ood"] == other["probe_r2_ood"]
+
+
+def test_images_are_flattened_and_one_target_is_enough() -> None:
+    features = make_linear(60).reshape(-1, 3, 4, 5)
+    scores = compute_probe_scores(features, TARGETS[:, :1], IS_OOD)
+    assert scores["probe_r2_id"] > 0.999
+
+
+def test_too_few_points_give_none() -> None:
+    features = make_linear(5)
+    none_held_out = np.zeros(len(TARGETS), bool)
+    scores = compute_probe_scores(features, TARGETS, none_held_out)
+    assert scores["probe_r2_id"] > 0.999
+    assert scores["probe_r2_ood"] is None
+    all_held_out = np.ones(len(TARGETS), bool)
+    scores = compute_probe_scores(features, TARGETS, all_held_out)
+    assert scores == {"probe_r2_id": None, "probe_r2_ood": None}
+
+
+def test_a_factor_that_does_not_vary_is_left_out() -> None:
+    targets = np.stack([TARGETS[:, 0], np.ones(len(TARGETS))], axis=1)
+    scores = compute_probe_scores(make_linear(20), targets, IS_OOD)
+    assert scores["probe_r2_ood"] > 0.999
+    scores = compute_probe_scores(make_linear(20), targets[:, 1:], IS_OOD)
+    assert scores == {"probe_r2_id": None, "probe_r2_ood": None}
+
+
+def test_a_diverged_model_gives_none() -> None:
+    features = make_linear(20)
+    features[3, 4] = np.nan
+    scores = compute_probe_scores(features, TARGETS, IS_OOD)
+    assert scores == {"probe_r2_id": None, "probe_r2_ood": None}

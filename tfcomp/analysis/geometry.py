@@ -1,0 +1,179 @@
+"""Scores of a layer's geometry, from metric tensors over the factor grid.
+
+A metric tensor g = J^T J [F, F] says how far a layer's activations move when
+the factors do (paper section 3.4, appendix B). Per point, for two factors:
+
+    log-volume  = log sqrt(det g) = sum of log singular values of J
+    F           = 1 - |g_xy| / (g_xx + g_yy)          in [1/2, 1]   (eq. 7)
+    Fc          = 1 - |g_xy| / sqrt(g_xx g_yy)        in [0, 1]
+
+More than two factors: the mean over pairs. One factor: there is no pair, and
+both scores are NaN. A *dead* point, where some factor moves nothing, has the
+worst value of each score (1/2, 0 and the floor), never a perfect one. A point
+whose metric is not finite (a diverged model) is NaN in every score.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+# Singular values and lengths, in activation per unit of the factor. It is
+# above the rounding noise of a float32 Jacobian with entries of order one.
+FLOOR = 1e-6
+
+
+def is_dead(g: np.ndarray, floor: float = FLOOR) -> np.ndarray:
+    """Points where some factor direction has zero length.
+
+    Args:
+        g: Metric tensors [n, F, F].
+        floor: Lengths sqrt(g_ii) up to this one count as zero, since what
+            is left of them is rounding noise without a direction.
+
+    Returns:
+        Booleans [n].
+    """
+    return (_squared_lengths(g) <= floor**2).any(axis=1)
+
+
+def compute_log_volume(g: np.ndarray, floor: float = FLOOR) -> np.ndarray:
+    """Logarithm of the volume element sqrt(det g), per point.
+
+    Half the sum of the log eigenvalues of g: a determinant would underflow.
+
+    Args:
+        g: Metric tensors [n, F, F].
+        floor: Smallest singular value of J that counts; smaller ones are
+            raised to it. So a dead direction adds log(floor), the least a
+            direction can add, and the value stays finite.
+
+    Returns:
+        Log-volumes [n], at least F log(floor).
+    """
+    eigenvalues = np.linalg.eigvalsh(_finite(g))  # [n, F]
+    singular_values = np.sqrt(np.maximum(eigenvalues, floor**2))
+    return np.log(singular_values).sum(axis=1)
+
+
+def compute_factorization(g: np.ndarray) -> np.ndarray:
+    """The paper's factorization score (eq. 7), per point.
+
+    Args:
+        g: Metric tensors [n, F, F].
+
+    Returns:
+        Scores [n] in [1/2, 1]: 1 for orthogonal directions, 1/2 for equally
+        long collinear ones and for dead points; NaN for one factor.
+    """
+    scores = [
+        1 - np.abs(xy) / _at_least_tiny(xx + yy) for xx, yy, xy in _pairs(g)
+    ]
+    return _average_pairs(scores, g, worst=0.5)
+
+
+def compute_cosine_factorization(g: np.ndarray) -> np.ndarray:
+    """One minus the absolute cosine between directions, per point.
+
+    Unlike eq. 7 it does not rise when one direction is merely longer.
+
+    Args:
+        g: Metric tensors [n, F, F].
+
+    Returns:
+        Scores [n] in [0, 1]: 1 for orthogonal directions, 0 for collinear
+        ones and for dead points; NaN for one factor.
+    """
+    scores = [
+        1 - np.abs(xy) / _at_least_tiny(np.sqrt(xx) * np.sqrt(yy))
+        for xx, yy, xy in _pairs(g)
+    ]
+    return _average_pairs(scores, g, worst=0.0)
+
+
+def compute_ratio_factorization(g: np.ndarray) -> float:
+    """Factorization of a layer as the published code has it.
+
+    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points: points
+    with long directions dominate, and dead points do not count at all. For
+    comparison only.
+
+    Args:
+        g: Metric tensors [n, F, F].
+
+    Returns:
+        The score, in [1/2, 1]: 1/2 if all points are dead (the published
+        code gives 1); NaN for one factor.
+    """
+    scores = []
+    for xx, yy, xy in _pairs(g):
+        total = np.mean(xx + yy)
+        dead = total <= FLOOR**2
+        scores.append(0.5 if dead else 1 - np.mean(np.abs(xy)) / total)
+    return float(np.mean(scores)) if scores else float("nan")
+
+
+def summarize_geometry(
+    g: np.ndarray, is_ood: np.ndarray
+) -> dict[str, float | None]:
+    """The geometry scores of one layer.
+
+    Args:
+        g: Metric tensors [n, F, F].
+        is_ood: Whether each point lies in the held-out region, [n].
+
+    Returns:
+        `factorization` and `cosine_factorization`, means over all points;
+        `log_volume_id` and `log_volume_ood`, means over those points;
+        `dead_fraction`, of all points. Finite floats, or None where there
+        is no such point, no pair of factors, or a metric is not finite.
+    """
+    is_ood = np.asarray(is_ood, bool)
+    log_volume = compute_log_volume(g)
+    return {
+        "factorization": _mean(compute_factorization(g)),
+        "cosine_factorization": _mean(compute_cosine_factorization(g)),
+        "log_volume_id": _mean(log_volume[~is_ood]),
+        "log_volume_ood": _mean(log_volume[is_ood]),
+        "dead_fraction": _mean(is_dead(g)),
+    }
+
+
+def _finite(g: np.ndarray) -> np.ndarray:
+    g = np.asarray(g, np.float64)
+    is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)  # [n, 1, 1]
+    return np.where(is_finite, g, np.nan)
+
+
+def _squared_lengths(g: np.ndarray) -> np.ndarray:
+    return np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
+
+
+def _pairs(g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    # (g_xx, g_yy, g_xy), each [n], of every pair of factors.
+    g = _finite(g)
+    pairs = itertools.combinations(range(g.shape[1]), 2)
+    return [(g[:, i, i], g[:, j, j], g[:, i, j]) for i, j in pairs]
+
+
+def _at_least_tiny(values: np.ndarray) -> np.ndarray:
+    # Only dead points are that small, and their score is replaced.
+    return np.maximum(values, np.finfo(np.float64).tiny)
+
+
+def _average_pairs(
+    scores: list[np.ndarray], g: np.ndarray, worst: float
+) -> np.ndarray:
+    if not scores:
+        return np.full(len(g), np.nan)
+    # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.
+    mean = np.clip(np.mean(scores, axis=0), worst, 1.0)
+    return np.where(is_dead(g), worst, mean)
+
+
+def _mean(values: np.ndarray) -> float | None:
+    if values.size == 0:
+        return None
+    mean = float(np.mean(values))
+    return mean if np.isfinite(mean) else None

@@ -1,0 +1,241 @@
+"""Jacobians and metric tensors of every stage of a decoder, in one pass.
+
+For a stage h, mapping factors f to activations (flattened), the Jacobian is
+J = dh/df [units, factors] and the metric that the stage pulls back to the
+factors is g = J^T J (paper section 3.4, appendix B). J is per unit of the
+factor; nothing is divided by the number of units or of pixels.
+
+A `stage_fn` maps a float tensor of factors [n, F] to a dictionary
+`{stage name: tensor [n, ...]}`, as a Keras model with named outputs does.
+Row i of every output may depend on row i of the factors only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+StageDict = dict[str, tf.Tensor]
+StageFn = Callable[[tf.Tensor], StageDict]
+JacobianFn = Callable[[StageFn, tf.Tensor], StageDict]
+
+# One row of a 28 x 28 grid. On the 64-wide, depth-4 decoder, larger batches
+# are no faster (below 16 they are slower) and take more memory.
+BATCH_SIZE = 28
+
+
+def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    """Exact Jacobians of all stages with respect to the factors.
+
+    The inner gradient of sum <u, h> over stages is linear in the cotangents
+    u, so its own gradient with respect to u is a column of the Jacobian: one
+    pass per factor, where `tape.batch_jacobian` needs one per unit. Works
+    eagerly; inside a `tf.function` with a static batch size, the unused
+    value of the inner gradient is pruned, which saves a further pass.
+
+    Args:
+        stage_fn: Maps factors [n, F] to the stages {name: [n, ...]}.
+        factors: Float tensor [n, F], where the Jacobians are taken.
+
+    Returns:
+        A Jacobian [n, units, F] per stage, in the order of the stages; zeros
+        for a stage that does not depend on the factors.
+    """
+    factors = tf.convert_to_tensor(factors)
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape() as inner:
+            inner.watch(factors)
+            stages = stage_fn(factors)
+        cotangents = {name: tf.zeros_like(h) for name, h in stages.items()}
+        outer.watch(cotangents)
+        pulled = inner.gradient(
+            list(stages.values()),
+            factors,
+            output_gradients=list(cotangents.values()),
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+        )  # [n, F]
+        # Row i depends on row i alone, so the sum over rows that a gradient
+        # implies mixes nothing.
+        pulled_columns = tf.unstack(pulled, axis=1)
+    columns = [
+        outer.gradient(
+            column,
+            cotangents,
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+        )
+        for column in pulled_columns
+    ]
+    return _stack_columns(columns, list(stages))
+
+
+def compute_difference_jacobians(
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+    low: Sequence[float],
+    high: Sequence[float],
+    step: float | Sequence[float] = 1.0,
+) -> StageDict:
+    """Jacobians by differences over the grid, for one-hot codes only.
+
+    A one-hot code is constant between grid points, so its derivative is zero
+    or undefined; there, and only there, neighbours are compared instead.
+    Differences are central, and one-sided where a neighbour would leave the
+    range.
+
+    Args:
+        stage_fn: Maps factors [n, F] to the stages {name: [n, ...]}.
+        factors: Float tensor [n, F].
+        low: Smallest value of each factor.
+        high: Largest value of each factor.
+        step: Distance to a neighbour, in units of the factor: one for all
+            factors or one each.
+
+    Returns:
+        A Jacobian [n, units, F] per stage, per unit of the factor; zeros in
+        a column where a point has no neighbour on either side.
+
+    Raises:
+        ValueError: If a range is narrower than one step.
+    """
+    factors = tf.convert_to_tensor(factors)
+    steps = np.broadcast_to(step, len(low)).tolist()
+    columns = []
+    for i, (lowest, highest, step) in enumerate(
+        zip(low, high, steps, strict=True)
+    ):
+        if highest - lowest < step:
+            raise ValueError(
+                f"step must fit in the range of factor {i}, "
+                f"{lowest:g} to {highest:g}; received {step:g}"
+            )
+        # Tolerant, as 0.9 + 0.1 exceeds 1.0 in float32.
+        slack = 1e-3 * step
+        value = factors[:, i]  # [n]
+        after = tf.where(value + step <= highest + slack, step, 0.0)
+        before = tf.where(value - step >= lowest - slack, step, 0.0)
+        shift = tf.one_hot(i, len(low), dtype=factors.dtype)  # [F]
+        after = tf.cast(after, factors.dtype)[:, None]  # [n, 1]
+        before = tf.cast(before, factors.dtype)[:, None]  # [n, 1]
+        above = stage_fn(factors + after * shift)
+        below = stage_fn(factors - before * shift)
+        columns.append(
+            {
+                name: _divide(above[name] - below[name], after + before)
+                for name in above
+            }
+        )
+    return _stack_columns(columns, list(columns[0]))
+
+
+def compute_stage_metrics(
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+    jacobian_fn: JacobianFn = compute_stage_jacobians,
+) -> StageDict:
+    """Metric tensors g = J^T J of all stages.
+
+    Args:
+        stage_fn: Maps factors [n, F] to the stages {name: [n, ...]}.
+        factors: Float tensor [n, F].
+        jacobian_fn: Called as `jacobian_fn(stage_fn, factors)`.
+
+    Returns:
+        A metric tensor [n, F, F] per stage, float64, unnormalised.
+    """
+    jacobians = jacobian_fn(stage_fn, factors)
+    return {name: _compute_metric(j) for name, j in jacobians.items()}
+
+
+def evaluate_in_batches(
+    fn: Callable[[tf.Tensor], StageDict],
+    factors: np.ndarray,
+    batch_size: int = BATCH_SIZE,
+) -> dict[str, np.ndarray]:
+    """Evaluates a function of factors over a whole grid, batch by batch.
+
+    All batches have one size, the last one padded by repeating its last
+    row, so there is one trace. Pass a `tf.function` to keep that trace
+    between calls.
+
+    Args:
+        fn: Maps factors [b, F] to {name: tensor [b, ...]}, row by row.
+        factors: Factor values [n, F]; evaluated in float32.
+        batch_size: The most rows per call. Fewer are used where that
+            divides the rows more evenly.
+
+    Returns:
+        An array [n, ...] per name.
+
+    Raises:
+        ValueError: If there are no rows or no room for any.
+    """
+    if len(factors) < 1 or batch_size < 1:
+        raise ValueError(
+            "factors and batch_size must have at least one row; received "
+            f"{len(factors)} and {batch_size}"
+        )
+    num_batches = -(-len(factors) // batch_size)
+    size = -(-len(factors) // num_batches)
+    padding = [(0, num_batches * size - len(factors)), (0, 0)]
+    padded = np.pad(np.asarray(factors, np.float32), padding, mode="edge")
+    if not isinstance(fn, tf.types.experimental.PolymorphicFunction):
+        fn = tf.function(fn)
+    batches = [
+        {name: value.numpy() for name, value in fn(tf.constant(rows)).items()}
+        for rows in np.split(padded, num_batches)
+    ]
+    return {
+        name: np.concatenate([b[name] for b in batches])[: len(factors)]
+        for name in batches[0]
+    }
+
+
+def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
+    # In float64, because the smaller eigenvalue of g is the square of a
+    # singular value: a ratio of 1e-4 between directions, which a float32
+    # Jacobian resolves well, is a ratio of 1e-8 in g and lost in float32.
+    #
+    # Sliced as [:, :, i], a form that the graph optimizer cancels against
+    # the stack that made the Jacobian ([..., i] and unstack are not, and
+    # cost a third more). Dots per pair are faster than one thin product.
+    rows = [
+        tf.cast(jacobian[:, :, i], tf.float64)[:, None, :]  # [n, 1, units]
+        for i in range(jacobian.shape[-1])
+    ]
+    dots = {
+        (i, j): tf.matmul(rows[i], rows[j], transpose_b=True)  # [n, 1, 1]
+        for i in range(len(rows))
+        for j in range(i, len(rows))
+    }
+    # Each pair once and mirrored, so that g is symmetric to the last bit.
+    return tf.concat(
+        [
+            tf.concat(
+                [dots[min(i, j), max(i, j)] for j in range(len(rows))], axis=2
+            )
+            for i in range(len(rows))
+        ],
+        axis=1,
+    )  # [n, F, F]
+
+
+def _stack_columns(columns: list[StageDict], names: list[str]) -> StageDict:
+    return {
+        name: tf.stack([_flatten(c[name]) for c in columns], axis=-1)
+        for name in names
+    }
+
+
+def _flatten(values: tf.Tensor) -> tf.Tensor:
+    units = values.shape[1:].num_elements()
+    # Named where it is known, so that the Jacobian's shape stays static.
+    units = -1 if units is None else units
+    return tf.reshape(values, [tf.shape(values)[0], units])
+
+
+def _divide(difference: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
+    flat = _flatten(difference)  # [n, units]
+    return tf.math.divide_no_nan(flat, tf.cast(width, flat.dtype))

@@ -1,0 +1,133 @@
+"""Linear probes: how well a layer's activations predict the factors.
+
+Ridge regression from the activations of one stage to the factors, scored by
+R^2 (uniform average over factors) on points that it was not fitted to: out
+of fold among ID points, and transferred from ID to OOD points. A fit scored
+on its own points has an R^2 of 1 for noise once there are more units than
+points, as in every convolution stage.
+
+Normalisation: activations are centred by their mean over ID points and
+divided by one number, the root mean square length of a centred ID row. So
+penalties mean the same in every stage, and units keep their relative sizes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
+from sklearn.model_selection import cross_val_predict
+from threadpoolctl import threadpool_limits
+
+# In units of the squared length of a typical row. Below 1e-4, the float32
+# rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
+PENALTIES = np.logspace(-4, 4, 9)
+NUM_FOLDS = 5
+# Two points per fold, for the inner cross-validation as well.
+MIN_POINTS = 2 * NUM_FOLDS
+BLOCK_UNITS = 4096
+
+
+# One thread: about as fast for matrices of this size, the same bits on every
+# number of cores, and not many times slower when other processes (a sweep's
+# workers) hold the cores that waiting threads spin for.
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def compute_probe_scores(
+    activations: np.ndarray,
+    targets: np.ndarray,
+    is_ood: np.ndarray,
+    seed: int = 0,
+) -> dict[str, float | None]:
+    """Cross-validated and transferred R^2 of a linear probe.
+
+    The penalty is chosen by leave-one-out cross-validation inside whatever
+    points a fit sees.
+
+    Args:
+        activations: One stage, [n, ...]; flattened to [n, units].
+        targets: Factor values [n, T].
+        is_ood: Whether each point lies in the held-out region, [n].
+        seed: Of the shuffle that deals ID points into folds.
+
+    Returns:
+        `probe_r2_id`: out-of-fold R^2 over ID points; `probe_r2_ood`: R^2
+        over OOD points of a probe fitted to all ID points. None where there
+        are too few points (10 ID, 2 OOD), no target varies, or activations
+        are not finite. At or below about 0 for activations that say nothing.
+    """
+    is_ood = np.asarray(is_ood, bool)
+    targets = np.asarray(targets, np.float64)
+    scores = {"probe_r2_id": None, "probe_r2_ood": None}
+    if np.count_nonzero(~is_ood) < MIN_POINTS:
+        return scores
+    if not np.isfinite(activations).all():
+        return scores
+    features = rotate_features(activations, is_ood)  # [n, at most n]
+    features_id, targets_id = features[~is_ood], targets[~is_ood]
+    probe = RidgeCV(alphas=PENALTIES)
+    folds = KFold(NUM_FOLDS, shuffle=True, random_state=seed)
+    predicted = cross_val_predict(probe, features_id, targets_id, cv=folds)
+    scores["probe_r2_id"] = _score(targets_id, predicted)
+    if np.count_nonzero(is_ood) >= 2:
+        predicted = probe.fit(features_id, targets_id).predict(features[is_ood])
+        scores["probe_r2_ood"] = _score(targets[is_ood], predicted)
+    return scores
+
+
+def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+    """Normalised activations, in at most as many dimensions as points.
+
+    Ridge regression only sees inner products of rows. With more units than
+    points, rows are replaced by others with the same products, from the
+    eigendecomposition of the Gram matrix: nothing is approximated.
+
+    Args:
+        activations: [n, ...]; flattened to [n, units].
+        is_ood: Which points take no part in the normalisation, [n].
+
+    Returns:
+        Features [n, min(n, units)], float64.
+    """
+    flat = np.reshape(activations, (len(activations), -1))  # [n, units]
+    if flat.shape[1] > len(flat):
+        features = _factor(_compute_gram(flat, is_ood))
+    else:
+        features = _centre(flat, is_ood).astype(np.float64)
+    squared_lengths = (features[~is_ood] ** 2).sum(axis=1)
+    scale = np.sqrt(squared_lengths.mean())
+    return features / scale if scale > 0 else features
+
+
+def _centre(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+    # A row is taken off first, so that a constant unit, which carries no
+    # information, is exactly zero and not a rounding error to be scaled up.
+    shifted = block - block[0]
+    mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
+    return shifted - mean.astype(shifted.dtype)
+
+
+def _compute_gram(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+    # Products in float32 for speed, their sum over blocks in float64; by
+    # blocks, also, to keep no second copy of a stage of 150 MB.
+    gram = np.zeros((len(flat), len(flat)))
+    for start in range(0, flat.shape[1], BLOCK_UNITS):
+        block = flat[:, start : start + BLOCK_UNITS].astype(np.float32)
+        centred = _centre(block, is_ood)
+        gram += centred @ centred.T
+    return gram  # [n, n]
+
+
+def _factor(gram: np.ndarray) -> np.ndarray:
+    eigenvalues, eigenvectors = np.linalg.eigh(gram)
+    # The smallest are zero up to rounding, and may be just below it.
+    return eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))  # [n, n]
+
+
+def _score(truth: np.ndarray, predicted: np.ndarray) -> float | None:
+    # A factor that is constant over these points has no variance to explain.
+    varies = np.ptp(truth, axis=0) > 0  # [T]
+    predicted = predicted.reshape(truth.shape)  # [n] if there is one factor
+    if not varies.any():
+        return None
+    return float(r2_score(truth[:, varies], predicted[:, varies]))

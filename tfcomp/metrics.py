@@ -1,0 +1,271 @@
+"""Scores of drawn images against the truth.
+
+Images are `[n, H, W, 1]` or `[n, H, W]` with `image[row = y, column = x]`;
+positions are `[n, 2]` in pixels, in the order (x, y). The background of a
+`bright` image is 0 and that of a `dark` one is 1; a bump has height 1.
+
+A model that diverged draws NaN or infinity. Such an image has no peak: its
+position is never right, its number of peaks is 0, and the mean errors of a
+set that contains it are not finite (`None` in `compute_scores`), because a
+mean over the remaining images would flatter the model.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+from scipy import ndimage
+
+FloatArray = NDArray[np.float64]
+
+BACKGROUNDS = {"bright": 0.0, "dark": 1.0}
+POSITION_TOLERANCE = 1.0  # px, in each axis
+PEAK_THRESHOLD = 0.5  # half of the height of a bump
+
+# Windows and connections over [n, H, W] that never join two images.
+_NEIGHBOURHOOD = (1, 3, 3)
+_CONNECTED = np.zeros((3, 3, 3), bool)
+_CONNECTED[1] = True
+
+
+def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
+    """Computes the mean squared error of every image.
+
+    Args:
+        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
+        truth: True images of the same size.
+
+    Returns:
+        Squared error averaged over pixels, `[n]`.
+    """
+    images, truth = _to_stack(images), _to_stack(truth)
+    if images.shape != truth.shape:
+        raise ValueError(
+            "images and truth must have the same size, received "
+            f"{images.shape} and {truth.shape}."
+        )
+    return np.mean((images - truth) ** 2, axis=(1, 2))  # [n]
+
+
+def compute_mse(images: ArrayLike, truth: ArrayLike) -> float:
+    """Computes the squared error, averaged over images and pixels.
+
+    Args:
+        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
+        truth: True images of the same size.
+
+    Returns:
+        The mean squared error; NaN without any image.
+    """
+    return _mean(compute_mse_per_image(images, truth))
+
+
+def compute_relative_mse(
+    images: ArrayLike, truth: ArrayLike, background: float
+) -> float:
+    """Computes the MSE in units of the MSE of a blank image.
+
+    Args:
+        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
+        truth: True images of the same size.
+        background: Value of the pixels of the blank image, 0 for bright and
+            1 for dark images.
+
+    Returns:
+        0 for perfect images, 1 for images on which nothing is drawn; NaN
+        where the truth itself is blank, or without any image.
+    """
+    truth = _to_stack(truth)
+    blank = compute_mse(np.full_like(truth, background), truth)
+    if blank == 0:
+        return float("nan")
+    return compute_mse(images, truth) / blank
+
+
+def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
+    """Finds the brightest (bright) or darkest (dark) pixel of every image.
+
+    Args:
+        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
+        polarity: `bright` or `dark`.
+
+    Returns:
+        Positions (x, y) in pixels, `[n, 2]`: the first one row by row where
+        several pixels tie, NaN where a pixel is not finite.
+    """
+    bright = _to_bright(images, polarity)
+    flat = bright.reshape(len(bright), bright.shape[1] * bright.shape[2])
+    row, column = np.divmod(flat.argmax(axis=1), bright.shape[2])
+    peaks = np.stack([column, row], axis=1).astype(float)  # [n, 2], (x, y)
+    peaks[~np.isfinite(flat).all(axis=1)] = np.nan
+    return peaks
+
+
+def compute_position_error(
+    images: ArrayLike, positions: ArrayLike, polarity: str
+) -> FloatArray:
+    """Computes the distance of the peak of every image from its true place.
+
+    Args:
+        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
+        positions: True positions (x, y) in pixels, `[n, 2]`. An absent
+            coordinate (that of a stripe along its length) is NaN, and the
+            distance is taken in the other one.
+        polarity: `bright` or `dark`.
+
+    Returns:
+        Euclidean distances in pixels, `[n]`; NaN for an image without a peak.
+    """
+    offsets = _compute_offsets(images, positions, polarity)
+    return np.hypot(offsets[:, 0], offsets[:, 1])
+
+
+def compute_position_accuracy(
+    images: ArrayLike, positions: ArrayLike, polarity: str
+) -> float:
+    """Computes the fraction of images whose peak is at its true place.
+
+    Args:
+        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
+        positions: True positions (x, y) in pixels, `[n, 2]`; an absent
+            coordinate is NaN.
+        polarity: `bright` or `dark`.
+
+    Returns:
+        The fraction with a peak within 1 pixel of the truth in both axes;
+        NaN without any image.
+    """
+    offsets = _compute_offsets(images, positions, polarity)
+    is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
+    # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
+    is_drawn = np.ptp(_to_stack(images), axis=(1, 2)) > 0
+    return _mean(is_close & is_drawn)
+
+
+def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
+    """Counts the local extrema above half of the height of a bump.
+
+    A superposition of training images has several. Neighbours are the eight
+    pixels around one, and a plateau of equal pixels counts once.
+
+    Args:
+        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
+        polarity: `bright` (local maxima) or `dark` (local minima).
+
+    Returns:
+        Numbers of peaks, `[n]`.
+    """
+    bright = _to_bright(images, polarity)
+    bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
+    highest = ndimage.maximum_filter(bright, _NEIGHBOURHOOD, mode="nearest")
+    is_top = (bright == highest) & (bright > PEAK_THRESHOLD)  # [n, H, W]
+    labels, num_labels = ndimage.label(is_top, _CONNECTED)
+    is_peak = np.ones(num_labels + 1, bool)
+    is_peak[labels[_find_shoulders(bright, is_top)]] = False
+    is_peak[0] = False  # the label of all other pixels
+    tops, first_pixel = np.unique(labels, return_index=True)
+    image = first_pixel // max(1, bright.shape[1] * bright.shape[2])
+    return np.bincount(image[is_peak[tops]], minlength=len(bright))
+
+
+def compute_scores(
+    images: ArrayLike,
+    truth: ArrayLike,
+    positions: ArrayLike | None,
+    polarity: str,
+) -> dict[str, float | None]:
+    """Computes all scores of a set of images.
+
+    Args:
+        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
+        truth: True images of the same size.
+        positions: True positions (x, y) in pixels, `[n, 2]`, or `None` if
+            the images have none (rotated digits).
+        polarity: `bright` or `dark`.
+
+    Returns:
+        `mse`, `relative_mse`, `position_accuracy`, `position_error` (px) and
+        `num_peaks`, averaged over images. A score that does not exist is
+        `None`: the last three without positions, all of an empty set, and a
+        mean that is not finite, so that the result is always valid JSON.
+    """
+    background = _get_background(polarity)
+    scores = {
+        "mse": compute_mse(images, truth),
+        "relative_mse": compute_relative_mse(images, truth, background),
+        "position_accuracy": float("nan"),
+        "position_error": float("nan"),
+        "num_peaks": float("nan"),
+    }
+    if positions is not None:
+        arguments = (images, positions, polarity)
+        scores["position_accuracy"] = compute_position_accuracy(*arguments)
+        scores["position_error"] = _mean(compute_position_error(*arguments))
+        scores["num_peaks"] = _mean(count_peaks(images, polarity))
+    return {
+        name: score if np.isfinite(score) else None
+        for name, score in scores.items()
+    }
+
+
+def _compute_offsets(
+    images: ArrayLike, positions: ArrayLike, polarity: str
+) -> FloatArray:
+    """Returns peak minus truth, `[n, 2]`, and 0 in an absent coordinate."""
+    peaks = compute_peaks(images, polarity)
+    positions = np.asarray(positions, float)
+    if positions.shape != peaks.shape:
+        raise ValueError(
+            f"positions must have shape {peaks.shape}, one (x, y) per image, "
+            f"received {positions.shape}."
+        )
+    is_absent = np.isnan(positions) & ~np.isnan(peaks)
+    is_absent &= ~is_absent.all(axis=1, keepdims=True)
+    return np.where(is_absent, 0.0, peaks - positions)
+
+
+def _find_shoulders(
+    bright: FloatArray, is_top: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Finds tops that belong to a plateau with a higher pixel beside it.
+
+    No neighbour of such a top is higher, but an equally high neighbour of it
+    has a higher one, so that the plateau is a step on a slope and not a peak.
+    """
+    others = np.where(is_top, -np.inf, bright)
+    highest = ndimage.maximum_filter(others, _NEIGHBOURHOOD, mode="nearest")
+    return is_top & (highest == bright)
+
+
+def _to_stack(images: ArrayLike) -> FloatArray:
+    """Returns the images as float64, `[n, H, W]`."""
+    images = np.asarray(images, float)
+    if images.ndim == 4 and images.shape[-1] == 1:
+        images = images[..., 0]
+    if images.ndim != 3:
+        raise ValueError(
+            "images must have shape [n, H, W, 1] or [n, H, W], received "
+            f"{images.shape}."
+        )
+    return images
+
+
+def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
+    """Returns a copy, `[n, H, W]`, on which bumps are 1 on a ground of 0."""
+    background = _get_background(polarity)
+    sign = 1.0 if polarity == "bright" else -1.0
+    return sign * (_to_stack(images) - background)
+
+
+def _get_background(polarity: str) -> float:
+    if polarity not in BACKGROUNDS:
+        raise ValueError(
+            f"polarity must be one of {sorted(BACKGROUNDS)}, received "
+            f"{polarity!r}."
+        )
+    return BACKGROUNDS[polarity]
+
+
+def _mean(values: ArrayLike) -> float:
+    """Returns the mean, and NaN (with no warning) where there is no value."""
+    values = np.asarray(values, float)
+    return float(values.mean()) if values.size else float("nan")
