@@ -1,0 +1,120 @@
+"""Outlines: exact segments, and the length of the border of any mask."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from tfcomp.figures import compute_outline
+from tfcomp.figures import draw_outline
+
+
+def make_rectangle(
+    x0: float, x1: float, y0: float, y1: float
+) -> set[tuple[tuple[float, float], tuple[float, float]]]:
+    return {
+        ((x0, y0), (x0, y1)),
+        ((x1, y0), (x1, y1)),
+        ((x0, y0), (x1, y0)),
+        ((x0, y1), (x1, y1)),
+    }
+
+
+def count_border_edges(mask: np.ndarray) -> int:
+    """Counts the sides of cells that have no neighbour in the region."""
+    num_x, num_y = mask.shape
+    inside = {cell for cell in np.ndindex(num_x, num_y) if mask[cell]}
+    return sum(
+        (i + di, j + dj) not in inside
+        for i, j in inside
+        for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1))
+    )
+
+
+def test_square_lies_on_the_pixel_edges() -> None:
+    mask = np.zeros((28, 28), bool)
+    mask[6:23, 6:23] = True
+    segments = compute_outline(mask)
+    assert len(segments) == 4
+    assert set(segments) == make_rectangle(5.5, 22.5, 5.5, 22.5)
+
+
+def test_first_index_is_x() -> None:
+    mask = np.zeros((9, 5), bool)
+    mask[2:8, 1:3] = True
+    assert set(compute_outline(mask)) == make_rectangle(1.5, 7.5, 0.5, 2.5)
+
+
+def test_corner_is_closed_at_the_end_of_the_grid() -> None:
+    mask = np.zeros((6, 4), bool)
+    mask[4:, 3:] = True
+    assert set(compute_outline(mask)) == make_rectangle(3.5, 5.5, 2.5, 3.5)
+    everything = compute_outline(np.ones((6, 4), bool))
+    assert set(everything) == make_rectangle(-0.5, 5.5, -0.5, 3.5)
+
+
+def test_cross_has_twelve_sides() -> None:
+    mask = np.zeros((5, 5), bool)
+    mask[2, 1:4] = mask[1:4, 2] = True
+    segments = compute_outline(mask)
+    assert len(segments) == 12
+    assert {((0.5, 1.5), (0.5, 2.5)), ((1.5, 0.5), (2.5, 0.5))} < set(segments)
+
+
+def test_two_islands_and_a_hole() -> None:
+    mask = np.zeros((12, 12), bool)
+    mask[0:2, 0:2] = True
+    mask[5:10, 6:11] = True
+    mask[7, 8] = False
+    assert set(compute_outline(mask)) == (
+        make_rectangle(-0.5, 1.5, -0.5, 1.5)
+        | make_rectangle(4.5, 9.5, 5.5, 10.5)
+        | make_rectangle(6.5, 7.5, 7.5, 8.5)
+    )
+
+
+def test_islands_in_one_line_are_not_joined() -> None:
+    mask = np.array([[True], [False], [True]])
+    assert set(compute_outline(mask)) == (
+        make_rectangle(-0.5, 0.5, -0.5, 0.5)
+        | make_rectangle(1.5, 2.5, -0.5, 0.5)
+    )
+
+
+def test_empty_region_has_no_outline() -> None:
+    assert compute_outline(np.zeros((4, 4), bool)) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_length_is_the_number_of_border_edges(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mask = rng.random(rng.integers(1, 10, 2)) < rng.random()
+    segments = compute_outline(mask)
+    length = sum(x1 - x0 + y1 - y0 for (x0, y0), (x1, y1) in segments)
+    assert length == count_border_edges(mask)
+    for (x0, y0), (x1, y1) in segments:
+        assert (x0 == x1) != (y0 == y1)
+        assert {x0 % 1, y0 % 1, x1 % 1, y1 % 1} == {0.5}
+    # Fully merged: no segment begins where another goes on the same line.
+    vertical = [s for s in segments if s[0][0] == s[1][0]]
+    horizontal = [s for s in segments if s[0][0] != s[1][0]]
+    for group in (vertical, horizontal):
+        assert not {s[0] for s in group} & {s[1] for s in group}
+
+
+def test_mask_must_be_a_grid_of_two_factors() -> None:
+    with pytest.raises(ValueError, match=r"\[nx, ny\], received \(3,\)"):
+        compute_outline(np.ones(3, bool))
+
+
+def test_drawn_outline_keeps_the_limits_of_the_axes() -> None:
+    axes = Figure().subplots()
+    axes.imshow(np.zeros((4, 4)), origin="lower")
+    limits = axes.get_xlim(), axes.get_ylim()
+    mask = np.ones((4, 4), bool)
+    lines = draw_outline(axes, mask, color="white", linewidth=3)
+    axes.figure.draw_without_rendering()
+    assert lines in axes.collections
+    assert [tuple(map(tuple, s)) for s in lines.get_segments()] == (
+        compute_outline(mask)
+    )
+    assert (axes.get_xlim(), axes.get_ylim()) == limits

@@ -1,0 +1,37 @@
+"""Numbers to matplotlib figures, one file a kind of figure.
+
+Every function returns a `matplotlib.figure.Figure` of its own; nothing goes
+through the global state of pyplot, so that figures can be drawn in callbacks
+and threads and are freed with their last reference. Maps and images have x to
+the right and y upwards, and cell `(i, j)` of the factor grid at x = i, y = j.
+"""
+
+from tfcomp.figures.curves import draw_curves
+from tfcomp.figures.embeddings import draw_embeddings
+from tfcomp.figures.embeddings import draw_spectrum
+from tfcomp.figures.maps import draw_map
+from tfcomp.figures.maps import draw_maps
+from tfcomp.figures.outline import compute_outline
+from tfcomp.figures.outline import draw_outline
+from tfcomp.figures.render import figure_to_array
+from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.rows import draw_rows
+from tfcomp.figures.samples import draw_samples
+from tfcomp.figures.stages import draw_stage_lines
+from tfcomp.figures.stages import draw_stage_panels
+
+__all__ = [
+    "compute_outline",
+    "draw_curves",
+    "draw_embeddings",
+    "draw_map",
+    "draw_maps",
+    "draw_outline",
+    "draw_rows",
+    "draw_samples",
+    "draw_spectrum",
+    "draw_stage_lines",
+    "draw_stage_panels",
+    "figure_to_array",
+    "figure_to_png",
+]

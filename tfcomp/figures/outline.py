@@ -1,0 +1,88 @@
+"""The outline of a held-out region on a map or an image."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+Segment = tuple[tuple[float, float], tuple[float, float]]
+
+# Magenta stands out from all greys and all of viridis for colour-blind readers
+# too: orange comes close to the yellow-greens in deuteranopia.
+OUTLINE_COLOR = "#ff00ff"
+OUTLINE_LABEL = "held-out region"
+
+
+def compute_outline(mask: ArrayLike) -> list[Segment]:
+    """Computes the border of a region of any shape, on the pixel edges.
+
+    Cell `(i, j)` covers `i - 0.5 ... i + 0.5` in x and `j - 0.5 ... j + 0.5`
+    in y, as in `imshow`; the inclusive interval [6, 22] spans 5.5 to 22.5.
+    A region that reaches the end of the grid is closed there.
+
+    Args:
+        mask: True inside the region, `[nx, ny]`.
+
+    Returns:
+        Segments `((x0, y0), (x1, y1))` in data coordinates, first those along
+        y, then those along x. Each is as long as its line goes on.
+    """
+    mask = np.asarray(mask, bool)
+    if mask.ndim != 2:
+        raise ValueError(
+            f"mask must have shape [nx, ny], received {mask.shape}."
+        )
+    padded = np.pad(mask, 1)
+    along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
+    along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
+    segments = [((x, y0), (x, y1)) for x, y0, y1 in _find_runs(along_y)]
+    segments += [((x0, y), (x1, y)) for y, x0, x1 in _find_runs(along_x)]
+    return segments
+
+
+def draw_outline(
+    axes: Axes,
+    mask: ArrayLike,
+    color: str = OUTLINE_COLOR,
+    linewidth: float = 1.8,
+) -> LineCollection:
+    """Draws the border of a region.
+
+    Args:
+        axes: Where to draw; x and y count the cells of the grid from 0.
+        mask: True inside the region, `[nx, ny]`.
+        color: Colour of the line.
+        linewidth: Width of the line in points.
+
+    Returns:
+        The lines, which are in the axes already.
+    """
+    lines = LineCollection(
+        compute_outline(mask),
+        colors=color,
+        linewidths=linewidth,
+        capstyle="projecting",  # closes the corners
+        label=OUTLINE_LABEL,
+        # Half of a line along the end of the grid lies outside of the axes.
+        clip_on=False,
+        zorder=3,
+    )
+    axes.add_collection(lines, autolim=False)
+    return lines
+
+
+def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
+    """Joins neighbouring edges on the lines of a grid.
+
+    Args:
+        edges: True where the line has an edge, `[lines, cells]`.
+
+    Returns:
+        A (position of the line, start, stop) for every run of edges.
+    """
+    steps = np.diff(np.pad(edges, ((0, 0), (1, 1))).astype(int), axis=1)
+    lines, starts = np.nonzero(steps == 1)  # row by row, as are the stops
+    stops = np.nonzero(steps == -1)[1]
+    runs = np.stack([lines, starts, stops], axis=1) - 0.5  # [runs, 3]
+    return [tuple(run) for run in runs.tolist()]

@@ -1,0 +1,161 @@
+"""Rows of images: the same samples, drawn by one model after the other."""
+
+import textwrap
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from tfcomp.figures.layout import add_legend
+from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.outline import draw_outline
+
+MAX_COLUMNS = 16
+PANEL_SIZE = 1.5  # inches
+MARKER_COLOR = "#ff7f0e"
+# No shade of the grey scale, so that a model that diverged is not taken for
+# one that draws grey.
+NO_VALUE_COLOR = "#b9a3e3"
+
+_LETTERS_PER_LINE = 13  # of a row label along one panel
+
+
+def draw_rows(
+    rows: Mapping[str, ArrayLike],
+    positions: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    title: str = "",
+    vmin: float = 0.0,
+    vmax: float = 1.0,
+) -> Figure:
+    """Draws rows of images that belong together column by column.
+
+    All images share one grey scale, y upwards.
+
+    Args:
+        rows: Label of a row to its images, `[n, H, W]` or `[n, H, W, 1]`, from
+            the top row down; n at most 16.
+        positions: True positions (x, y) in pixels, `[n, 2]`. They title the
+            columns and are circled, unless a coordinate is absent (NaN).
+        mask: True inside the region to outline, `[W, H]`: a factor grid of
+            the size of the image.
+        title: Title of the figure.
+        vmin: Value drawn black.
+        vmax: Value drawn white.
+
+    Returns:
+        The figure.
+    """
+    stacks = {label: to_stack(images) for label, images in rows.items()}
+    _check_sizes(stacks, positions, mask)
+    figure, panels = _make_panels(len(stacks), len(next(iter(stacks.values()))))
+    norm = Normalize(vmin, vmax)
+    for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
+        for axes, image in zip(panel_row, images, strict=True):
+            _draw_image(axes, image, mask, norm)
+        text = textwrap.fill(label, _LETTERS_PER_LINE)
+        panel_row[0].set_ylabel(text, fontsize=12)
+    if positions is not None:
+        for column, position in zip(panels.T, positions, strict=True):
+            _mark_position(column, position)
+    add_title(figure, title)
+    is_finite = all(np.isfinite(images).all() for images in stacks.values())
+    add_legend(figure, None if is_finite else NO_VALUE_COLOR)
+    settle_layout(figure)
+    return figure
+
+
+def to_stack(images: ArrayLike) -> np.ndarray:
+    """Returns images without their single channel as float, `[n, H, W]`."""
+    images = np.asarray(images, float)
+    has_channel = images.ndim == 4 and images.shape[-1] == 1
+    return images[..., 0] if has_channel else images
+
+
+def _make_panels(num_rows: int, num_columns: int) -> tuple[Figure, np.ndarray]:
+    # Wide enough for the legend, high enough for it and the titles.
+    width = max(4.5, PANEL_SIZE * num_columns + 0.4)
+    height = PANEL_SIZE * num_rows + 0.9
+    figure = Figure(figsize=(width, height), layout="compressed")
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)
+    return figure, figure.subplots(num_rows, num_columns, squeeze=False)
+
+
+def _draw_image(
+    axes: Axes, image: np.ndarray, mask: ArrayLike | None, norm: Normalize
+) -> None:
+    axes.imshow(
+        np.ma.masked_invalid(image),
+        origin="lower",
+        cmap=matplotlib.colormaps["gray"].with_extremes(bad=NO_VALUE_COLOR),
+        norm=norm,
+        interpolation="nearest",
+    )
+    axes.set_xticks([])
+    axes.set_yticks([])
+    if mask is not None:
+        draw_outline(axes, mask, linewidth=1.2)
+
+
+def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
+    """Circles the true position in all rows and titles the column."""
+    x, y = np.asarray(position, float)
+    column[0].set_title(f"({_format(x)}, {_format(y)})", fontsize=10)
+    if np.isnan([x, y]).any():  # a stripe is no point
+        return
+    for axes in column:
+        axes.plot(
+            x,
+            y,
+            linestyle="none",
+            marker="o",
+            markersize=16,  # wide enough to leave the peak in sight
+            markerfacecolor="none",
+            markeredgecolor=MARKER_COLOR,
+            label="true position",
+            # A circle around a position at the border is kept whole.
+            clip_on=False,
+            zorder=4,
+        )
+
+
+def _format(coordinate: float) -> str:
+    return "\N{EN DASH}" if np.isnan(coordinate) else f"{coordinate:.3g}"
+
+
+def _check_sizes(
+    stacks: Mapping[str, np.ndarray],
+    positions: ArrayLike | None,
+    mask: ArrayLike | None,
+) -> None:
+    if not stacks:
+        raise ValueError("rows must have at least one entry, received none.")
+    shapes = {label: images.shape for label, images in stacks.items()}
+    shape = next(iter(shapes.values()))
+    if len(shape) != 3 or len(set(shapes.values())) > 1:
+        raise ValueError(
+            "All rows must have the same shape [n, H, W] or [n, H, W, 1], "
+            f"received {shapes}."
+        )
+    if not 1 <= shape[0] <= MAX_COLUMNS:
+        raise ValueError(
+            f"The number of columns must be 1 to {MAX_COLUMNS}, received "
+            f"{shape[0]}."
+        )
+    if positions is not None and np.shape(positions) != (shape[0], 2):
+        raise ValueError(
+            f"positions must have shape {(shape[0], 2)}, received "
+            f"{np.shape(positions)}."
+        )
+    if mask is not None and np.shape(mask) != shape[:0:-1]:
+        raise ValueError(
+            f"mask must have shape {shape[:0:-1]}, the pixels of an image "
+            f"as [W, H], received {np.shape(mask)}."
+        )
