@@ -1,0 +1,110 @@
+"""Pictures of an evaluated run: from dataset and results to figures.
+
+TensorBoard, the analysis command and the few-shot series draw the same
+pictures; this is where they are composed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tfcomp.analysis.embeddings import EmbeddingAnalysis
+from tfcomp.datasets import Dataset
+from tfcomp.evaluation import Evaluation
+from tfcomp.factors import Factor
+from tfcomp.figures import draw_embeddings
+from tfcomp.figures import draw_map
+from tfcomp.figures import draw_samples
+from tfcomp.figures import draw_spectrum
+from tfcomp.metrics import compute_mse_per_image
+
+SHOWN_SAMPLES = 8
+VOLUME_LABEL = "log(volume / px²)"
+
+
+def picture_samples(
+    dataset: Dataset, evaluation: Evaluation, subset: str, title: str
+) -> Figure:
+    """Truth above output for a spread of ID or OOD points."""
+    splits = dataset.splits
+    chosen = splits.is_ood if subset == "ood" else splits.is_id
+    rows = choose_spread(np.flatnonzero(chosen))
+    return draw_samples(
+        evaluation.truth[rows],
+        evaluation.images[rows],
+        splits.grid[rows] if dataset.has_position else None,
+        get_pixel_mask(dataset),
+        title=title,
+    )
+
+
+def picture_map(
+    dataset: Dataset, values: np.ndarray, title: str, label: str
+) -> Figure:
+    """A number per grid point as a map, two factors only."""
+    x, y = dataset.space
+    return draw_map(
+        values.reshape(dataset.space.shape),
+        get_region_mask(dataset),
+        title=title,
+        label=label,
+        axis_names=(x.label, y.label),
+    )
+
+
+def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
+    """The error at every combination of two factors."""
+    return picture_map(
+        dataset,
+        compute_relative_error(dataset, evaluation),
+        "error landscape",
+        "MSE / MSE of a blank image",
+    )
+
+
+def picture_embedding(
+    factor: Factor, embedding: EmbeddingAnalysis
+) -> dict[str, Figure]:
+    """All matrices of an embedding, and their singular values."""
+    return {
+        "embedding": draw_embeddings(
+            embedding.matrices,
+            title=f"embedding of {factor.name}",
+            factor_label=factor.label,
+            values=factor.values(),
+        ),
+        "spectrum": draw_spectrum(
+            embedding.spectrum, title=f"embedding of {factor.name}"
+        ),
+    }
+
+
+def compute_relative_error(
+    dataset: Dataset, evaluation: Evaluation
+) -> np.ndarray:
+    """MSE of every grid point over the MSE of a blank image there, [n]."""
+    blank = np.full_like(evaluation.truth, dataset.background)
+    error = compute_mse_per_image(evaluation.images, evaluation.truth)
+    return error / compute_mse_per_image(blank, evaluation.truth)
+
+
+def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
+    """At most `count` entries of `rows`, evenly spread."""
+    count = min(count, len(rows))
+    places = (np.arange(count) + 0.5) * len(rows) / count
+    return rows[places.astype(int)]
+
+
+def get_region_mask(dataset: Dataset) -> np.ndarray | None:
+    """The region over the factor grid; None if nothing is held out."""
+    is_ood = dataset.splits.is_ood
+    return is_ood.reshape(dataset.space.shape) if is_ood.any() else None
+
+
+def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
+    """The region over the pixels, where factors are pixel positions."""
+    rows, columns, _ = dataset.image_shape
+    if not dataset.has_position or dataset.space.shape != (columns, rows):
+        return None
+    return get_region_mask(dataset)

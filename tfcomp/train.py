@@ -1,0 +1,88 @@
+"""Trains one decoder: `python -m tfcomp.train --flagfile=donut.flags`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfcomp.config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.encodings import ENCODINGS
+from tfcomp.errors import exit_on_user_error
+from tfcomp.models import MODELS
+from tfcomp.quiet import quiet_startup
+from tfcomp.registry import import_plugins
+from tfcomp.run_flags import define_run_flags
+from tfcomp.run_flags import parse_config
+from tfcomp.run_flags import print_help
+from tfcomp.run_flags import wants_help
+
+
+def main(argv: list[str]) -> int:
+    """Parses the flags, trains, prints the scores; returns the exit status.
+
+    TensorFlow is imported only after everything that can be checked without
+    it has been checked.
+    """
+    arguments = argv[1:]
+    if wants_help(arguments):
+        print_help(__doc__, define_run_flags())
+        return 0
+    config = parse_config(arguments)
+    check_config(config)
+    with quiet_startup():
+        from tfcomp.experiment import train_and_evaluate
+
+    metrics = train_and_evaluate(config)
+    print(format_report(config, metrics))
+    return 0
+
+
+def check_config(config: RunConfig) -> None:
+    """Checks a run as far as possible without TensorFlow.
+
+    Raises:
+        ConfigError: Naming the flag, the rule and the value.
+    """
+    import_plugins(config.plugins)
+    ENCODINGS.get(config.model.encoding)
+    check_model = MODELS.get(config.model.model).check
+    if check_model is not None:
+        check_model(config)
+    for line in make_dataset(config).announcements():
+        print(line)
+
+
+def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
+    """The ID and OOD scores, and where to look."""
+    subsets = {
+        name.upper(): scores
+        for name, scores in metrics.items()
+        if name.startswith(("id", "ood"))
+    }
+    return "\n".join(
+        [
+            "",
+            format_scores(subsets),
+            "",
+            f"run          {config.run_dir}",
+            f"saved model  {config.export_path}",
+            f"look         tensorboard --logdir {config.log_dir}",
+        ]
+    )
+
+
+def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
+    """A table with a column for each set of scores."""
+    rows = [f"{'':20}" + "".join(f"{name:>12}" for name in subsets)]
+    for score in next(iter(subsets.values())):
+        cells = (_format(scores[score]) for scores in subsets.values())
+        rows.append(f"{score:20}" + "".join(f"{cell:>12}" for cell in cells))
+    return "\n".join(rows)
+
+
+def _format(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,1 @@
+"""Training: strategy, Keras `fit`, exact resume."""

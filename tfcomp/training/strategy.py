@@ -1,0 +1,65 @@
+"""Devices and the distribution strategy of a run."""
+
+from __future__ import annotations
+
+import os
+
+import tensorflow as tf
+
+from tfcomp.errors import ConfigError
+from tfcomp.quiet import quiet_startup
+
+
+def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
+    """Mirrors variables over all GPUs, or over logical CPU devices.
+
+    Without a GPU the CPU is one device, or `num_replicas` logical ones (a
+    way to test code for several GPUs; it does not make training faster).
+    On GPUs deterministic kernels are switched on: the same flags must give
+    the same bits. On a CPU the kernels in use are deterministic already.
+
+    Must be called before TensorFlow has used a device when it has to split
+    the CPU.
+
+    Args:
+        num_replicas: Number of replicas; 0 means every GPU, or one CPU.
+
+    Raises:
+        ConfigError: If there are fewer devices than replicas.
+    """
+    with quiet_startup():
+        gpus = tf.config.list_physical_devices("GPU")
+    available = len(gpus) or count_cores()
+    if num_replicas > available:
+        kind = "GPUs" if gpus else "CPU cores"
+        rule = f"must be at most the {available} {kind} of this machine"
+        raise ConfigError("num_replicas", rule, num_replicas)
+    if gpus:
+        tf.config.experimental.enable_op_determinism()
+        return tf.distribute.MirroredStrategy(
+            _device_names("GPU", num_replicas or len(gpus))
+        )
+    count = num_replicas or 1
+    if count > 1:
+        _split_cpu(count)
+    return tf.distribute.MirroredStrategy(_device_names("CPU", count))
+
+
+def count_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _device_names(kind: str, count: int) -> list[str]:
+    return [f"{kind}:{index}" for index in range(count)]
+
+
+def _split_cpu(count: int) -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    known = tf.config.get_logical_device_configuration(cpu) or []
+    if len(known) < count:
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * count
+        )
