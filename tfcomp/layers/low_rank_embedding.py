@@ -36,10 +36,10 @@ class LowRankEmbedding(keras.layers.Layer):
     not singular values: see `spectrum`.
 
     Weights: `coefficients [V, R]`, `left [V, R, rows]` and
-    `right [V, R, columns]` with V values and R modes. Coefficients start
-    standard normal, vectors normal with a length of about 1. Under the
-    entropy penalty smaller coefficients give up all modes but one earlier,
-    before the training images are fitted.
+    `right [V, R, columns]` with V values and R modes. Vectors start
+    normal with a length of about 1, and coefficients normal with a sum of
+    squares about 1, hence matrices with a Frobenius norm of about 1 whatever
+    the rank.
 
     Args:
         num_values: Number of values V of the factor.
@@ -58,7 +58,7 @@ class LowRankEmbedding(keras.layers.Layer):
             `tfcomp.regularizers.VarianceRegularizer(0.01)`.
         right_regularizer: Of `right`.
         coefficient_initializer: Of `coefficients`; None for normal numbers
-            of deviation 1.
+            of deviation `1 / sqrt(rank)`.
         vector_initializer: Of `left` and `right`; None for normal numbers of
             deviation `1 / sqrt(entries)`. One with a fixed seed draws the
             same for both.
@@ -111,7 +111,9 @@ class LowRankEmbedding(keras.layers.Layer):
         self.coefficients = self.add_weight(
             name="coefficients",
             shape=(self.num_values, self.rank),
-            initializer=_make_initializer(self.coefficient_initializer, 1.0),
+            initializer=_make_initializer(
+                self.coefficient_initializer, self.rank**-0.5
+            ),
             regularizer=self.coefficient_regularizer,
         )
         rows, columns = self.size

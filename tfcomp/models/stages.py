@@ -27,7 +27,7 @@ def make_stage_model(
     """A model that shares the weights and returns `{stage: activation}`.
 
     Args:
-        model: A functional Keras model.
+        model: A functional or sequential Keras model.
         stages: Layer names; default those of `list_stages`.
 
     Raises:
@@ -39,8 +39,9 @@ def make_stage_model(
             "the model has no layer named code, stage_<i> or image: "
             "give the layers to analyse as stages"
         )
+    inputs = model.inputs[0] if len(model.inputs) == 1 else model.inputs
     outputs = {name: model.get_layer(name).output for name in names}
-    return keras.Model(model.input, outputs, name=f"{model.name}_stages")
+    return keras.Model(inputs, outputs, name=f"{model.name}_stages")
 
 
 def _is_numbered(name: str) -> bool:
