@@ -1,0 +1,126 @@
+"""Gram matrices against double loops, on good, blank and broken outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis import gram
+
+
+def make_outputs(n: int = 12) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return rng.uniform(size=(n, 5, 6, 1)).astype(np.float32)
+
+
+def loop(
+    outputs: np.ndarray, fn: Callable[[np.ndarray, np.ndarray], float]
+) -> np.ndarray:
+    flat = outputs.reshape(len(outputs), -1).astype(np.float64)
+    return np.array([[fn(a, b) for b in flat] for a in flat])
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
+    return ((a > 0.5) & (b > 0.5)).sum() / ((a > 0.5) | (b > 0.5)).sum()
+
+
+def test_grams_equal_double_loops() -> None:
+    outputs = make_outputs()
+    np.testing.assert_allclose(
+        gram.compute_cosine_gram(outputs), loop(outputs, cosine), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        gram.compute_distance_gram(outputs),
+        loop(outputs, lambda a, b: np.linalg.norm(a - b)),
+        atol=1e-7,
+    )
+    np.testing.assert_allclose(
+        gram.compute_overlap_gram(outputs), loop(outputs, overlap)
+    )
+
+
+def test_threshold_of_the_overlap() -> None:
+    outputs = np.array([[1.0, 0.4, 0.0], [1.0, 1.0, 1.0]])
+    assert gram.compute_overlap_gram(outputs)[0, 1] == pytest.approx(1 / 3)
+    found = gram.compute_overlap_gram(outputs, threshold=0.3)
+    assert found[0, 1] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e30])
+def test_cosine_ignores_scale(scale: float) -> None:
+    outputs = make_outputs().astype(np.float64)
+    np.testing.assert_allclose(
+        gram.compute_cosine_gram(scale * outputs),
+        gram.compute_cosine_gram(outputs),
+        atol=1e-6,
+    )
+
+
+def test_distances_resolve_close_outputs_on_a_white_background() -> None:
+    bright = np.zeros((2, 28, 28))
+    bright[1, 4, 4] = 1e-5
+    distances = gram.compute_distance_gram(1000 - bright)
+    assert distances[0, 1] == pytest.approx(1e-5, rel=1e-4)
+    assert (np.diagonal(distances) == 0).all()
+
+
+def test_similarity_form_of_distances() -> None:
+    distances = gram.compute_distance_gram(make_outputs())
+    similarity = gram.convert_to_similarity(distances)
+    assert similarity.min() == 0 and similarity.max() == 1
+    n = len(similarity)
+    centring = np.eye(n) - 1 / n
+    eigenvalues = np.linalg.eigvalsh(centring @ similarity @ centring)
+    assert eigenvalues.min() > -1e-12
+    assert (gram.convert_to_similarity(np.zeros((3, 3))) == 1).all()
+
+
+def test_cosines_are_positive_semidefinite_with_unit_diagonal() -> None:
+    cosines = gram.compute_cosine_gram(make_outputs())
+    np.testing.assert_array_equal(cosines, cosines.T)
+    np.testing.assert_allclose(np.diagonal(cosines), 1, atol=1e-6)
+    assert np.linalg.eigvalsh(cosines).min() > -1e-5
+
+
+def test_blank_outputs_resemble_nothing() -> None:
+    outputs = make_outputs()
+    outputs[2] = 0
+    for compute in (gram.compute_cosine_gram, gram.compute_overlap_gram):
+        found = compute(outputs)
+        assert (found[2] == 0).all() and (found[:, 2] == 0).all()
+        assert found[0, 0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    "compute",
+    [
+        gram.compute_cosine_gram,
+        gram.compute_distance_gram,
+        gram.compute_overlap_gram,
+    ],
+)
+def test_broken_outputs_are_nan_and_spoil_no_other(
+    compute: Callable[[np.ndarray], np.ndarray], value: float
+) -> None:
+    outputs = make_outputs()
+    expected = compute(np.delete(outputs, 4, axis=0))
+    outputs[4, 0, 0] = value
+    found = compute(outputs)
+    assert np.isnan(found[4]).all() and np.isnan(found[:, 4]).all()
+    rest = np.delete(np.delete(found, 4, axis=0), 4, axis=1)
+    np.testing.assert_allclose(rest, expected, atol=1e-6)
+
+
+def test_outputs_are_not_changed() -> None:
+    outputs = make_outputs().astype(np.float64)
+    kept = outputs.copy()
+    gram.compute_cosine_gram(outputs)
+    gram.compute_distance_gram(outputs)
+    np.testing.assert_array_equal(outputs, kept)

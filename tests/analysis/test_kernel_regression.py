@@ -1,0 +1,170 @@
+"""Kernel regression: planted functions, and refits for every left-out point."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis import kernel_regression as kr
+
+SIZE = 11
+GRID = np.array(list(itertools.product(range(SIZE), repeat=2)), np.float32)
+IS_OOD = ((GRID >= 4) & (GRID <= 6)).all(axis=1)
+
+
+def make_additive(pixels: int = 8) -> np.ndarray:
+    """Arbitrary functions of x plus arbitrary functions of y."""
+    rng = np.random.default_rng(6)
+    of_x, of_y = rng.normal(size=(2, SIZE, pixels))
+    x, y = GRID.astype(int).T
+    return 4 + of_x[x] + of_y[y]
+
+
+def make_bumps() -> np.ndarray:
+    profiles = np.exp(-0.5 * (np.arange(SIZE) - GRID[..., None]) ** 2)
+    return np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
+
+
+def slow_kernel(kernel: str, a: np.ndarray, b: np.ndarray) -> float:
+    t = (a - b) / [0.5, 2.0]
+    if kernel == "additive":
+        return float(np.mean(np.exp(-(t**2) / 2)))
+    if kernel == "product":
+        return float(np.prod(np.exp(-(t**2) / 2)))
+    r = float(np.linalg.norm(t))
+    return (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r)
+
+
+@pytest.mark.parametrize("kernel", list(kr.KERNELS))
+def test_kernels_equal_double_loops(kernel: str) -> None:
+    rows, columns = GRID[::7], GRID[::5]
+    found = kr.KERNELS[kernel](rows, columns, (0.5, 2.0))
+    expected = [[slow_kernel(kernel, a, b) for b in columns] for a in rows]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_radial_kernel_is_no_product() -> None:
+    """It sees the distance alone, and no product of 1-D kernels does."""
+    origin, ones = np.zeros((1, 2)), (1.0, 1.0)
+
+    def value(x: float, y: float) -> float:
+        point = np.array([[x, y]])
+        return float(kr.make_radial_kernel(origin, point, ones)[0, 0])
+
+    assert value(3, 4) == pytest.approx(value(5, 0))
+    assert abs(value(1, 1) - value(1, 0) * value(0, 1)) > 0.05
+
+
+@pytest.mark.parametrize("pixels", [3, 400])
+def test_leave_one_out_equals_refits(pixels: int) -> None:
+    rng = np.random.default_rng(1)
+    points, ridge = GRID[::5], 0.3
+    targets = rng.normal(size=(len(points), pixels)) + 2
+    fit = kr.fit_kernel(
+        "product",
+        points,
+        targets,
+        np.zeros(len(points), bool),
+        scales=[2.0],
+        ridges=[ridge],
+    )
+    steps = kr.convert_to_steps(points)
+    gram = kr.make_product_kernel(steps, steps, [2.0, 2.0])
+    error = 0.0
+    for i in range(len(points)):
+        kept = np.arange(len(points)) != i
+        n = kept.sum()
+        system = np.ones((n + 1, n + 1))
+        system[:n, :n] = gram[np.ix_(kept, kept)] + ridge * np.eye(n)
+        system[n, n] = 0
+        known = np.concatenate([targets[kept], np.zeros((1, pixels))])
+        weights = np.linalg.solve(system, known)
+        predicted = gram[i, kept] @ weights[:n] + weights[n]
+        error += np.sum((predicted - targets[i]) ** 2)
+    total = np.sum((targets - targets.mean(axis=0)) ** 2)
+    assert fit.r2_id == pytest.approx(1 - error / total)
+    assert fit.r2_ood is None
+
+
+def test_a_planted_additive_function_is_recovered() -> None:
+    fits = kr.fit_kernels(GRID, make_additive(), IS_OOD)
+    assert fits["additive"].r2_ood > 0.999
+    assert fits["additive"].r2_id > 0.999
+    others = [fits[name].r2_ood for name in ("product", "radial")]
+    assert max(others) < 0.7
+
+
+def test_bumps_are_no_additive_function() -> None:
+    fits = kr.fit_kernels(GRID, make_bumps(), IS_OOD)
+    assert fits["additive"].r2_id < 0.5
+    assert fits["product"].r2_id > 0.9
+    assert fits["product"].predicted.shape == (IS_OOD.sum(), SIZE, SIZE)
+
+
+def test_each_factor_has_its_own_scale() -> None:
+    """Planted with scales 1 and 4 of a grid with unequal units."""
+    rng = np.random.default_rng(2)
+    kernel = kr.make_product_kernel(GRID, GRID, (1.0, 4.0))
+    outputs = kernel @ rng.normal(size=(len(GRID), 5))
+    fit = kr.fit_kernel("product", GRID * [1, 30], outputs, IS_OOD)
+    assert fit.scales == (1.0, 4.0)
+    assert len(kr.fit_kernel("radial", GRID, outputs, IS_OOD).scales) == 1
+
+
+@pytest.mark.parametrize("kernel", list(kr.KERNELS))
+def test_ood_outputs_change_nothing_but_the_score(kernel: str) -> None:
+    outputs = make_bumps()
+    expected = kr.fit_kernel(kernel, GRID, outputs, IS_OOD)
+    outputs[IS_OOD] = np.random.default_rng(0).normal(size=(9, SIZE, SIZE))
+    found = kr.fit_kernel(kernel, GRID, outputs, IS_OOD)
+    assert (found.scales, found.ridge) == (expected.scales, expected.ridge)
+    assert found.r2_id == expected.r2_id
+    np.testing.assert_array_equal(found.predicted, expected.predicted)
+    assert found.r2_ood != expected.r2_ood
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_scale_and_offset_do_not_matter(scale: float) -> None:
+    outputs = make_bumps()
+    expected = kr.fit_kernel("product", GRID, outputs, IS_OOD)
+    found = kr.fit_kernel("product", GRID, scale * (1 - outputs), IS_OOD)
+    assert found.scales == expected.scales
+    assert found.r2_id == pytest.approx(expected.r2_id, rel=1e-5)
+    assert found.r2_ood == pytest.approx(expected.r2_ood, rel=1e-5)
+
+
+def test_three_factors() -> None:
+    grid = np.array(list(itertools.product(range(5), repeat=3)), float)
+    is_ood = (grid == 2).all(axis=1)
+    outputs = np.sin(grid).sum(axis=1)[:, None]
+    fit = kr.fit_kernel("additive", grid, outputs, is_ood, scales=[1.0, 2.0])
+    assert len(fit.scales) == 3
+    assert fit.predicted[0, 0] == pytest.approx(outputs[is_ood][0, 0], abs=0.01)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1])
+def test_constant_outputs_have_nothing_to_explain(value: float) -> None:
+    outputs = np.full((len(GRID), 4), value)
+    fit = kr.fit_kernel("additive", GRID, outputs, IS_OOD)
+    assert fit.r2_id is None and fit.r2_ood is None
+    np.testing.assert_allclose(fit.predicted, value, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_broken_outputs_give_none(value: float) -> None:
+    outputs = make_bumps()
+    outputs[np.flatnonzero(IS_OOD)[2]] = value
+    fit = kr.fit_kernel("product", GRID, outputs, IS_OOD)
+    assert fit.r2_id > 0.9 and fit.r2_ood is None
+    outputs[np.flatnonzero(~IS_OOD)[2]] = value
+    fit = kr.fit_kernel("product", GRID, outputs, IS_OOD)
+    assert fit.r2_id is None and fit.r2_ood is None and fit.scales == ()
+    assert fit.predicted.shape == (9, SIZE, SIZE)
+
+
+def test_too_few_id_points_give_none() -> None:
+    is_ood = np.arange(len(GRID)) > 0
+    fit = kr.fit_kernel("product", GRID, make_bumps(), is_ood)
+    assert fit.r2_id is None and fit.r2_ood is None

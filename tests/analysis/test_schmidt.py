@@ -1,0 +1,112 @@
+"""Schmidt decomposition: planted ranks, and the plain definition."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis import kernels
+from tfcomp.analysis import schmidt
+from tfcomp.analysis.gram import compute_cosine_gram
+
+
+def make_grid(nx: int, ny: int) -> np.ndarray:
+    return np.array(list(itertools.product(range(nx), range(ny))), float)
+
+
+def make_gram(n: int) -> np.ndarray:
+    rows = np.random.default_rng(5).normal(size=(n, 9))
+    return rows @ rows.T
+
+
+def slow_realign(gram: np.ndarray, nx: int, ny: int) -> np.ndarray:
+    realigned = np.empty((nx * nx, ny * ny))
+    for x, y, x_other, y_other in np.ndindex(nx, ny, nx, ny):
+        row, column = x * nx + x_other, y * ny + y_other
+        realigned[row, column] = gram[x * ny + y, x_other * ny + y_other]
+    return realigned
+
+
+@pytest.mark.parametrize("sizes", [(4, 5), (5, 3), (1, 4), (6, 6), (1, 1)])
+def test_values_equal_the_definition(sizes: tuple[int, int]) -> None:
+    gram, grid = make_gram(math.prod(sizes)), make_grid(*sizes)
+    realigned = slow_realign(gram, *sizes)
+    np.testing.assert_array_equal(schmidt.realign(gram, grid), realigned)
+    expected = np.linalg.svd(realigned, compute_uv=False)
+    found = schmidt.compute_schmidt_values(gram, grid)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    assert np.sum(found**2) == pytest.approx(np.sum(gram**2))
+
+
+def test_the_order_of_points_does_not_matter(
+    rng: np.random.Generator,
+) -> None:
+    gram, grid = make_gram(20), make_grid(4, 5)
+    order = rng.permutation(20)
+    shuffled = gram[np.ix_(order, order)]
+    np.testing.assert_allclose(
+        schmidt.compute_schmidt_values(shuffled, 3 * grid[order] - 7),
+        schmidt.compute_schmidt_values(gram, grid),
+        atol=1e-10,
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e6])
+@pytest.mark.parametrize(
+    ("name", "rank"), [("conjunctive", 1), ("constant", 1), ("factorized", 2)]
+)
+@pytest.mark.parametrize("width", [0.0, 1.5])
+def test_planted_ranks(
+    name: str, rank: int, width: float, scale: float
+) -> None:
+    grid = make_grid(7, 6)
+    gram = scale * kernels.IDEAL_KERNELS[name](grid, width=width)
+    values = schmidt.compute_schmidt_values(gram, grid)
+    assert (values > 1e-12 * values[0]).sum() == rank
+    explained = schmidt.compute_explained_fraction(values)
+    assert explained[rank - 1] == pytest.approx(1)
+    effective = schmidt.compute_effective_rank(values)
+    assert effective == pytest.approx(1) if rank == 1 else 1 < effective < 2
+
+
+def test_effective_rank_counts_equal_terms() -> None:
+    values = np.array([2.0, 2.0, 2.0, 0.0])
+    assert schmidt.compute_effective_rank(values) == pytest.approx(3)
+    np.testing.assert_allclose(
+        schmidt.compute_explained_fraction(values), [1 / 3, 2 / 3, 1, 1]
+    )
+
+
+def test_true_bumps_are_one_product() -> None:
+    grid = make_grid(28, 28)
+    profiles = np.exp(-0.5 * (np.arange(28) - grid[..., None]) ** 2)
+    bumps = np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
+    scores = schmidt.summarize_schmidt(compute_cosine_gram(bumps), grid)
+    assert scores["schmidt_effective_rank"] == pytest.approx(1, abs=1e-6)
+    assert scores["schmidt_explained_1"] == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+def test_blank_and_broken_kernels_give_none(value: float) -> None:
+    gram = np.full((20, 20), value)
+    scores = schmidt.summarize_schmidt(gram, make_grid(4, 5))
+    assert set(scores.values()) == {None}
+
+
+def test_only_full_grids_of_two_factors() -> None:
+    gram, grid = make_gram(20), make_grid(4, 5)
+    with pytest.raises(ValueError, match=r"\[n, 2\]"):
+        schmidt.compute_schmidt_values(gram, grid[:, :1])
+    with pytest.raises(ValueError, match="4 x 5 combinations"):
+        schmidt.compute_schmidt_values(gram[:-1, :-1], grid[:-1])
+    twice = np.concatenate([grid[:-1], grid[:1]])
+    with pytest.raises(ValueError, match="combinations once"):
+        schmidt.compute_schmidt_values(gram, twice)
+    with pytest.raises(ValueError, match="must have shape"):
+        schmidt.compute_schmidt_values(gram[:-1], grid)
+    gram[0, 1] += 1
+    with pytest.raises(ValueError, match="symmetric"):
+        schmidt.compute_schmidt_values(gram, grid)

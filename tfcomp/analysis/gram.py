@@ -1,0 +1,129 @@
+"""Gram matrices of a decoder's outputs over a factor grid.
+
+Similarity of every pair of outputs (paper section 3.3, eq. 2 and 34;
+appendix F.1): cosine, L2 distance and pixel overlap. Matrices are [n, n],
+float64, rows and columns in the order of the outputs.
+
+Outputs are expected *bright*, a bump of 1 on a background of 0: pass
+`1 - images` for dark ones. On dark images the shared background is nearly
+all of every inner product, so each cosine lies within 0.004 of 1 (28 x 28
+pixels), and the threshold of the overlap would select the background.
+
+A *blank* output (all zeros) has no direction and no bright pixel: its cosine
+and overlap are 0 with every output, itself included. An output that is not
+finite (a diverged model) makes its row and column NaN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+# Half of the height of a bump, as in the count of peaks.
+THRESHOLD = 0.5
+
+# One BLAS thread everywhere: the products take seconds at most, and waiting
+# threads cost more than they bring when other processes hold the cores.
+
+
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
+    """Cosine similarity of every pair of outputs.
+
+    Args:
+        outputs: Bright outputs [n, ...]; flattened to [n, pixels].
+
+    Returns:
+        Cosines [n, n] in [-1, 1], to about 1e-6.
+    """
+    flat = _flatten(outputs)
+    # Scaled by the largest entry first: squares of 1e-200 underflow.
+    flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
+    flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
+    # Rows of length one lose nothing that matters in float32, and its
+    # product is twice as fast.
+    unit = flat.astype(np.float32)
+    gram = (unit @ unit.T).astype(np.float64)
+    return np.clip(gram, -1, 1, out=gram)
+
+
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
+    """L2 distance of every pair of outputs, summed over pixels.
+
+    Args:
+        outputs: Outputs [n, ...] of either polarity, which distances do not
+            see; flattened to [n, pixels].
+
+    Returns:
+        Distances [n, n], at least 0, with a diagonal of exact zeros.
+    """
+    flat = _flatten(outputs)
+    is_finite = np.isfinite(flat).all(axis=1)
+    # |a|^2 + |b|^2 - 2 ab cancels for close outputs: hence without the
+    # common part (a white background), and in float64.
+    if is_finite.any():
+        flat -= flat[is_finite].mean(axis=0)
+    gram = flat @ flat.T
+    squared_lengths = np.diagonal(gram).copy()
+    gram *= -2
+    gram += squared_lengths[:, None]
+    gram += squared_lengths
+    gram[is_finite, is_finite] = 0
+    return np.sqrt(np.maximum(gram, 0, out=gram), out=gram)
+
+
+def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
+    """Similarity form of distances: 1 - distance / largest distance.
+
+    Linear in the distance, so there is no length scale to choose; once
+    centred it is positive semidefinite, as minus a Euclidean distance is.
+
+    Args:
+        distances: [n, n], at least 0.
+
+    Returns:
+        Similarities [n, n] in [0, 1]: 1 for equal outputs, 0 for the most
+        distant pair. All 1 where all outputs are equal.
+    """
+    largest = np.fmax.reduce(distances, axis=None, initial=0)
+    return 1 - distances / (largest if largest > 0 else 1)
+
+
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def compute_overlap_gram(
+    outputs: np.ndarray, threshold: float = THRESHOLD
+) -> np.ndarray:
+    """Pixel overlap of every pair: intersection over union of bright pixels.
+
+    Args:
+        outputs: Bright outputs [n, ...]; flattened to [n, pixels].
+        threshold: Pixels above it are bright. It is absolute, so that
+            faint outputs count as blank.
+
+    Returns:
+        Overlaps [n, n] in [0, 1].
+    """
+    flat = _flatten(outputs)
+    is_finite = np.isfinite(flat).all(axis=1)
+    bright = (flat > threshold).astype(np.float32)
+    # Counts of pixels, which float32 holds exactly up to 2^24.
+    intersection = (bright @ bright.T).astype(np.float64)
+    counts = np.diagonal(intersection).copy()
+    union = counts[:, None] + counts - intersection
+    overlap = np.divide(intersection, _one_if_zero(union), out=intersection)
+    overlap[~is_finite] = np.nan
+    overlap[:, ~is_finite] = np.nan
+    return overlap
+
+
+def _flatten(outputs: np.ndarray) -> np.ndarray:
+    # A float64 copy [n, pixels], NaN throughout a row that is not finite:
+    # an infinity would raise warnings further on, and become NaN there.
+    flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
+    flat[~np.isfinite(flat).all(axis=1)] = np.nan
+    return flat
+
+
+def _one_if_zero(values: np.ndarray) -> np.ndarray:
+    return np.where(values == 0, 1.0, values)

@@ -1,0 +1,286 @@
+"""Kernel regression from ID outputs: which kernel predicts the OOD outputs?
+
+Three ways to interpolate and extrapolate over the factors (paper section
+3.3, appendix A.4), with distances t_f along a factor f in units of its
+length scale:
+
+    additive   k = mean over factors of exp(-t_f^2 / 2)
+    product    k = product over factors of exp(-t_f^2 / 2)
+    radial     k = (1 + sqrt(3) r) exp(-sqrt(3) r),   r^2 = sum of t_f^2
+
+The additive kernel superposes what is known of x and what is known of y;
+the product kernel needs both to be close; the radial one (Matern 3/2, one
+length scale) sees the distance alone. It is not Gaussian, since a Gaussian
+of the distance *is* the product kernel with equal scales, and a comparison
+of the two could only be won by the product.
+
+Scales and ridge are those of the smallest leave-one-out error over ID
+points; OOD outputs are used for the final score only. R^2 is 1 - SSE / SST
+over all pixels, with SST about the mean ID output, in ID and OOD alike: 0
+for a predictor that always draws that mean.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from tfcomp.analysis.kernels import convert_to_steps
+
+# In grid steps of each factor. The radial kernel tends to the largest, but
+# its R^2 over ID points gains less than 0.002 beyond 4, on true bumps and
+# on those of a decoder; read its OOD value as one of many that fit ID alike.
+SCALES = (0.5, 1.0, 2.0, 4.0)
+# Relative to k(f, f) = 1. Below 1e-6, R^2 of bumps moves in the sixth digit
+# only; above 1, even the additive kernel, the stiffest, fits ID worse.
+RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
+MIN_POINTS = 2
+
+
+@dataclass(frozen=True)
+class KernelFit:
+    """One kernel regression.
+
+    Attributes:
+        kernel: Name of the kernel.
+        scales: Chosen length scales in grid steps, one per factor; a single
+            one for the radial kernel. Empty if nothing could be fitted.
+        ridge: Chosen ridge; NaN if nothing could be fitted.
+        r2_id: Leave-one-out R^2 over ID points.
+        r2_ood: R^2 over OOD points. Both None where outputs are not finite,
+            do not vary, or there are too few points.
+        predicted: Predicted OOD outputs [n_ood, ...].
+    """
+
+    kernel: str
+    scales: tuple[float, ...]
+    ridge: float
+    r2_id: float | None
+    r2_ood: float | None
+    predicted: np.ndarray
+
+
+def make_additive_kernel(
+    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
+) -> np.ndarray:
+    """Mean over factors of 1-D Gaussians.
+
+    Args:
+        rows: Coordinates [n, F].
+        columns: Coordinates [m, F].
+        scales: Length scale of each factor, [F].
+
+    Returns:
+        Kernel [n, m].
+    """
+    squares = _scaled_squares(rows, columns, scales)
+    return np.exp(-squares / 2).mean(axis=0)
+
+
+def make_product_kernel(
+    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
+) -> np.ndarray:
+    """Product over factors of 1-D Gaussians; arguments as above."""
+    squares = _scaled_squares(rows, columns, scales)
+    return np.exp(-squares.sum(axis=0) / 2)
+
+
+def make_radial_kernel(
+    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
+) -> np.ndarray:
+    """Matern 3/2 of the Euclidean distance; arguments as above."""
+    squares = _scaled_squares(rows, columns, scales)
+    distance = np.sqrt(3 * squares.sum(axis=0))
+    return (1 + distance) * np.exp(-distance)
+
+
+KERNELS: dict[str, Callable[..., np.ndarray]] = {
+    "additive": make_additive_kernel,
+    "product": make_product_kernel,
+    "radial": make_radial_kernel,
+}
+
+
+# One thread, for the same bits on every number of cores and because waiting
+# threads cost more than they bring when other processes hold the cores.
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def fit_kernel(
+    kernel: str,
+    factors: np.ndarray,
+    outputs: np.ndarray,
+    is_ood: np.ndarray,
+    scales: Sequence[float] = SCALES,
+    ridges: Sequence[float] = RIDGES,
+) -> KernelFit:
+    """Ridge regression with one kernel, from ID to OOD outputs.
+
+    The intercept (an output) is not penalised. Every combination of
+    `scales` over factors is tried, at one eigendecomposition [n_id, n_id]
+    each; ridges cost a matrix product.
+
+    Args:
+        kernel: `additive`, `product` or `radial`.
+        factors: Factor values on a grid, [n, F].
+        outputs: Outputs [n, ...]: of a model, or true images. The rows of
+            OOD points are compared with the prediction.
+        is_ood: Whether each point lies in the held-out region, [n].
+        scales: Length scales to choose from, in grid steps.
+        ridges: Ridges to choose from, above 0.
+
+    Returns:
+        The fit of the best setting.
+    """
+    is_ood = np.asarray(is_ood, bool)
+    outputs = np.asarray(outputs)
+    points = convert_to_steps(factors)
+    known, queries = points[~is_ood], points[is_ood]  # [n_id, F], [n_ood, F]
+    flat = outputs.reshape(len(outputs), -1).astype(np.float64)
+    targets = flat[~is_ood]  # [n_id, pixels]
+    if len(known) < MIN_POINTS or not np.isfinite(targets).all():
+        nothing = np.full(outputs[is_ood].shape, np.nan)
+        return KernelFit(kernel, (), float("nan"), None, None, nothing)
+    make_kernel = KERNELS[kernel]
+    candidates = _list_scales(kernel, scales, points.shape[1])
+    chosen, ridge, error = _choose(
+        make_kernel, known, _rotate(targets), candidates, ridges
+    )
+    solver = _Solver(make_kernel(known, known, chosen))
+    weights, intercept = solver.solve(targets, ridge)
+    predicted = make_kernel(queries, known, chosen) @ weights + intercept
+    mean = targets.mean(axis=0)
+    return KernelFit(
+        kernel,
+        chosen,
+        ridge,
+        _compute_r2(error, targets - mean, targets),
+        _compute_r2(
+            np.sum((flat[is_ood] - predicted) ** 2),
+            flat[is_ood] - mean,
+            flat[is_ood],
+        ),
+        predicted.reshape(outputs[is_ood].shape),
+    )
+
+
+def fit_kernels(
+    factors: np.ndarray,
+    outputs: np.ndarray,
+    is_ood: np.ndarray,
+    scales: Sequence[float] = SCALES,
+    ridges: Sequence[float] = RIDGES,
+) -> dict[str, KernelFit]:
+    """The fit of every kernel by name; arguments as of `fit_kernel`."""
+    return {
+        name: fit_kernel(name, factors, outputs, is_ood, scales, ridges)
+        for name in KERNELS
+    }
+
+
+class _Solver:
+    """Solves (K + ridge) a + b = Y, sum a = 0, for many ridges.
+
+    From one eigendecomposition K = U diag(w) U^T. Products with U^T are
+    kept, as targets stay the same from ridge to ridge.
+    """
+
+    def __init__(self, gram: np.ndarray) -> None:
+        eigenvalues, self.vectors = np.linalg.eigh(gram)
+        # The smallest are zero up to rounding, and may be just below it.
+        self.eigenvalues = np.maximum(eigenvalues, 0)
+        self.rotated_ones = self.vectors.sum(axis=0)  # U^T 1, [n]
+
+    def solve(
+        self, targets: np.ndarray, ridge: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Weights a [n, pixels] and intercept b [pixels]."""
+        weights, intercept, _ = self._solve(self.vectors.T @ targets, ridge)
+        return weights, intercept
+
+    def leave_one_out_errors(
+        self, targets: np.ndarray, ridges: Sequence[float]
+    ) -> list[float]:
+        """Summed squared error of points left out one by one, per ridge.
+
+        Exact, without refitting: the residual of the full fit is ridge * a_i
+        and the share of a point in its own prediction is 1 - ridge * M_ii,
+        where a = M Y; their ratio is a_i / M_ii.
+        """
+        rotated = self.vectors.T @ targets
+        errors = []
+        for ridge in ridges:
+            weights, _, diagonal = self._solve(rotated, ridge)
+            residuals = weights / diagonal[:, None]
+            errors.append(float(np.vdot(residuals, residuals)))
+        return errors
+
+    def _solve(
+        self, rotated: np.ndarray, ridge: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        # With B = (K + ridge)^-1: M = B - B 1 1^T B / 1^T B 1.
+        inverse = 1 / (self.eigenvalues + ridge)
+        scaled_ones = inverse * self.rotated_ones
+        total = scaled_ones @ self.rotated_ones  # 1^T B 1
+        intercept = scaled_ones @ rotated / total  # [pixels]
+        centred = rotated - np.outer(self.rotated_ones, intercept)
+        weights = self.vectors @ (inverse[:, None] * centred)
+        diagonal = self.vectors**2 @ inverse
+        diagonal -= (self.vectors @ scaled_ones) ** 2 / total
+        return weights, intercept, diagonal
+
+
+def _choose(
+    make_kernel: Callable[..., np.ndarray],
+    known: np.ndarray,
+    targets: np.ndarray,
+    candidates: list[tuple[float, ...]],
+    ridges: Sequence[float],
+) -> tuple[tuple[float, ...], float, float]:
+    # Scales, ridge and error of the smallest leave-one-out error.
+    best = None
+    for scales in candidates:
+        solver = _Solver(make_kernel(known, known, scales))
+        errors = solver.leave_one_out_errors(targets, ridges)
+        i = int(np.argmin(errors))
+        if best is None or errors[i] < best[2]:
+            best = scales, float(ridges[i]), errors[i]
+    return best
+
+
+def _list_scales(
+    kernel: str, scales: Sequence[float], num_factors: int
+) -> list[tuple[float, ...]]:
+    # A radial kernel has one scale; broadcasting serves all factors.
+    count = 1 if kernel == "radial" else num_factors
+    return list(itertools.product(map(float, scales), repeat=count))
+
+
+def _scaled_squares(
+    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
+) -> np.ndarray:
+    difference = rows.T[:, :, None] - columns.T[:, None, :]  # [F, n, m]
+    return (difference / np.reshape(scales, (-1, 1, 1))) ** 2
+
+
+def _rotate(targets: np.ndarray) -> np.ndarray:
+    # Squared errors summed over pixels do not change under a rotation of
+    # pixel space, and n targets span at most n dimensions of it: with more
+    # pixels than points, the rest would be multiplied for nothing.
+    if targets.shape[1] <= len(targets):
+        return targets
+    return np.linalg.qr(targets.T, mode="r").T  # [n, n]
+
+
+def _compute_r2(
+    squared_error: float, deviations: np.ndarray, values: np.ndarray
+) -> float | None:
+    total = np.vdot(deviations, deviations)
+    # Outputs that only differ by the rounding of their mean do not vary.
+    if not total > 1e-24 * np.vdot(values, values):
+        return None
+    r2 = float(1 - squared_error / total)
+    return r2 if np.isfinite(r2) else None
