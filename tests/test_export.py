@@ -49,7 +49,8 @@ def test_activations_signature(saved, model) -> None:
 
 
 def test_geometry_agrees_with_differences_of_activations(saved) -> None:
-    factors = np.array([[2.3, 3.1], [7.4, 5.2], [9.6, 1.7]], np.float32)
+    factors = np.random.default_rng(0).uniform(1, 10, (40, 2))
+    factors = factors.astype(np.float32)
     step = 1e-2
     columns = []
     for axis in np.eye(2, dtype=np.float32):
@@ -57,16 +58,16 @@ def test_geometry_agrees_with_differences_of_activations(saved) -> None:
         back = saved.signatures["activations"](factors=factors - step * axis)
         columns.append({s: (ahead[s] - back[s]) / (2 * step) for s in ahead})
     geometry = saved.signatures["geometry"](factors=factors)
-    # Behind a ReLU a difference may straddle a kink: compare the smooth code
-    # tightly, the rest in the mean.
     for stage, metric in geometry.items():
         jacobian = np.stack(
             [np.reshape(c[stage], (len(factors), -1)) for c in columns], -1
         )
         slow = np.einsum("bki,bkj->bij", jacobian, jacobian)
-        tolerance = 1e-3 if stage == "code" else 5e-2
-        scale = np.abs(slow).max()
-        np.testing.assert_allclose(metric, slow, atol=tolerance * scale)
+        error = np.linalg.norm(metric - slow, axis=(1, 2))
+        error /= np.linalg.norm(slow, axis=(1, 2))
+        # A step of a few points straddles the kink of some ReLU.
+        assert np.median(error) < (1e-3 if stage == "code" else 1e-2)
+        assert error.max() < (1e-3 if stage == "code" else 0.2)
 
 
 def test_geometry_is_semidefinite(smoke_run, saved, model) -> None:

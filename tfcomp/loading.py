@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,7 @@ def load_run(path: str | Path) -> LoadedRun:
     """
     path = Path(path)
     config = check_run(path)
+    importlib.import_module("tfcomp.keras_objects")
     import_plugins(config.plugins)
     try:
         model = keras.models.load_model(path / MODEL_FILE)

@@ -17,6 +17,7 @@ from tfcomp.figures import draw_embeddings
 from tfcomp.figures import draw_map
 from tfcomp.figures import draw_samples
 from tfcomp.figures import draw_spectrum
+from tfcomp.layers import compute_effective_rank
 from tfcomp.metrics import compute_mse_per_image
 
 SHOWN_SAMPLES = 8
@@ -75,7 +76,9 @@ def picture_embedding(
             values=factor.values(),
         ),
         "spectrum": draw_spectrum(
-            embedding.spectrum, title=f"embedding of {factor.name}"
+            embedding.spectrum,
+            title=f"embedding of {factor.name}",
+            effective_rank=compute_effective_rank(embedding.spectrum),
         ),
     }
 
@@ -90,10 +93,13 @@ def compute_relative_error(
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
-    """At most `count` entries of `rows`, evenly spread."""
+    """At most `count` entries of `rows`, always the same, in order.
+
+    Drawn at random: evenly spaced rows of a grid lie on a line.
+    """
     count = min(count, len(rows))
-    places = (np.arange(count) + 0.5) * len(rows) / count
-    return rows[places.astype(int)]
+    drawn = np.random.default_rng(0).choice(len(rows), count, replace=False)
+    return rows[np.sort(drawn)]
 
 
 def get_region_mask(dataset: Dataset) -> np.ndarray | None:

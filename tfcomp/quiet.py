@@ -12,10 +12,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+
 
 @contextlib.contextmanager
 def quiet_startup() -> Iterator[None]:
-    """Holds back what is written to stderr; shows it if the block fails.
+    """Holds back what is written to stderr; shows it if the block crashes.
 
     Set `TF_CPP_MIN_LOG_LEVEL=0` in the environment to see everything.
     """
@@ -28,6 +31,8 @@ def quiet_startup() -> Iterator[None]:
         os.dup2(held.fileno(), 2)
         try:
             yield
+        except (ConfigError, RunError):
+            raise
         except BaseException:
             held.seek(0)
             os.write(terminal, held.read())

@@ -9,6 +9,9 @@ the right and y upwards, and cell `(i, j)` of the factor grid at x = i, y = j.
 from tfcomp.figures.curves import draw_curves
 from tfcomp.figures.embeddings import draw_embeddings
 from tfcomp.figures.embeddings import draw_spectrum
+from tfcomp.figures.gram import draw_gram_matrices
+from tfcomp.figures.manifolds import draw_manifold_curves
+from tfcomp.figures.manifolds import draw_manifolds
 from tfcomp.figures.maps import draw_map
 from tfcomp.figures.maps import draw_maps
 from tfcomp.figures.outline import compute_outline
@@ -19,11 +22,17 @@ from tfcomp.figures.rows import draw_rows
 from tfcomp.figures.samples import draw_samples
 from tfcomp.figures.stages import draw_stage_lines
 from tfcomp.figures.stages import draw_stage_panels
+from tfcomp.figures.tuning import draw_index_distribution
+from tfcomp.figures.tuning import draw_tuning
 
 __all__ = [
     "compute_outline",
     "draw_curves",
     "draw_embeddings",
+    "draw_gram_matrices",
+    "draw_index_distribution",
+    "draw_manifold_curves",
+    "draw_manifolds",
     "draw_map",
     "draw_maps",
     "draw_outline",
@@ -32,6 +41,7 @@ __all__ = [
     "draw_spectrum",
     "draw_stage_lines",
     "draw_stage_panels",
+    "draw_tuning",
     "figure_to_array",
     "figure_to_png",
 ]

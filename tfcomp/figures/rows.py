@@ -23,7 +23,7 @@ MARKER_COLOR = "#ff7f0e"
 # one that draws grey.
 NO_VALUE_COLOR = "#b9a3e3"
 
-_LETTERS_PER_LINE = 13  # of a row label along one panel
+_LETTERS_PER_INCH = 8  # of a row label, with a margin
 
 
 def draw_rows(
@@ -60,8 +60,7 @@ def draw_rows(
     for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
         for axes, image in zip(panel_row, images, strict=True):
             _draw_image(axes, image, mask, norm)
-        text = textwrap.fill(label, _LETTERS_PER_LINE)
-        panel_row[0].set_ylabel(text, fontsize=12)
+        panel_row[0].set_ylabel(_wrap(label, images.shape), fontsize=12)
     if positions is not None:
         for column, position in zip(panels.T, positions, strict=True):
             _mark_position(column, position)
@@ -102,6 +101,13 @@ def _draw_image(
     axes.set_yticks([])
     if mask is not None:
         draw_outline(axes, mask, linewidth=1.2)
+
+
+def _wrap(label: str, shape: tuple[int, int, int]) -> str:
+    """Breaks a label into lines as long as the panels are high."""
+    _, height, width = shape
+    inches = PANEL_SIZE * min(1.0, height / width)
+    return textwrap.fill(label, max(4, int(inches * _LETTERS_PER_INCH)))
 
 
 def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:

@@ -1,0 +1,99 @@
+"""Curves: numbers, gaps, scales, bands and the held-out interval."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from tfcomp.figures import draw_curves
+from tfcomp.figures import figure_to_png
+
+X = np.array([1.0, 10.0, 100.0])
+LABELS = {"xlabel": "number of bumps", "ylabel": "MSE"}
+
+
+def get_legend(figure: Figure) -> list[str]:
+    return [t.get_text() for legend in figure.legends for t in legend.texts]
+
+
+def test_numbers_gaps_and_labels() -> None:
+    series = {"a": [3, 2, 1], "b": [np.nan, np.inf, 5]}
+    figure = draw_curves(X, series, title="Few bumps", **LABELS)
+    (axes,) = figure.axes
+    first, second = axes.lines
+    np.testing.assert_array_equal(first.get_xydata(), np.c_[X, [3, 2, 1]])
+    np.testing.assert_array_equal(second.get_ydata(), [np.nan, np.nan, 5])
+    assert axes.get_xlabel() == "number of bumps"
+    assert axes.get_ylabel() == "MSE"
+    assert figure.get_suptitle() == "Few bumps"
+    assert get_legend(figure) == ["a", "b"]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+
+
+def test_logarithmic_scales() -> None:
+    series = {"a": [1, 0, 0.01], "b": [-1, np.nan, 0]}
+    bands = {"a": ([0.5, 0, 0], [2, 1, 1])}
+    figure = draw_curves(X, series, logx=True, logy=True, bands=bands, **LABELS)
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.01])
+    assert np.isnan(axes.lines[1].get_ydata()).all()
+    assert figure_to_png(figure)
+
+
+def test_bands_and_held_out_interval() -> None:
+    figure = draw_curves(
+        X,
+        {"a": [3, 2, 1], "b": [0, 0, 0]},
+        shaded=(5.5, 22.5),
+        bands={"a": ([2, 1, 0], [4, 3, 2])},
+        **LABELS,
+    )
+    (axes,) = figure.axes
+    (band,) = axes.collections
+    corners = {tuple(p) for path in band.get_paths() for p in path.vertices}
+    expected = {(x, y) for x, y in zip(X, (2, 1, 0), strict=True)}
+    assert corners == expected | {(1, 4), (10, 3), (100, 2)}
+    (span,) = axes.patches
+    assert (span.get_x(), span.get_x() + span.get_width()) == (5.5, 22.5)
+    assert get_legend(figure) == ["a", "b", "held-out region"]
+
+
+def test_markers_only_where_points_are_few() -> None:
+    (few,) = draw_curves(X, {"a": X}, **LABELS).axes
+    x = np.linspace(0, 1, 50)
+    (many,) = draw_curves(x, {"a": x, "b": -x}, **LABELS).axes
+    assert few.lines[0].get_marker() == "o"
+    assert [line.get_marker() for line in many.lines] == ["None", "None"]
+    looks = {line.get_linestyle() for line in many.lines}
+    assert len(looks) == 2
+
+
+@pytest.mark.parametrize("num_curves", [1, 4, 9])
+def test_legend_is_whole_and_below_the_axes(num_curves: int) -> None:
+    name = "positional encoding, depth 4, weight decay 0.01, many seeds, no {}"
+    series = {name.format(index): X for index in range(num_curves)}
+    figure = draw_curves(X, series, title="Curves", **LABELS)
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 and box.x1 <= figure.bbox.width and 0 <= box.y0
+    axes = figure.axes[0]
+    assert box.y1 <= axes.xaxis.label.get_window_extent().y0
+    assert axes.get_window_extent().height > 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"series": {}}, "at least one entry"),
+        ({"series": {"a": [1, 2]}}, r"same shape \[n\].*'a'\": \(2,\)"),
+        ({"x": [[1, 2, 3]], "series": {"a": [[1, 2, 3]]}}, r"\(1, 3\)"),
+        ({"bands": {"b": (X, X)}}, "bands .*'b'"),
+        ({"bands": {"a": (X, X[:2])}}, r"high of 'a'\": \(2,\)"),
+        ({"x": [0, 1, 2], "logx": True}, "above 0 .*received"),
+        ({"x": [np.nan, 1, 2]}, "x must be finite"),
+        ({"shaded": (3, 3)}, r"low < high, received \(3, 3\)"),
+    ],
+)
+def test_bad_input_is_named(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw_curves(**({"x": X, "series": {"a": X}} | arguments), **LABELS)

@@ -1,0 +1,80 @@
+"""Rows of images: what is drawn where, and the thin user `draw_samples`."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+
+from tfcomp.figures import draw_rows
+from tfcomp.figures import draw_samples
+from tfcomp.figures import figure_to_array
+
+
+@pytest.fixture
+def images() -> np.ndarray:
+    return np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
+
+
+def test_rows_from_the_top_down(images: np.ndarray) -> None:
+    rows = {
+        "truth": images,
+        "0 bumps": images[..., None] / 2,
+        "100 bumps": images - 1,
+    }
+    mask = np.zeros((5, 4), bool)
+    mask[1:4, 1] = True
+    positions = np.array([[0, 2], [4, 0.25], [np.nan, 1]])
+    figure = draw_rows(rows, positions, mask, title="OOD", vmin=-1, vmax=2)
+    panels = np.reshape(figure.axes, (3, 3))
+    assert [row[0].get_ylabel() for row in panels] == list(rows)
+    for row, stack in zip(panels, rows.values(), strict=True):
+        for axes, image in zip(row, stack, strict=True):
+            drawn = axes.images[0]
+            np.testing.assert_array_equal(
+                drawn.get_array(), np.reshape(image, (4, 5))
+            )
+            assert drawn.origin == "lower"
+            assert drawn.get_clim() == (-1, 2)
+            assert any(isinstance(c, LineCollection) for c in axes.collections)
+        assert [len(axes.lines) for axes in row] == [1, 1, 0]
+        np.testing.assert_array_equal(row[1].lines[0].get_xydata(), [[4, 0.25]])
+    tops = [axes.get_position().y1 for axes in panels[:, 0]]
+    assert tops == sorted(tops, reverse=True)
+    titles = [axes.get_title() for axes in panels[0]]
+    assert titles == ["(0, 2)", "(4, 0.25)", "(\u2013, 1)"]
+    assert not any(axes.get_title() for axes in panels[1:].ravel())
+    assert figure.get_suptitle() == "OOD"
+
+
+def test_samples_are_two_rows(images: np.ndarray) -> None:
+    samples = draw_samples(images, images / 2, title="ID")
+    rows = draw_rows({"truth": images, "model": images / 2}, title="ID")
+    np.testing.assert_array_equal(
+        figure_to_array(samples, dpi=40), figure_to_array(rows, dpi=40)
+    )
+
+
+def test_long_label_fits_into_its_row(images: np.ndarray) -> None:
+    figure = draw_rows({"a": images, "100 bumps and the penalties": images})
+    figure.draw_without_rendering()
+    box = figure.axes[3].yaxis.label.get_window_extent()
+    row = figure.axes[3].get_window_extent()
+    assert box.x0 >= 0 and box.y0 >= 0
+    assert box.height <= 1.1 * row.height
+
+
+def test_rows_check_their_sizes(images: np.ndarray) -> None:
+    many = np.zeros((17, 2, 2))
+    bad_calls = (
+        (({},), "at least one entry"),
+        (({"a": images, "b": images[:2]},), r"same shape .*'b': \(2, 4, 5\)"),
+        (({"a": images[0]},), r"\[n, H, W\].* \(4, 5\)"),
+        (({"a": np.zeros((2, 4, 5, 3))},), r"\(2, 4, 5, 3\)"),
+        (({"a": many},), "1 to 16, received 17"),
+        (({"a": images}, np.zeros((2, 2))), r"positions .* \(2, 2\)"),
+        (({"a": images}, None, np.ones((4, 5))), r"mask .* \(5, 4\).*\(4, 5\)"),
+    )
+    for arguments, message in bad_calls:
+        with pytest.raises(ValueError, match=message):
+            draw_rows(*arguments)
+    with pytest.raises(ValueError, match="row_labels must differ"):
+        draw_samples(images, images, row_labels=("a", "a"))

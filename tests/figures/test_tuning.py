@@ -1,0 +1,135 @@
+"""Figures of tuning: what is drawn where."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from tfcomp.figures import draw_index_distribution
+from tfcomp.figures import draw_tuning
+from tfcomp.figures import figure_to_png
+
+
+@pytest.fixture
+def maps() -> np.ndarray:
+    return np.arange(30.0).reshape(2, 5, 3)  # [k, nx, ny]
+
+
+@pytest.fixture
+def mask() -> np.ndarray:
+    mask = np.zeros((5, 3), bool)
+    mask[1:3, 1] = True
+    return mask
+
+
+def draw(maps: np.ndarray, **options: object) -> Figure:
+    labels = [f"unit {i}" for i in range(len(maps))]
+    return draw_tuning(
+        maps, maps.mean(axis=2), maps.mean(axis=1), labels, **options
+    )
+
+
+def get_rows(figure: Figure, count: int) -> np.ndarray:
+    return np.reshape(figure.axes[: 3 * count], (count, 3))
+
+
+def test_rows_hold_a_map_and_both_marginals(
+    maps: np.ndarray, mask: np.ndarray
+) -> None:
+    figure = draw(maps, mask=mask, title="stage_0")
+    for unit, row in enumerate(get_rows(figure, 2)):
+        image = row[0].images[0]
+        np.testing.assert_array_equal(image.get_array(), maps[unit].T)
+        assert image.origin == "lower"
+        assert row[0].get_title() == f"unit {unit}"
+        assert image.get_clim() == (maps[unit].min(), maps[unit].max())
+        for axes, axis in ((row[1], 1), (row[2], 0)):
+            x, y = axes.lines[0].get_data()
+            np.testing.assert_array_equal(y, maps[unit].mean(axis=axis))
+            np.testing.assert_array_equal(x, np.arange(len(y)))
+        assert row[1].get_ylim() == row[2].get_ylim()
+    last = get_rows(figure, 2)[1]
+    assert [axes.get_xlabel() for axes in last] == [
+        "x (px)",
+        "x (px)",
+        "y (px)",
+    ]
+    top = get_rows(figure, 2)[0]
+    assert [a.get_title() for a in top[1:]] == ["mean over y", "mean over x"]
+    assert figure.get_suptitle() == "stage_0"
+
+
+def test_both_marginals_are_in_sight(maps: np.ndarray) -> None:
+    maps[0, 0, 2] = 100
+    row = get_rows(draw(maps), 2)[0]
+    for axes in row[1:]:
+        low, high = axes.get_ylim()
+        values = axes.lines[0].get_ydata()
+        assert low <= values.min() and values.max() <= high
+
+
+def test_held_out_values_are_shaded(maps: np.ndarray, mask: np.ndarray) -> None:
+    row = get_rows(draw(maps, mask=mask), 2)[0]
+    spans = [axes.patches[0] for axes in row[1:]]
+    assert [s.get_x() for s in spans] == [0.5, 0.5]
+    assert [s.get_width() for s in spans] == [2.0, 1.0]
+    mask[2] = True  # every y occurs in the region now
+    row = get_rows(draw(maps, mask=mask), 2)[0]
+    assert len(row[1].patches) == 1 and not row[2].patches
+
+
+def test_cells_without_a_finite_value_are_named(maps: np.ndarray) -> None:
+    assert not draw(maps).legends
+    maps[1, 2, 2] = np.nan
+    (legend,) = draw(maps).legends
+    assert [text.get_text() for text in legend.texts] == ["no finite value"]
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 3), (4, 3, 40), (2, 28, 28)])
+def test_texts_do_not_overlap(shape: tuple[int, ...]) -> None:
+    maps = np.random.default_rng(0).random(shape)
+    figure = draw(maps, title="A title that is longer than the figure " * 3)
+    figure.draw_without_rendering()
+    texts = [*figure.texts]
+    for axes in figure.axes:
+        texts += [axes.title, axes.xaxis.label, axes.yaxis.label]
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    for index, box in enumerate(boxes):
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+        assert box.y0 >= 0 and box.y1 <= figure.bbox.height
+        assert not any(box.overlaps(other) for other in boxes[:index])
+
+
+def test_shapes_must_fit(maps: np.ndarray) -> None:
+    x, y = maps.mean(axis=2), maps.mean(axis=1)
+    with pytest.raises(ValueError, match="maps must have shape"):
+        draw_tuning(maps[0], x, y, ["a", "b"])
+    with pytest.raises(ValueError, match="must have shapes"):
+        draw_tuning(maps, y, x, ["a", "b"])
+    with pytest.raises(ValueError, match="must have shapes"):
+        draw_tuning(maps, x, y, ["a"])
+    with pytest.raises(ValueError, match="must have shapes"):
+        draw_tuning(maps, x, y, ["a", "b"], np.zeros((3, 5)))
+
+
+def test_distribution_counts_units_and_shows_the_dead() -> None:
+    values = {
+        "stripes": np.full(40, 1.0),
+        "mixed": np.array([0.1, 0.1, 0.3, 0.9, np.nan, np.nan, np.nan, np.nan]),
+        "dead": np.full(5, np.nan),
+    }
+    figure = draw_index_distribution(values)
+    (axes,) = figure.axes
+    bars = np.array([bar.get_width() for bar in axes.patches]).reshape(3, -1)
+    assert bars[0, :-1].sum() == 0 and bars[0, -1] > 0
+    assert np.count_nonzero(bars[1]) == 3
+    assert bars[1].max() == bars[0].max() == pytest.approx(bars[1].sum() / 2)
+    assert not bars[2].any()
+    means, medians = axes.lines
+    np.testing.assert_allclose(means.get_data(), [[0, 1], [1.0, 0.35]])
+    np.testing.assert_allclose(medians.get_data(), [[0, 1], [1.0, 0.2]])
+    assert [t.get_text() for t in axes.texts] == ["50% dead", "100% dead"]
+    names = [t.get_text() for t in axes.get_xticklabels()]
+    assert names == list(values)
+    assert figure_to_png(figure)
+    with pytest.raises(ValueError, match="at least one stage"):
+        draw_index_distribution({})

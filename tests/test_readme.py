@@ -1,0 +1,59 @@
+"""The README's examples run as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tfcomp import train
+from tfcomp.run_flags import list_flagfiles
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def find_block(marker: str) -> str:
+    """The code block after an HTML comment."""
+    pattern = rf"<!-- {marker} -->\n```\w*\n(.*?)```"
+    return re.search(pattern, README.read_text("utf-8"), re.DOTALL)[1]
+
+
+def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
+    exec(compile(find_block("runnable"), "README.md", "exec"), {})
+    lines = capsys.readouterr().out.split()
+    assert lines[::2] == ["hidden", "pixels"]
+    assert all(0.5 <= float(score) <= 1 for score in lines[1::2])
+
+
+def test_own_model_as_a_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_parts.py").write_text(find_block("plugin"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    status = train.main(
+        [
+            "train",
+            "--flagfile=smoke.flags",
+            "--plugins=my_parts",
+            "--model=linear",
+            "--run_name=linear",
+        ]
+    )
+    assert status == 0
+    assert (tmp_path / "tensorboard_logs/linear/metrics.json").exists()
+    assert (tmp_path / "saved_models/linear/1/saved_model.pb").exists()
+
+
+def test_commands_do_their_own_set_up() -> None:
+    for marker in ("donut command", "test command"):
+        command = find_block(marker)
+        assert command.startswith("python3 -m venv .venv && ")
+        assert command.count("\n") == 1
+
+
+def test_every_flagfile_is_listed() -> None:
+    text = README.read_text("utf-8")
+    for name in list_flagfiles():
+        assert f"`{name.removesuffix('.flags')}`" in text

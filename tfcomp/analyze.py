@@ -1,0 +1,85 @@
+"""Analyses finished runs.
+
+    python -m tfcomp.analyze --run=tensorboard_logs/donut
+
+writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
+Several runs, separated by commas, are compared side by side.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from absl import flags
+
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+from tfcomp.errors import exit_on_user_error
+from tfcomp.loading import check_run
+from tfcomp.quiet import quiet_startup
+from tfcomp.run_flags import parse_flags
+from tfcomp.run_flags import print_help
+from tfcomp.run_flags import wants_help
+
+
+def main(argv: list[str]) -> int:
+    """Checks the runs, then loads TensorFlow and analyses them."""
+    values = define_flags()
+    if wants_help(argv[1:]):
+        print_help(__doc__, values)
+        return 0
+    settings = parse_flags(argv[1:], values)
+    paths = [Path(p.strip()) for p in settings["run"].split(",") if p.strip()]
+    folder = choose_folder(paths, settings["output"])
+    with quiet_startup():
+        from tfcomp.loading import load_run
+        from tfcomp.report.build import build_report
+
+        runs = [load_run(path) for path in paths]
+    page = build_report(runs, folder)
+    print(f"report  {page}")
+    return 0
+
+
+def define_flags() -> flags.FlagValues:
+    """The flags of this command."""
+    values = flags.FlagValues()
+    flags.DEFINE_string(
+        "run", "", "Run folders, separated by commas.", flag_values=values
+    )
+    flags.DEFINE_string(
+        "output",
+        "",
+        "Where to write; default <run>/analysis, or analysis_<runs> beside "
+        "several runs.",
+        flag_values=values,
+    )
+    return values
+
+
+def choose_folder(paths: list[Path], output: str) -> Path:
+    """Where the report goes, once all runs are known to be usable.
+
+    Raises:
+        ConfigError: If there is no run, or two have the same name.
+        RunError: If one of them is not a finished run, or the folder cannot
+            be written.
+    """
+    if not paths:
+        raise ConfigError("run", "must name a run folder", "")
+    names = [check_run(path).run_name for path in paths]
+    if len(set(names)) < len(names):
+        raise ConfigError("run", "must name different runs", ",".join(names))
+    folder = paths[0] / "analysis"
+    if len(paths) > 1:
+        folder = paths[0].parent / f"analysis_{'_'.join(names)}"
+    folder = Path(output) if output else folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"--output must be writable: {error}") from error
+    return folder
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,1 @@
+"""The analysis report: sections make exhibits, a page shows them."""
