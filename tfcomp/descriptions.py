@@ -40,17 +40,15 @@ def indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
 
 
-def make_layout(stages: list[str]) -> layout_pb2.Layout:
-    """Charts that show together what belongs together."""
+def make_layout() -> layout_pb2.Layout:
+    """Charts that show together what belongs together.
+
+    It is the same for all runs: TensorBoard shows the charts of different
+    layouts one below the other.
+    """
     scores = ("relative_mse", "position_accuracy", "num_peaks")
-    score_charts = [
-        _make_chart(name, [f"{subset}/{name}" for subset in ("id", "ood")])
-        for name in scores
-    ]
-    layer_charts = [
-        _make_chart(group, [f"{group}/{stage}" for stage in stages])
-        for group in LAYER_GROUPS
-    ]
+    score_charts = [_make_chart(name, f"^(id|ood)/{name}$") for name in scores]
+    layer_charts = [_make_chart(group, f"^{group}/") for group in LAYER_GROUPS]
     return layout_pb2.Layout(
         category=[
             layout_pb2.Category(title="ID and OOD", chart=score_charts),
@@ -59,7 +57,6 @@ def make_layout(stages: list[str]) -> layout_pb2.Layout:
     )
 
 
-def _make_chart(title: str, tags: list[str]) -> layout_pb2.Chart:
-    patterns = [f"^{tag}$" for tag in tags]
-    lines = layout_pb2.MultilineChartContent(tag=patterns)
+def _make_chart(title: str, pattern: str) -> layout_pb2.Chart:
+    lines = layout_pb2.MultilineChartContent(tag=[pattern])
     return layout_pb2.Chart(title=title, multiline=lines)

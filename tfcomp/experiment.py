@@ -118,7 +118,7 @@ def describe_environment(prefix: str = "") -> str:
             device.device_type for device in tf.config.list_physical_devices()
         ),
         "cores": count_cores(),
-        "threads": tf.config.threading.get_intra_op_parallelism_threads(),
+        "threads": os.environ.get("TF_NUM_INTRAOP_THREADS", "default"),
         "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
     }
     return "".join(f"{prefix}{name}: {fact}\n" for name, fact in facts.items())

@@ -33,7 +33,6 @@ from tfcomp.descriptions import make_layout
 from tfcomp.evaluation import Evaluation
 from tfcomp.evaluation import LayerAnalysis
 from tfcomp.figures import figure_to_array
-from tfcomp.models.stages import list_stages
 from tfcomp.pictures import VOLUME_LABEL
 from tfcomp.pictures import picture_embedding
 from tfcomp.pictures import picture_landscape
@@ -61,7 +60,7 @@ class RunSummaries:
     def write_description(self, model: keras.Model, header: str) -> None:
         """Text, hyperparameters and the layout of the combined charts."""
         text = describe_run(self._config, self._dataset, model, header)
-        layout = custom_scalar.pb(make_layout(list_stages(model)))
+        layout = custom_scalar.pb(make_layout())
         settings, name = self._config.identity(), self._config.run_name
         with self._writer.as_default(step=0):
             tf.summary.text("run", text)
