@@ -61,8 +61,9 @@ def _check_field(field: dataclasses.Field, value: Any) -> None:
         raise ConfigError(field.name, f"must be {_NOUNS[expected]}", value)
     if expected is float and not math.isfinite(value):
         raise ConfigError(field.name, "must be a finite number", value)
-    if expected is str and value.splitlines() not in ([], [value.strip()]):
-        # A flagfile has one line for it.
+    if expected is str and (
+        value != value.strip() or len(value.splitlines()) > 1
+    ):  # a flagfile has one line for it
         rule = "must be one line without spaces around it"
         raise ConfigError(field.name, rule, value)
     if rules["minimum"] is not None and value < rules["minimum"]:

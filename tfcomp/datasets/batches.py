@@ -13,6 +13,11 @@ import tensorflow as tf
 
 from tfcomp.datasets.dataset import Dataset
 
+# Of the cipher that shuffles. With 4, TensorFlow's default, the numbers of
+# the seed are used almost as they are: small ones leave the first pass over
+# a small table nearly in order (23 of 25 rows in their place).
+ROUNDS = 16
+
 
 def make_batches(
     dataset: Dataset,
@@ -64,7 +69,7 @@ def shuffle_numbers(
         index=numbers % table_size,
         seed=seeds,
         max_index=int64(table_size - 1),
-        rounds=4,
+        rounds=ROUNDS,
     )
 
 

@@ -14,6 +14,9 @@ from tfcomp.errors import ConfigError
 from tfcomp.factors import FactorSpace
 from tfcomp.regions import Region
 
+MAX_DRAWS = 1000
+MIN_DRAWN = 1000
+
 
 @dataclass(frozen=True)
 class Splits:
@@ -80,7 +83,8 @@ def draw_training_table(
     The draw depends on the seed alone.
 
     Raises:
-        ConfigError: If `num_train` exceeds the ID cells.
+        ConfigError: If `num_train` exceeds the ID cells, or the region
+            leaves no room for continuous positions.
     """
     grid = space.grid()
     is_ood = region.contains(grid)
@@ -113,11 +117,14 @@ def _sample_outside(
 ) -> np.ndarray:
     kept = np.empty((0, len(space)), np.float32)
     # The region leaves at least one grid cell free, yet its free volume can
-    # be thin: draw until there are enough, however long it takes.
-    while len(kept) < count:
-        points = space.sample(count, rng)
+    # be nothing but a border.
+    for _ in range(MAX_DRAWS):
+        points = space.sample(max(count, MIN_DRAWN), rng)
         kept = np.concatenate([kept, points[~region.contains(points)]])
-    return kept[:count]
+        if len(kept) >= count:
+            return kept[:count]
+    rule = "must leave room between grid cells for continuous coordinates"
+    raise ConfigError("region", rule, region.spec)
 
 
 def _check_region(region: Region, is_ood: np.ndarray) -> None:

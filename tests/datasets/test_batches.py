@@ -1,0 +1,247 @@
+"""Batches as a pure function of seed and step."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.batches import make_batches
+from tfcomp.datasets.batches import shuffle_numbers
+from tfcomp.run_flags import parse_config
+
+
+def make(num_train: int = 25, *flags: str) -> Dataset:
+    return make_dataset(
+        parse_config(
+            ["--flagfile=smoke.flags", f"--num_train={num_train}", *flags]
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return make()
+
+
+def read(dataset: Dataset, *args, **kwargs) -> list[tuple]:
+    batches = make_batches(dataset, *args, **kwargs)
+    return list(batches.as_numpy_iterator())
+
+
+def read_factors(dataset: Dataset, *args, **kwargs) -> np.ndarray:
+    """The factors of all batches, one below the other."""
+    return np.concatenate([b[0] for b in read(dataset, *args, **kwargs)])
+
+
+def sort_rows(table: np.ndarray) -> np.ndarray:
+    return table[np.lexsort(table.T)]
+
+
+def test_shapes_and_types(dataset: Dataset) -> None:
+    batches = make_batches(dataset, 8, seed=0)
+    factors, images = batches.element_spec
+    assert factors.shape == (8, 2)
+    assert images.shape == (8, 12, 12, 1)
+    assert factors.dtype == images.dtype == tf.float32
+
+
+def test_number_of_batches(dataset: Dataset) -> None:
+    assert len(read(dataset, 8, seed=0, num_steps=7)) == 7
+    assert len(read(dataset, 8, seed=0, first_step=5, num_steps=2)) == 2
+    assert read(dataset, 8, seed=0, num_steps=0) == []
+    endless = make_batches(dataset, 8, seed=0)
+    assert len(list(itertools.islice(endless, 30))) == 30
+
+
+@pytest.mark.parametrize("batch_size", [5, 8, 25, 60])
+def test_each_pass_is_a_permutation_of_the_table(
+    dataset: Dataset, batch_size: int
+) -> None:
+    table = dataset.splits.train
+    steps = -(-4 * len(table) // batch_size)
+    stream = read_factors(dataset, batch_size, seed=0, num_steps=steps)
+    passes = stream[: 4 * len(table)].reshape(4, len(table), 2)
+    for rows in passes:
+        np.testing.assert_array_equal(sort_rows(rows), sort_rows(table))
+    for one, two in itertools.combinations(passes, 2):
+        assert (one != two).any()
+    assert (passes[0] != table).any()
+
+
+def test_stream_does_not_depend_on_the_batch_size(dataset: Dataset) -> None:
+    # So a batch that spans two passes is the end of one and the beginning
+    # of the next.
+    streams = [
+        read_factors(dataset, size, seed=0, num_steps=120 // size)
+        for size in (1, 8, 30)
+    ]
+    np.testing.assert_array_equal(streams[0], streams[1])
+    np.testing.assert_array_equal(streams[0], streams[2])
+
+
+@pytest.mark.parametrize("first_step", [1, 3, 4, 17])
+def test_start_at_a_step_gives_the_bits_of_that_step(
+    dataset: Dataset, first_step: int
+) -> None:
+    whole = read(dataset, 8, seed=2, num_steps=20)
+    rest = read(
+        dataset, 8, seed=2, first_step=first_step, num_steps=20 - first_step
+    )
+    for expected, found in zip(whole[first_step:], rest, strict=True):
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_array_equal(found[1], expected[1])
+
+
+def test_same_seed_same_order(dataset: Dataset) -> None:
+    first = read_factors(dataset, 8, seed=1, num_steps=6)
+    again = read_factors(dataset, 8, seed=1, num_steps=6)
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 2**31 - 1])
+def test_other_seed_other_order(dataset: Dataset, seed: int) -> None:
+    first = read_factors(dataset, 8, seed=0, num_steps=3)
+    other = read_factors(dataset, 8, seed=seed, num_steps=3)
+    assert np.any(first != other, axis=1).mean() > 0.5
+
+
+@pytest.mark.parametrize("polarity", ["bright", "dark"])
+def test_images_are_those_of_the_factors(polarity: str) -> None:
+    dataset = make(25, f"--polarity={polarity}")
+    at_once = dataset.render_array(dataset.splits.train)
+    image_of = {
+        tuple(row): image
+        for row, image in zip(
+            dataset.splits.train.tolist(), at_once, strict=True
+        )
+    }
+    for factors, images in read(dataset, 7, seed=0, num_steps=8):
+        expected = np.stack([image_of[tuple(row)] for row in factors.tolist()])
+        np.testing.assert_array_equal(images, expected)
+
+
+def test_continuous_positions_have_the_same_bits_in_a_batch() -> None:
+    dataset = make(40, "--coordinates=continuous")
+    factors, images = read(dataset, 40, seed=0, num_steps=1)[0]
+    np.testing.assert_array_equal(images, dataset.render_array(factors))
+    np.testing.assert_array_equal(
+        sort_rows(factors), sort_rows(dataset.splits.train)
+    )
+
+
+def test_absent_factors_stay_absent() -> None:
+    dataset = make_dataset(
+        parse_config(
+            [
+                "--flagfile=stripes.flags",
+                "--grid_size=12",
+                "--region=corner:7",
+            ]
+        )
+    )
+    factors, images = read(dataset, 24, seed=0, num_steps=1)[0]
+    assert np.isnan(factors).sum() == 24
+    np.testing.assert_array_equal(images, dataset.render_array(factors))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100, 495])
+def test_shuffle_is_a_permutation_in_every_pass(size: int) -> None:
+    numbers = tf.range(3 * size, dtype=tf.int64)
+    rows = shuffle_numbers(numbers, size, seed=5).numpy().reshape(3, size)
+    for order in rows:
+        np.testing.assert_array_equal(np.sort(order), np.arange(size))
+
+
+@pytest.mark.parametrize("size", [25, 108, 495])
+def test_first_passes_are_shuffled_too(size: int) -> None:
+    numbers = tf.range(8 * size, dtype=tf.int64)
+    orders = [shuffle_numbers(numbers, size, seed) for seed in range(4)]
+    orders = np.stack(orders).reshape(32, size)
+    in_order = np.arange(size)
+    pairs = itertools.combinations([in_order, *orders], 2)
+    # Two random permutations agree in one place on average.
+    agreements = [np.sum(one == two) for one, two in pairs]
+    assert np.max(agreements) <= 10
+    assert np.mean(agreements) == pytest.approx(1, abs=0.25)
+
+
+def test_shuffle_far_into_a_run() -> None:
+    # Beyond 32 bits; a step alone decides, whatever came before.
+    start = 495 * 10**8
+    numbers = tf.range(start, start + 495, dtype=tf.int64)
+    rows = shuffle_numbers(numbers, 495, seed=5).numpy()
+    np.testing.assert_array_equal(np.sort(rows), np.arange(495))
+    one = shuffle_numbers(numbers[7:8], 495, seed=5)
+    assert one.numpy() == rows[7:8]
+
+
+def test_shuffle_has_no_favourite_rows() -> None:
+    passes, size = 400, 50
+    numbers = tf.range(passes * size, dtype=tf.int64)
+    rows = shuffle_numbers(numbers, size, seed=0).numpy()
+    rows = rows.reshape(passes, size)
+    # How often each row stands in the first half: 200 times, give or take 10.
+    counts = np.bincount(rows[:, : size // 2].ravel(), minlength=size)
+    assert counts.mean() == passes / 2
+    assert 150 < counts.min() < counts.max() < 250
+
+
+def test_table_is_not_the_state_of_the_order(dataset: Dataset) -> None:
+    # The same rows of another table: the order belongs to seed and size.
+    splits = dataclasses.replace(
+        dataset.splits, train=dataset.splits.train[::-1]
+    )
+    reverse = dataclasses.replace(dataset, splits=splits)
+    found = read_factors(reverse, 5, seed=0, num_steps=5)
+    order = shuffle_numbers(tf.range(25, dtype=tf.int64), 25, 0).numpy()
+    np.testing.assert_array_equal(found, dataset.splits.train[24 - order])
+
+
+TWO_REPLICAS = """
+import sys
+import numpy as np
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.batches import make_batches
+from tfcomp.run_flags import parse_config
+from tfcomp.training.strategy import make_strategy
+
+strategy = make_strategy(2)
+assert strategy.num_replicas_in_sync == 2
+dataset = make_dataset(parse_config(["--flagfile=smoke.flags"]))
+batches = make_batches(dataset, 16, seed=0, num_steps=10)
+factors, images = [], []
+for batch in strategy.experimental_distribute_dataset(batches):
+    parts = [strategy.experimental_local_results(x) for x in batch]
+    assert [len(part) for part in parts[0]] == [8, 8]
+    factors.append(np.concatenate([np.asarray(x) for x in parts[0]]))
+    images.append(np.concatenate([np.asarray(x) for x in parts[1]]))
+np.savez(sys.argv[1], factors=factors, images=images)
+"""
+
+
+def test_two_replicas_see_the_same_global_batch(tmp_path: Path) -> None:
+    path = tmp_path / "batches.npz"
+    result = subprocess.run(
+        [sys.executable, "-c", TWO_REPLICAS, str(path)],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    dataset = make_dataset(parse_config(["--flagfile=smoke.flags"]))
+    expected = read(dataset, 16, seed=0, num_steps=10)
+    with np.load(path) as found:
+        np.testing.assert_array_equal(
+            found["factors"], [factors for factors, _ in expected]
+        )
+        np.testing.assert_array_equal(
+            found["images"], [images for _, images in expected]
+        )

@@ -1,0 +1,131 @@
+"""The TFDS builder: same data as `--dataset=gaussian_bumps`, no leak."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+import tfcomp.datasets.gaussian_bumps
+from tfcomp.config import make_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
+    REGIONS,
+)
+from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
+    BumpsConfig,
+)
+from tfcomp.regions import parse_region
+
+Builder = tfcomp.datasets.gaussian_bumps.Builder
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tfds")
+
+
+@pytest.fixture(scope="module")
+def splits(data_dir: Path) -> dict[str, list[dict]]:
+    """The examples of `donut`, loaded by name and without a network."""
+    refuse = mock.Mock(side_effect=AssertionError("there is no network"))
+    with mock.patch("socket.socket.connect", refuse):
+        loaded = tfds.load("gaussian_bumps/donut", data_dir=data_dir)
+    assert not refuse.called
+    return {name: list(tfds.as_numpy(data)) for name, data in loaded.items()}
+
+
+def stack(examples: list[dict]) -> tuple[np.ndarray, np.ndarray]:
+    """Factors and images, in the order of the grid."""
+    factors = np.array([(e["value_x"], e["value_y"]) for e in examples])
+    order = np.lexsort((factors[:, 1], factors[:, 0]))
+    images = np.stack([e["image"] for e in examples])
+    return factors[order], images[order]
+
+
+def test_splits_partition_the_grid(splits: dict[str, list[dict]]) -> None:
+    rows = {
+        name: {(e["value_x"], e["value_y"]) for e in examples}
+        for name, examples in splits.items()
+    }
+    assert len(rows["train"]) == len(splits["train"]) == 495
+    assert len(rows["ood"]) == len(splits["ood"]) == 289
+    assert not rows["train"] & rows["ood"]
+    assert all(6 <= x <= 22 and 6 <= y <= 22 for x, y in rows["ood"])
+
+
+def test_examples_are_those_of_the_dataset(
+    splits: dict[str, list[dict]],
+) -> None:
+    dataset = make_dataset(make_config({"polarity": "bright"}))
+    grid, is_ood = dataset.splits.grid, dataset.splits.is_ood
+    for name, table in (("train", grid[~is_ood]), ("ood", grid[is_ood])):
+        factors, images = stack(splits[name])
+        np.testing.assert_array_equal(factors, table)
+        np.testing.assert_array_equal(images, dataset.render_array(table))
+
+
+def test_labels_are_indices_of_the_values(
+    splits: dict[str, list[dict]],
+) -> None:
+    for name, examples in splits.items():
+        for example in examples:
+            assert example["label_x"] == example["value_x"]
+            assert example["label_y"] == example["value_y"]
+            assert example["is_ood"] == (name == "ood")
+            image = example["image"][:, :, 0]
+            peak = np.unravel_index(image.argmax(), image.shape)
+            assert peak == (example["value_y"], example["value_x"])
+
+
+def test_builder_is_registered() -> None:
+    known = tfds.list_builders(with_community_datasets=False)
+    assert "gaussian_bumps" in known
+
+
+def test_info(data_dir: Path, splits: dict[str, list[dict]]) -> None:
+    info = tfds.builder("gaussian_bumps/donut", data_dir=data_dir).info
+    assert info.features["image"].shape == (28, 28, 1)
+    assert info.features["label_x"].num_classes == 28
+    assert info.splits["train"].num_examples == len(splits["train"])
+    assert info.splits["ood"].num_examples == len(splits["ood"])
+    assert "row = y, column = x" in info.description
+    assert "Forced Rendering" in info.citation
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_every_configuration_has_its_region(name: str, data_dir: Path) -> None:
+    builder = Builder(config=name, data_dir=data_dir)
+    dataset = make_dataset(make_config({"region": REGIONS[name]}))
+    assert builder.builder_config.region == dataset.region.spec
+    assert REGIONS[name] in builder.builder_config.description
+    expected = parse_region(REGIONS[name], dataset.space)
+    found = expected.contains(dataset.splits.grid)
+    np.testing.assert_array_equal(found, dataset.splits.is_ood)
+
+
+def test_configuration_of_ones_own(data_dir: Path) -> None:
+    config = BumpsConfig(
+        name="small_dark",
+        region="corner:5",
+        grid_size=8,
+        sigma=0.8,
+        polarity="dark",
+    )
+    builder = Builder(config=config, data_dir=data_dir)
+    builder.download_and_prepare()
+    assert builder.info.splits["train"].num_examples == 64 - 9
+    example = next(iter(tfds.as_numpy(builder.as_dataset(split="ood"))))
+    assert example["image"].shape == (8, 8, 1)
+    assert example["image"].min() == 0.0
+
+
+def test_without_a_region_there_is_no_ood_split(data_dir: Path) -> None:
+    config = BumpsConfig(name="small_all", region="none", grid_size=8)
+    builder = Builder(config=config, data_dir=data_dir)
+    builder.download_and_prepare()
+    assert list(builder.info.splits) == ["train"]
+    assert builder.info.splits["train"].num_examples == 64

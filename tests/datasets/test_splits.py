@@ -1,0 +1,224 @@
+"""Invariants of training tables and splits, for every kind of region."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tfcomp.config import DataConfig
+from tfcomp.config import RunConfig
+from tfcomp.config import TrainingConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import Splits
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets import make_splits
+from tfcomp.errors import ConfigError
+from tfcomp.factors import Factor
+from tfcomp.factors import FactorSpace
+from tfcomp.factors import make_pixel_space
+from tfcomp.regions import parse_region
+
+# Region -> factors of which it hides values.
+REGIONS = {
+    "square:3-8": (),
+    "corner:7": (),
+    "corner:11": (),
+    "box:x:3-8,y:0-4": (),
+    "box:y:2-4": ("y",),
+    "cross:5-6": ("x", "y"),
+    "gap:x:4-7": ("x",),
+    "gap:y:4-7": ("y",),
+    "diagonal:2": (),
+    "none": (),
+}
+
+
+def make(region: str, seed: int = 0, **data) -> Dataset:
+    return make_dataset(
+        RunConfig(
+            data=DataConfig(region=region, grid_size=12, **data),
+            training=TrainingConfig(seed=seed),
+        )
+    )
+
+
+def as_rows(table: np.ndarray) -> set[tuple[float, ...]]:
+    return set(map(tuple, table.tolist()))
+
+
+def assert_invariants(splits: Splits) -> None:
+    """What has to hold of the splits of every dataset."""
+    np.testing.assert_array_equal(splits.is_id, ~splits.is_ood)
+    grid_id, grid_ood = (
+        as_rows(splits.grid[mask]) for mask in (splits.is_id, splits.is_ood)
+    )
+    assert not grid_id & grid_ood
+    assert grid_id | grid_ood == as_rows(splits.grid)
+    assert len(grid_id) + len(grid_ood) == len(splits.grid)
+    assert not as_rows(splits.train) & grid_ood
+    assert not (splits.is_test & splits.is_ood).any()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("num_train", [0, 1, 20])
+@pytest.mark.parametrize("region", REGIONS)
+def test_grid_invariants(region: str, num_train: int, seed: int) -> None:
+    dataset = make(region, num_train=num_train, seed=seed)
+    splits = dataset.splits
+    assert_invariants(splits)
+    np.testing.assert_array_equal(splits.grid, dataset.space.grid())
+    np.testing.assert_array_equal(
+        splits.is_ood, dataset.region.contains(splits.grid)
+    )
+    assert not dataset.region.contains(splits.train).any()
+    rows = as_rows(splits.train)
+    assert len(rows) == len(splits.train)  # without repetition
+    assert len(rows) == (num_train or splits.is_id.sum())
+    test = as_rows(splits.grid[splits.is_test])
+    assert test == as_rows(splits.grid[splits.is_id]) - rows
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("num_train", [0, 1, 300])
+@pytest.mark.parametrize("region", REGIONS)
+def test_continuous_invariants(region: str, num_train: int, seed: int) -> None:
+    dataset = make(
+        region, num_train=num_train, seed=seed, coordinates="continuous"
+    )
+    splits = dataset.splits
+    assert_invariants(splits)
+    assert not dataset.region.contains(splits.train).any()
+    assert len(splits.train) == (num_train or splits.is_id.sum())
+    assert splits.train.dtype == np.float32
+    assert splits.train.min() >= 0
+    assert splits.train.max() <= 11
+    assert (splits.train != np.round(splits.train)).any()
+    nearest = as_rows(np.round(splits.train))
+    test = as_rows(splits.grid[splits.is_test])
+    assert test == as_rows(splits.grid[splits.is_id]) - nearest
+
+
+@pytest.mark.parametrize(("region", "hidden"), REGIONS.items())
+def test_hidden_factors(region: str, hidden: tuple[str, ...]) -> None:
+    dataset = make(region)
+    assert dataset.splits.hidden == hidden
+    lines = dataset.announcements()
+    assert len(lines) == bool(hidden)
+    for line in lines:
+        assert line.startswith(f"not compositional: --region={region} hides")
+        assert f"values of {' and '.join(hidden)} " in line
+
+
+def test_hidden_factors_against_a_loop() -> None:
+    # Few examples miss some values by chance: that hides them as well.
+    for seed in range(20):
+        splits = make("square:3-8", num_train=12, seed=seed).splits
+        ood = splits.grid[splits.is_ood]
+        expected = tuple(
+            name
+            for column, name in enumerate("xy")
+            if not set(ood[:, column]) <= set(splits.train[:, column])
+        )
+        assert splits.hidden == expected
+    assert expected  # such seeds exist
+
+
+@pytest.mark.parametrize("coordinates", ["grid", "continuous"])
+def test_table_depends_on_the_seed_alone(coordinates: str) -> None:
+    settings = {"num_train": 30, "coordinates": coordinates}
+    first = make("square:3-8", seed=3, **settings).splits.train
+    again = make("square:3-8", seed=3, sigma=2.0, **settings).splits.train
+    np.testing.assert_array_equal(first, again)
+    other = make("square:3-8", seed=4, **settings).splits.train
+    assert as_rows(first) != as_rows(other)
+
+
+def test_grid_cells_are_drawn_without_preference() -> None:
+    counts = np.zeros(144)
+    for seed in range(200):
+        splits = make("square:3-8", num_train=54, seed=seed).splits
+        counts[~splits.is_test & splits.is_id] += 1
+    counts = counts[make("square:3-8").splits.is_id]
+    # Half of the 108 ID cells each time: 100 times of 200, give or take 7.
+    assert counts.mean() == 100
+    assert 65 < counts.min() < counts.max() < 135
+
+
+def test_num_train_may_be_all_id_cells() -> None:
+    splits = make("square:3-8", num_train=108).splits
+    assert not splits.is_test.any()
+    np.testing.assert_array_equal(splits.train, make("square:3-8").splits.train)
+
+
+def test_num_train_too_large() -> None:
+    with pytest.raises(ConfigError) as caught:
+        make("square:3-8", num_train=109)
+    assert str(caught.value) == (
+        "--num_train must be at most the 108 ID cells, got 109"
+    )
+
+
+@pytest.mark.parametrize("coordinates", ["grid", "continuous"])
+@pytest.mark.parametrize(
+    ("region", "rule"),
+    [
+        ("square:0-11", "must leave at least one combination to train on"),
+        ("diagonal:11", "must leave at least one combination to train on"),
+        ("square:3.2-3.8", "must hold out at least one combination"),
+    ],
+)
+def test_impossible_regions(region: str, rule: str, coordinates: str) -> None:
+    with pytest.raises(ConfigError, match=rule) as caught:
+        make(region, coordinates=coordinates)
+    assert caught.value.value == region
+
+
+def test_no_room_for_continuous_positions() -> None:
+    # Only the cells (0, 11) and (11, 0) are free, and next to no volume.
+    region = "diagonal:10.9999"
+    assert len(make(region).splits.train) == 2
+    with pytest.raises(ConfigError, match="must leave room between grid"):
+        make(region, coordinates="continuous")
+
+
+def test_planted_leak() -> None:
+    space = make_pixel_space(12)
+    region = parse_region("square:3-8", space)
+    train = make("square:3-8").splits.train
+    leaky = np.concatenate([train, [[2.5, 5.0], [4.5, 5.0]]])
+    with pytest.raises(ValueError, match=r"1 training .* \[4.5, 5.0\]"):
+        make_splits(space, region, leaky)
+    make_splits(space, region, leaky[:-1])
+
+
+def test_absent_factors_are_no_test_cells() -> None:
+    space = make_pixel_space(12)
+    stripes = np.array([[4.0, np.nan], [np.nan, 4.0]], np.float32)
+    splits = make_splits(space, parse_region("corner:7", space), stripes)
+    np.testing.assert_array_equal(splits.is_test, splits.is_id)
+    assert splits.hidden == ("x", "y")
+
+
+def test_three_factors() -> None:
+    space = FactorSpace(
+        (
+            Factor("x", 4, 0.0, 3.0),
+            Factor("angle", 6, 0.0, 360.0, periodic=True),
+            Factor("z", 3, 0.0, 2.0),
+        )
+    )
+    region = parse_region("gap:angle:300-60", space)
+    grid = space.grid()
+    train = grid[~region.contains(grid)][::2]
+    splits = make_splits(space, region, train)
+    assert_invariants(splits)
+    assert splits.is_ood.sum() == 4 * 3 * 3
+    assert splits.is_test.sum() == 4 * 3 * 3 / 2
+    assert splits.hidden == ("angle",)
+
+
+def test_splits_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make("none").splits.train = None
