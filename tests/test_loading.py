@@ -10,8 +10,8 @@ import pytest
 
 from tfcomp.config import RunConfig
 from tfcomp.errors import RunError
-from tfcomp.loading import check_run
 from tfcomp.loading import load_run
+from tfcomp.run_folder import check_run
 
 
 @pytest.fixture

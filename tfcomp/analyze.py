@@ -15,11 +15,11 @@ from absl import flags
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 from tfcomp.errors import exit_on_user_error
-from tfcomp.loading import check_run
 from tfcomp.quiet import quiet_startup
 from tfcomp.run_flags import parse_flags
 from tfcomp.run_flags import print_help
 from tfcomp.run_flags import wants_help
+from tfcomp.run_folder import check_run
 
 
 def main(argv: list[str]) -> int:

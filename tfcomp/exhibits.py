@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -12,6 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from tfcomp.figures import figure_to_png
+from tfcomp.files import write_csv
 
 # Times and versions in a file would make equal results look different.
 PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
@@ -51,11 +51,3 @@ def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
         write_csv(table, exhibit.rows)
         written.append(table)
     return written
-
-
-def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes rows with the keys of the first one as the header."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import json
 from dataclasses import dataclass
@@ -12,17 +11,13 @@ from typing import Any
 import keras
 
 from tfcomp.config import RunConfig
-from tfcomp.config import make_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 from tfcomp.registry import import_plugins
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_folder import FLAGS_FILE
 from tfcomp.run_folder import METRICS_FILE
 from tfcomp.run_folder import MODEL_FILE
+from tfcomp.run_folder import check_run
 
 
 @dataclass(frozen=True)
@@ -47,35 +42,6 @@ class LoadedRun:
     def name(self) -> str:
         """The name of the run."""
         return self.config.run_name
-
-
-def check_run(path: str | Path) -> RunConfig:
-    """Reads the settings of a finished run, without TensorFlow.
-
-    Raises:
-        RunError: If the folder is not a run, is of another version, or the
-            run is not finished; one line.
-    """
-    path = Path(path)
-    if not path.is_dir():
-        raise RunError(f"--run must be a run folder, {path} does not exist")
-    if not (path / FLAGS_FILE).exists():
-        raise RunError(f"--run must be a run folder, {path} has no run.flags")
-    flags = [f"--flagfile={(path / FLAGS_FILE).resolve()}"]
-    try:
-        config = make_config(parse_flags(flags, define_run_flags()))
-    except (ConfigError, RunError) as error:
-        raise RunError(
-            f"--run={path} is of another version of tfcomp ({error})"
-        ) from error
-    for name in (METRICS_FILE, MODEL_FILE):
-        if not (path / name).exists():
-            raise RunError(
-                f"--run={path} is not finished, it has no {name}: go on with "
-                f"python -m tfcomp.train --flagfile={path / FLAGS_FILE} "
-                "--resume"
-            )
-    return dataclasses.replace(config, log_dir=str(path.parent))
 
 
 def load_run(path: str | Path) -> LoadedRun:

@@ -9,6 +9,7 @@ metrics.json    scores; written last, so it marks a finished run
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import json
 import os
@@ -17,7 +18,10 @@ from typing import Any
 
 from tfcomp.config import LOCATION_FLAGS
 from tfcomp.config import RunConfig
+from tfcomp.config import make_config
+from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
+from tfcomp.files import write_text
 from tfcomp.run_flags import define_run_flags
 from tfcomp.run_flags import format_flags
 from tfcomp.run_flags import parse_flags
@@ -93,14 +97,33 @@ class RunFolder:
         os.close(self._lock)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a file that is either absent or complete, never partial."""
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+def check_run(path: str | Path) -> RunConfig:
+    """Reads the settings of a finished run, without TensorFlow.
+
+    Raises:
+        RunError: If the folder is not a run, is of another version, or the
+            run is not finished; one line.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise RunError(f"--run must be a run folder, {path} does not exist")
+    if not (path / FLAGS_FILE).exists():
+        raise RunError(f"--run must be a run folder, {path} has no run.flags")
+    flags = [f"--flagfile={(path / FLAGS_FILE).resolve()}"]
+    try:
+        config = make_config(parse_flags(flags, define_run_flags()))
+    except (ConfigError, RunError) as error:
+        raise RunError(
+            f"--run={path} is of another version of tfcomp ({error})"
+        ) from error
+    for name in (METRICS_FILE, MODEL_FILE):
+        if not (path / name).exists():
+            raise RunError(
+                f"--run={path} is not finished, it has no {name}: go on with "
+                f"python -m tfcomp.train --flagfile={path / FLAGS_FILE} "
+                "--resume"
+            )
+    return dataclasses.replace(config, log_dir=str(path.parent))
 
 
 def _check_owner(path: Path, config: RunConfig) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tfcomp import __version__
 from tfcomp.exhibits import save_exhibit
+from tfcomp.files import write_text
 from tfcomp.loading import LoadedRun
 from tfcomp.report.embeddings import make_embeddings
 from tfcomp.report.kernels import make_kernels
@@ -16,7 +17,6 @@ from tfcomp.report.page import render_page
 from tfcomp.report.study import Study
 from tfcomp.report.superposition import make_superposition
 from tfcomp.run_folder import FLAGS_FILE
-from tfcomp.run_folder import write_text
 
 SECTIONS = (
     make_overview,

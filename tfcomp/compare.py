@@ -1,0 +1,113 @@
+"""Compares finished runs over seeds.
+
+    python -m tfcomp.compare --runs='tensorboard_logs/low_rank*'
+
+groups runs that differ in nothing but their seed and prints mean and standard
+deviation of their scores; --output also writes them as CSV (with 95 %
+intervals) and Markdown.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+from pathlib import Path
+from typing import Any
+
+from absl import flags
+
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+from tfcomp.errors import exit_on_user_error
+from tfcomp.files import write_csv
+from tfcomp.files import write_text
+from tfcomp.run_flags import parse_flags
+from tfcomp.run_flags import print_help
+from tfcomp.run_flags import wants_help
+from tfcomp.run_folder import METRICS_FILE
+from tfcomp.run_folder import check_run
+from tfcomp.seed_statistics import format_markdown
+from tfcomp.seed_statistics import get_score
+from tfcomp.seed_statistics import group_by_setting
+from tfcomp.seed_statistics import tabulate
+
+SCORES = "id/mse,ood/mse,ood/relative_mse,ood/position_accuracy"
+
+
+def main(argv: list[str]) -> int:
+    """Prints the table; needs no TensorFlow."""
+    values = define_flags()
+    if wants_help(argv[1:]):
+        print_help(__doc__, values)
+        return 0
+    settings = parse_flags(argv[1:], values)
+    scores = [s.strip() for s in settings["scores"].split(",") if s.strip()]
+    runs = read_runs(settings["runs"])
+    for score in scores:
+        if all(get_score(metrics, score) is None for _, metrics in runs):
+            raise ConfigError("scores", "must name scores of the runs", score)
+    rows = tabulate(group_by_setting(runs), scores)
+    text = format_markdown(rows, scores)
+    print(text, end="")
+    if settings["output"]:
+        write_table(Path(settings["output"]), rows, text)
+    return 0
+
+
+def define_flags() -> flags.FlagValues:
+    """The flags of this command."""
+    values = flags.FlagValues()
+    flags.DEFINE_string(
+        "runs", "", "Run folders, a pattern with *.", flag_values=values
+    )
+    flags.DEFINE_string(
+        "scores",
+        SCORES,
+        "Scores by their path in metrics.json, separated by commas.",
+        flag_values=values,
+    )
+    flags.DEFINE_string(
+        "output",
+        "",
+        "Path without ending, for .csv and .md.",
+        flag_values=values,
+    )
+    return values
+
+
+def read_runs(pattern: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Flags and metrics of the finished runs among the folders.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    runs = []
+    for folder in sorted(glob.glob(pattern)):
+        try:
+            config = check_run(folder)
+        except RunError:
+            continue  # something else, or not finished
+        metrics = json.loads((Path(folder) / METRICS_FILE).read_text())
+        runs.append((config.identity(), metrics))
+    if not runs:
+        rule = "must match at least one finished run"
+        raise ConfigError("runs", rule, pattern)
+    return runs
+
+
+def write_table(path: Path, rows: list[dict[str, Any]], text: str) -> None:
+    """Writes `<path>.csv` and `<path>.md`.
+
+    Raises:
+        RunError: If the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_csv(path.with_suffix(".csv"), rows)
+        write_text(path.with_suffix(".md"), text)
+    except OSError as error:
+        raise RunError(f"--output must be writable: {error}") from error
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,141 @@
+"""Means over seeds: runs that differ in nothing but their seed.
+
+No single run proves a claim. The spread is the sample standard deviation
+over seeds; the interval of the mean is Student's at 95 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+# What may differ between runs that are the same but for their seed.
+IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Runs of one setting.
+
+    Attributes:
+        flags: The flags in which the settings differ from each other.
+        seeds: Seeds of the runs.
+        metrics: Their `metrics.json`, in the order of the seeds.
+    """
+
+    flags: dict[str, Any]
+    seeds: list[int]
+    metrics: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """A score over seeds.
+
+    Attributes:
+        mean: Mean over seeds.
+        deviation: Sample standard deviation; None for one seed.
+        half_width: Half of the 95 % interval of the mean (Student); None
+            for one seed.
+        count: Number of seeds that have the score.
+    """
+
+    mean: float
+    deviation: float | None
+    half_width: float | None
+    count: int
+
+
+def group_by_setting(
+    runs: Sequence[tuple[dict[str, Any], dict[str, Any]]],
+) -> list[Setting]:
+    """Sorts runs, pairs of flags and metrics, into settings."""
+    identities = [
+        {k: v for k, v in flags.items() if k not in IGNORED}
+        for flags, _ in runs
+    ]
+    varied = [
+        name
+        for name in identities[0]
+        if len({repr(identity.get(name)) for identity in identities}) > 1
+    ]
+    groups: dict[tuple, Setting] = {}
+    for identity, (flags, metrics) in zip(identities, runs, strict=True):
+        chosen = {name: identity.get(name) for name in varied}
+        key = tuple(map(repr, identity.values()))
+        setting = groups.setdefault(key, Setting(chosen, [], []))
+        setting.seeds.append(flags["seed"])
+        setting.metrics.append(metrics)
+    return list(groups.values())
+
+
+def compute_statistics(values: Sequence[float | None]) -> Statistics | None:
+    """Mean, spread and interval of the values that exist."""
+    known = np.array([v for v in values if v is not None], float)
+    if not len(known):
+        return None
+    if len(known) == 1:
+        return Statistics(float(known[0]), None, None, 1)
+    deviation = float(known.std(ddof=1))
+    quantile = stats.t.ppf(0.975, len(known) - 1)
+    half_width = float(quantile * deviation / math.sqrt(len(known)))
+    return Statistics(float(known.mean()), deviation, half_width, len(known))
+
+
+def get_score(metrics: dict[str, Any], path: str) -> float | None:
+    """A number of `metrics.json` by its path, as `ood/mse`."""
+    value: Any = metrics
+    for part in path.split("/"):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def tabulate(
+    settings: Sequence[Setting], scores: Sequence[str]
+) -> list[dict[str, Any]]:
+    """One row a setting: its flags, seeds, and statistics per score."""
+    rows = []
+    for setting in settings:
+        row: dict[str, Any] = dict(setting.flags)
+        row["seeds"] = len(setting.seeds)
+        for score in scores:
+            values = [get_score(m, score) for m in setting.metrics]
+            found = compute_statistics(values)
+            row[f"{score} mean"] = found.mean if found else None
+            row[f"{score} sd"] = found.deviation if found else None
+            row[f"{score} ci95"] = found.half_width if found else None
+        rows.append(row)
+    return rows
+
+
+def format_markdown(
+    rows: Sequence[dict[str, Any]], scores: Sequence[str]
+) -> str:
+    """The table in Markdown, mean ± standard deviation."""
+    flags = [
+        name for name in rows[0] if not name.endswith((" mean", " sd", " ci95"))
+    ]
+    lines = [
+        "| " + " | ".join([*flags, *scores]) + " |",
+        "|" + "---|" * (len(flags) + len(scores)),
+    ]
+    for row in rows:
+        cells = [str(row[name]) for name in flags]
+        for score in scores:
+            mean, spread = row[f"{score} mean"], row[f"{score} sd"]
+            cells.append(_format(mean, spread))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _format(mean: float | None, spread: float | None) -> str:
+    if mean is None:
+        return "–"
+    if spread is None:
+        return f"{mean:.3g}"
+    return f"{mean:.3g} ± {spread:.2g}"
