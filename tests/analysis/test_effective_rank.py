@@ -1,0 +1,133 @@
+"""Effective ranks of planted, noisy and dead stages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis.effective_rank import compute_effective_ranks
+from tfcomp.analysis.effective_rank import compute_entropy_rank
+from tfcomp.analysis.effective_rank import compute_participation_ratio
+from tfcomp.analysis.effective_rank import compute_spectrum
+from tfcomp.analysis.effective_rank import count_components
+
+NUM_POINTS = 60
+IS_OOD = np.arange(NUM_POINTS) % 3 == 0
+RANKS = ("participation_ratio", "entropy_rank", "num_components")
+
+
+def make_planted(rng: np.random.Generator, rank: int, units: int) -> np.ndarray:
+    """Points with `rank` equal eigenvalues and otherwise zeros."""
+    scores = rng.normal(size=(NUM_POINTS, rank))
+    scores, _ = np.linalg.qr(scores - scores.mean(axis=0))
+    directions, _ = np.linalg.qr(rng.normal(size=(units, rank)))
+    return scores @ directions.T + rng.normal(size=units)
+
+
+@pytest.mark.parametrize("units", [9, 300])
+@pytest.mark.parametrize("rank", [1, 4])
+def test_planted_rank_is_found(
+    rank: int, units: int, rng: np.random.Generator
+) -> None:
+    ranks = compute_effective_ranks(make_planted(rng, rank, units), IS_OOD)
+    for name in RANKS:
+        assert ranks["all"][name] == pytest.approx(rank, abs=0.01)
+    assert [ranks[s]["num_points"] for s in ("all", "id", "ood")] == [
+        60,
+        40,
+        20,
+    ]
+    for subset in ("id", "ood"):
+        assert ranks[subset]["num_components"] <= rank
+        assert ranks[subset]["participation_ratio"] <= rank + 1e-3
+
+
+def test_spectrum_equals_the_covariance(rng: np.random.Generator) -> None:
+    for shape in [(20, 6), (6, 20)]:
+        features = rng.normal(size=shape)
+        covariance = np.cov(features.T, bias=True)
+        expected = np.linalg.eigvalsh(covariance)[::-1][: min(shape)]
+        found = compute_spectrum(features)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_subsets_have_spectra_of_their_own(rng: np.random.Generator) -> None:
+    activations = rng.normal(size=(NUM_POINTS, 100)) * rng.uniform(size=100)
+    ranks = compute_effective_ranks(activations, IS_OOD, fraction=0.8)
+    spectrum = np.linalg.eigvalsh(np.cov(activations[IS_OOD].T, bias=True))
+    shares = spectrum[::-1] / spectrum.sum()
+    shares = np.maximum(shares, 1e-300)
+    found = ranks["ood"]
+    slow = np.exp(-sum(p * np.log(p) for p in shares))
+    assert found["entropy_rank"] == pytest.approx(slow, rel=1e-4)
+    slow = 1 / sum(p**2 for p in shares)
+    assert found["participation_ratio"] == pytest.approx(slow, rel=1e-4)
+    slow = next(m for m in range(100) if sum(shares[:m]) >= 0.8)
+    assert found["num_components"] == slow
+
+
+def test_threshold_is_on_the_variance() -> None:
+    """Standard deviations of 3, 1, 1 have 9/11 of it in the first."""
+    eigenvalues = np.array([9.0, 1.0, 1.0])
+    assert count_components(eigenvalues, 0.8) == 1
+    assert count_components(eigenvalues, 0.82) == 2
+    assert count_components(eigenvalues, 1.0) == 3
+    with pytest.raises(ValueError, match="fraction must be above 0"):
+        count_components(eigenvalues, 0.0)
+
+
+def test_formulas() -> None:
+    eigenvalues = np.array([2.0, 1.0, 1.0, 0.0])
+    assert compute_participation_ratio(eigenvalues) == pytest.approx(16 / 6)
+    assert compute_entropy_rank(eigenvalues) == pytest.approx(2**1.5)
+    # Bounds: entropy weighs small shares more.
+    assert 1 <= 16 / 6 <= 2**1.5 <= 4
+
+
+@pytest.mark.parametrize("units", [30, 2000])
+def test_rotation_scale_and_shift_do_not_matter(
+    units: int, rng: np.random.Generator
+) -> None:
+    activations = rng.normal(size=(NUM_POINTS, units)).astype(np.float32)
+    rotation, _ = np.linalg.qr(rng.normal(size=(units, 30)))
+    if units == 30:
+        moved = activations @ rotation
+    else:
+        moved = activations[:, rng.permutation(units)]
+    expected = compute_effective_ranks(activations, IS_OOD)
+    found = compute_effective_ranks(1e-3 * moved + 1, IS_OOD)
+    for subset, ranks in expected.items():
+        assert found[subset] == pytest.approx(ranks, rel=1e-3)
+
+
+def test_noise_uses_nearly_all_dimensions(rng: np.random.Generator) -> None:
+    wide = rng.normal(size=(NUM_POINTS, 20000)).astype(np.float32)
+    ranks = compute_effective_ranks(wide, IS_OOD)
+    for name in RANKS[:2]:
+        assert ranks["all"][name] == pytest.approx(NUM_POINTS - 1, rel=0.01)
+        assert ranks["ood"][name] == pytest.approx(19, rel=0.01)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("units", [3, 100])
+@pytest.mark.parametrize("value", [0.0, 0.3, np.nan, np.inf])
+def test_dead_and_diverged_stages_have_no_rank(
+    value: float, units: int
+) -> None:
+    ranks = compute_effective_ranks(np.full((60, units), value), IS_OOD)
+    for subset in ranks.values():
+        assert [subset[name] for name in RANKS] == [None] * 3
+
+
+@pytest.mark.parametrize("units", [3, 100])
+def test_subset_that_does_not_move_has_no_rank(
+    units: int, rng: np.random.Generator
+) -> None:
+    activations = rng.normal(size=(60, units)).astype(np.float32)
+    activations[IS_OOD] = 0.7
+    ranks = compute_effective_ranks(activations, IS_OOD)
+    assert ranks["ood"]["participation_ratio"] is None
+    assert ranks["id"]["participation_ratio"] is not None
+    nothing = compute_effective_ranks(activations, np.zeros(60, bool))
+    assert nothing["ood"]["entropy_rank"] is None
+    assert nothing["ood"]["num_points"] == 0

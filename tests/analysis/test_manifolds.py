@@ -1,0 +1,256 @@
+"""Manifolds: planted components, curves with and without a jump, UMAP."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
+
+from tfcomp.analysis.manifolds import compute_gap_statistics
+from tfcomp.analysis.manifolds import compute_pca
+from tfcomp.analysis.manifolds import compute_speed
+from tfcomp.analysis.manifolds import compute_turning_angle
+from tfcomp.analysis.manifolds import compute_umap
+from tfcomp.errors import RunError
+
+NUM_POINTS = 72
+ANGLES = np.arange(NUM_POINTS) * 2 * np.pi / NUM_POINTS
+CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
+IN_GAP = (np.arange(NUM_POINTS) >= 30) & (np.arange(NUM_POINTS) < 42)
+NAMES = ("speed_ratio", "turning_ratio", "max_speed_ratio", "max_turning_ratio")
+
+
+def embed(points: np.ndarray, units: int) -> np.ndarray:
+    """The same points in more dimensions, turned, scaled and shifted."""
+    rng = np.random.default_rng(7)
+    directions, _ = np.linalg.qr(rng.normal(size=(units, points.shape[1])))
+    return 5 * points @ directions.T + rng.normal(size=units)
+
+
+@pytest.mark.parametrize("units", [5, 300])
+def test_components_equal_those_of_another_library(
+    units: int, rng: np.random.Generator
+) -> None:
+    activations = rng.normal(size=(40, units)) * rng.uniform(0.1, 2, size=units)
+    found = compute_pca(activations)
+    assert found.features.shape == (40, min(40, units))
+    assert found.explained.sum() == pytest.approx(1)
+    kept = compute_pca(activations, 3)
+    reference = PCA(3).fit(activations)
+    np.testing.assert_allclose(
+        kept.explained, reference.explained_variance_ratio_, atol=1e-5
+    )
+    expected = reference.transform(activations)
+    scale = np.sqrt(activations.var(axis=0).sum())
+    for i in range(3):
+        sign = np.sign(expected[np.argmax(np.abs(expected[:, i])), i])
+        np.testing.assert_allclose(
+            kept.features[:, i], sign * expected[:, i] / scale, atol=1e-3
+        )
+
+
+@pytest.mark.parametrize("units", [2, 40, 500])
+def test_components_keep_distances(
+    units: int, rng: np.random.Generator
+) -> None:
+    activations = rng.normal(size=(30, units)).astype(np.float32)
+    features = compute_pca(activations.reshape(30, 1, units)).features
+    scale = np.sqrt(activations.astype(float).var(axis=0).sum())
+    for i in range(1, 30):
+        raw = np.linalg.norm(activations[0] - activations[i])
+        moved = np.linalg.norm(features[0] - features[i])
+        assert moved == pytest.approx(raw / scale, rel=1e-4)
+
+
+@pytest.mark.parametrize("units", [10, 200])
+def test_planted_plane_has_two_components(units: int) -> None:
+    explained = compute_pca(embed(CIRCLE, units)).explained
+    np.testing.assert_allclose(explained[:2], [0.5, 0.5], atol=1e-5)
+    assert explained[2:].sum() < 1e-5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("units", [3, 100])
+def test_dead_stage_has_no_components(units: int) -> None:
+    found = compute_pca(np.full((20, units), 0.3, np.float32))
+    assert not found.features.any()
+    assert not found.explained.any()
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_speed_and_turning_equal_loops(
+    periodic: bool, rng: np.random.Generator
+) -> None:
+    points = rng.normal(size=(9, 2, 3))
+    speed = compute_speed(points, periodic)
+    angle = compute_turning_angle(points, periodic)
+    assert speed.shape == angle.shape == (9,)
+    flat = points.reshape(9, 6)
+    for i in range(9):
+        step = flat[(i + 1) % 9] - flat[i]
+        before = flat[i] - flat[i - 1]
+        length = np.sqrt(sum(step**2))
+        cosine = step @ before / length / np.sqrt(sum(before**2))
+        is_end = not periodic and i == 8
+        np.testing.assert_allclose(speed[i], np.nan if is_end else length)
+        is_end = not periodic and i in (0, 8)
+        expected = np.nan if is_end else np.degrees(np.arccos(cosine))
+        np.testing.assert_allclose(angle[i], expected)
+
+
+def test_circle_and_line() -> None:
+    circle = embed(CIRCLE, 50)
+    np.testing.assert_allclose(compute_turning_angle(circle, True), 5)
+    chord = 10 * np.sin(np.pi / NUM_POINTS)
+    np.testing.assert_allclose(compute_speed(circle, True), chord)
+    line = embed(np.arange(10.0)[:, None], 50)
+    np.testing.assert_allclose(compute_turning_angle(line)[1:-1], 0, atol=1e-9)
+    there_and_back = np.array([0.0, 1.0, 0.0])[:, None]
+    assert compute_turning_angle(there_and_back)[1] == 180
+
+
+def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
+    found = compute_gap_statistics(embed(CIRCLE, 30), IN_GAP, periodic=True)
+    assert found == {name: pytest.approx(1) for name in NAMES}
+    assert all(type(value) is float for value in found.values())
+
+
+@pytest.mark.parametrize("border", [29, 41])
+def test_one_jump_shows_in_the_maximum(border: int) -> None:
+    """At either border of the gap: the median does not see it."""
+    points = np.concatenate([CIRCLE, np.zeros((NUM_POINTS, 1))], axis=1)
+    points[border + 1 :, 2] = 1
+    found = compute_gap_statistics(embed(points, 30), IN_GAP)
+    assert found["speed_ratio"] == pytest.approx(1)
+    assert found["max_speed_ratio"] > 10
+    assert found["turning_ratio"] == pytest.approx(1)
+    assert found["max_turning_ratio"] > 10
+
+
+def test_a_jump_elsewhere_is_not_the_gaps() -> None:
+    points = np.concatenate([CIRCLE, np.zeros((NUM_POINTS, 1))], axis=1)
+    points[60:, 2] = 1
+    found = compute_gap_statistics(embed(points, 30), IN_GAP)
+    assert found["max_speed_ratio"] < 0.1
+
+
+def test_linear_interpolation_is_straight_and_slower() -> None:
+    """What the paper says of the images: the chord, at even speed."""
+    points = CIRCLE.copy()
+    start, stop = 29, 42
+    weights = np.linspace(0, 1, stop - start + 1)[:, None]
+    chord = (1 - weights) * points[start] + weights * points[stop]
+    points[start : stop + 1] = chord
+    found = compute_gap_statistics(embed(points, 30), IN_GAP, periodic=True)
+    assert found["turning_ratio"] < 1e-3
+    expected = np.linalg.norm(chord[1] - chord[0])
+    expected /= np.linalg.norm(CIRCLE[1] - CIRCLE[0])
+    assert found["speed_ratio"] == pytest.approx(expected)
+    assert expected < 0.97
+
+
+def test_a_gap_may_wrap() -> None:
+    points = CIRCLE.copy()
+    points[0] *= 3
+    wrapped = np.roll(IN_GAP, NUM_POINTS // 2)
+    assert wrapped[0] and wrapped[-1]
+    shifted = np.roll(points, NUM_POINTS // 2, axis=0)
+    found = compute_gap_statistics(points, wrapped, periodic=True)
+    expected = compute_gap_statistics(shifted, IN_GAP, periodic=True)
+    assert found == pytest.approx(expected)
+    assert found["max_speed_ratio"] > 10
+
+
+def test_noise_has_ratios_near_one(rng: np.random.Generator) -> None:
+    noise = rng.normal(size=(NUM_POINTS, 3000)).astype(np.float32)
+    found = compute_gap_statistics(noise, IN_GAP)
+    assert found == {name: pytest.approx(1, abs=0.05) for name in NAMES}
+    # Independent points: successive differences have a cosine of -1/2.
+    assert np.nanmedian(compute_turning_angle(noise)) == pytest.approx(
+        120, 0.01
+    )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.0, 0.3, np.nan])
+def test_dead_and_diverged_stages_have_no_ratio(value: float) -> None:
+    activations = np.full((NUM_POINTS, 4), value, np.float32)
+    found = compute_gap_statistics(activations, IN_GAP)
+    assert found == dict.fromkeys(NAMES)
+
+
+def test_rounding_is_no_motion(rng: np.random.Generator) -> None:
+    noise = 1 + 1e-7 * rng.normal(size=(NUM_POINTS, 40))
+    activations = noise.astype(np.float32)
+    assert compute_gap_statistics(activations, IN_GAP) == dict.fromkeys(NAMES)
+
+
+def test_without_a_gap_there_is_no_ratio() -> None:
+    nothing = np.zeros(NUM_POINTS, bool)
+    for inside in (nothing, ~nothing):
+        found = compute_gap_statistics(CIRCLE, inside)
+        assert found == dict.fromkeys(NAMES)
+    with pytest.raises(ValueError, match="at least 3 points"):
+        compute_gap_statistics(CIRCLE[:2], IN_GAP[:2])
+
+
+class FakeUmap(ModuleType):
+    """Records its settings and returns the first features."""
+
+    def UMAP(self, **settings: object) -> FakeUmap:  # noqa: N802
+        self.settings = settings
+        return self
+
+    def fit_transform(self, features: np.ndarray) -> np.ndarray:
+        return features[:, :2]
+
+
+@pytest.fixture
+def fake_umap(monkeypatch: pytest.MonkeyPatch) -> FakeUmap:
+    fake = FakeUmap("umap")
+    monkeypatch.setitem(sys.modules, "umap", fake)
+    return fake
+
+
+def test_umap_has_the_published_settings(fake_umap: FakeUmap) -> None:
+    activations = embed(CIRCLE, 400)
+    found = compute_umap(activations)
+    expected = compute_pca(activations).features[:, :2]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert fake_umap.settings == {
+        "n_components": 2,
+        "n_neighbors": 15,
+        "min_dist": 0.1,
+        "random_state": 42,
+        "n_jobs": 1,
+    }
+    compute_umap(activations[:8])
+    assert fake_umap.settings["n_neighbors"] == 7
+
+
+def test_dead_stage_is_not_embedded(fake_umap: FakeUmap) -> None:
+    found = compute_umap(np.full((20, 30), 0.3), num_dimensions=3)
+    assert found.shape == (20, 3) and np.isnan(found).all()
+    with pytest.raises(ValueError, match="at least 5 points"):
+        compute_umap(np.eye(4))
+
+
+def test_missing_umap_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(RunError, match="needs the package umap-learn") as error:
+        compute_umap(CIRCLE)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_umap_keeps_neighbours_and_is_reproducible() -> None:
+    pytest.importorskip("umap")
+    points = embed(CIRCLE[::2], 40)
+    first = compute_umap(points)
+    assert first.shape == (36, 2) and np.isfinite(first).all()
+    assert trustworthiness(points, first, n_neighbors=4) > 0.95
+    np.testing.assert_array_equal(compute_umap(points), first)

@@ -1,0 +1,181 @@
+"""Tuning against loops, and on units of known tuning."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis import tuning as tuning_module
+from tfcomp.analysis.tuning import compute_marginals
+from tfcomp.analysis.tuning import compute_tuning
+from tfcomp.analysis.tuning import compute_unit_maps
+from tfcomp.analysis.tuning import select_units
+from tfcomp.analysis.tuning import summarize_tuning
+
+X, Y = np.meshgrid(np.arange(6.0), np.arange(5.0), indexing="ij")
+SHAPE = X.shape
+
+
+def to_activations(*maps: np.ndarray) -> np.ndarray:
+    return np.stack([m.ravel() for m in maps], axis=1)  # [n, units]
+
+
+def compute_share_slowly(unit: np.ndarray) -> list[float]:
+    """Share of each factor in the variance of one map, by loops."""
+    mean = sum(unit.ravel()) / unit.size
+    total = sum((value - mean) ** 2 for value in unit.ravel()) / unit.size
+    shares = []
+    for axis, size in enumerate(unit.shape):
+        effects = [unit.take(i, axis=axis).mean() - mean for i in range(size)]
+        shares.append(sum(e**2 for e in effects) / size / total)
+    return shares
+
+
+@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 2, 4), (2, 3, 2, 2)])
+def test_shares_equal_the_slow_definition(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    activations = rng.normal(size=(np.prod(shape), 9)) + 3
+    tuning = compute_tuning(activations, shape)
+    for unit in range(9):
+        values = activations[:, unit].reshape(shape)
+        slow = compute_share_slowly(values)
+        np.testing.assert_allclose(tuning.factor_shares[unit], slow)
+        np.testing.assert_allclose(tuning.variance[unit], values.var())
+        assert tuning.additive_share[unit] == pytest.approx(sum(slow))
+    if len(shape) == 1:
+        np.testing.assert_allclose(tuning.additive_share, 1)
+
+
+def test_known_units() -> None:
+    centred = (X - X.mean()) * (Y - Y.mean())
+    checkers = (-1.0) ** (X + Y)
+    additive = np.sin(X) + Y**2
+    activations = to_activations(X, Y, additive, centred, np.ones(SHAPE))
+    tuning = compute_tuning(activations, SHAPE)
+    expected = [[1, 0], [0, 1], [np.nan, np.nan], [0, 0], [np.nan, np.nan]]
+    expected[2] = compute_share_slowly(additive)
+    np.testing.assert_allclose(tuning.factor_shares, expected, atol=1e-12)
+    assert tuning.additive_share[2] == pytest.approx(1)
+    np.testing.assert_array_equal(tuning.is_dead, [0, 0, 0, 0, 1])
+    share = compute_tuning(to_activations(checkers), SHAPE).additive_share
+    assert share < 0.05  # not 0: five values of y do not balance
+
+
+def test_noise_has_the_share_of_its_degrees_of_freedom(
+    rng: np.random.Generator,
+) -> None:
+    shape = (20, 20)
+    activations = rng.normal(size=(400, 500)).astype(np.float32)
+    tuning = compute_tuning(activations, shape)
+    mean = summarize_tuning(tuning)["additive_share_mean"]
+    assert mean == pytest.approx((19 + 19) / 399, rel=0.05)
+
+
+def test_scale_shift_and_order_of_values_do_not_matter(
+    rng: np.random.Generator,
+) -> None:
+    maps = rng.normal(size=(4, *SHAPE))
+    expected = compute_tuning(to_activations(*maps), SHAPE).factor_shares
+    shuffled = maps[:, rng.permutation(6)][:, :, rng.permutation(5)]
+    found = compute_tuning(to_activations(*(-7 * shuffled + 2)), SHAPE)
+    np.testing.assert_allclose(found.factor_shares, expected)
+    swapped = compute_tuning(
+        to_activations(*maps.swapaxes(1, 2)), SHAPE[::-1]
+    ).factor_shares
+    np.testing.assert_allclose(swapped[:, ::-1], expected)
+
+
+def test_blocks_make_no_difference(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activations = rng.normal(size=(30, 3, 7)).astype(np.float32)
+    whole = compute_tuning(activations, SHAPE)
+    chosen = select_units(activations, whole, 8)
+    monkeypatch.setattr(tuning_module, "BLOCK_UNITS", 4)
+    blocks = compute_tuning(activations, SHAPE)
+    np.testing.assert_allclose(blocks.factor_shares, whole.factor_shares)
+    assert blocks.factor_shares.shape == (21, 2)
+    np.testing.assert_array_equal(select_units(activations, whole, 8), chosen)
+
+
+def test_rounding_of_a_constant_unit_is_dead() -> None:
+    activations = to_activations(X, 1 + 1e-7 * X * Y, 1e-3 * Y)
+    tuning = compute_tuning(activations.astype(np.float32), SHAPE)
+    np.testing.assert_array_equal(tuning.is_dead, [False, True, False])
+
+
+def test_summary_weights_units_by_their_variance() -> None:
+    product = (X - X.mean()) * (Y - Y.mean())
+    activations = to_activations(3 * X, X, product, 0 * X)
+    tuning = compute_tuning(activations, SHAPE)
+    summary = summarize_tuning(tuning)
+    variance = [9 * X.var(), X.var(), product.var()]
+    assert summary == {
+        "additive_share_mean": pytest.approx(2 / 3),
+        "additive_share_median": pytest.approx(1),
+        "additive_share_weighted": pytest.approx(
+            (variance[0] + variance[1]) / sum(variance)
+        ),
+        "dead_unit_fraction": 0.25,
+    }
+    assert all(type(value) is float for value in summary.values())
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.0, 0.1, np.nan, np.inf])
+def test_dead_and_diverged_stages_have_no_share(value: float) -> None:
+    tuning = compute_tuning(np.full((30, 4), value), SHAPE)
+    summary = summarize_tuning(tuning)
+    dead = 1.0 if np.isfinite(value) else 0.0
+    assert summary.pop("dead_unit_fraction") == dead
+    assert set(summary.values()) == {None}
+    assert select_units(np.full((30, 4), value), tuning, 3).size == 0
+
+
+def test_maps_and_marginals(rng: np.random.Generator) -> None:
+    shape = (2, 3, 4)
+    activations = rng.normal(size=(24, 5, 2))
+    maps = compute_unit_maps(activations, shape, [7, 0])
+    assert maps.shape == (2, *shape)
+    flat = activations.reshape(24, 10)
+    for row, index in enumerate(itertools.product(*map(range, shape))):
+        assert maps[0][index] == flat[row, 7]
+        assert maps[1][index] == flat[row, 0]
+    marginals = compute_marginals(maps)
+    assert [m.shape for m in marginals] == [(2, 2), (2, 3), (2, 4)]
+    np.testing.assert_allclose(marginals[1][0, 2], maps[0, :, 2].mean())
+
+
+def test_selected_units_vary_most_and_differ() -> None:
+    product = (X - X.mean()) * (Y - Y.mean()) / 10
+    # A copy, a scaled and a shifted one, and the sum of two others.
+    activations = to_activations(
+        X, 2 * X, 2 * X, -1.9 * X + 4, 0.5 * Y, product, X + 0.5 * Y, 0 * X
+    )
+    tuning = compute_tuning(activations, SHAPE)
+    assert select_units(activations, tuning, 9).tolist() == [1, 4, 5]
+    assert select_units(activations, tuning, 1).tolist() == [1]
+    assert select_units(activations, tuning, 0).tolist() == []
+
+
+def test_selection_is_pivoted_orthogonalization(
+    rng: np.random.Generator,
+) -> None:
+    activations = rng.normal(size=(30, 12)) * rng.uniform(1, 2, size=12)
+    tuning = compute_tuning(activations, SHAPE)
+    left = activations - activations.mean(axis=0)
+    expected = []
+    for _ in range(6):
+        expected.append(int(np.argmax((left**2).sum(axis=0))))
+        pivot = left[:, expected[-1]] / np.linalg.norm(left[:, expected[-1]])
+        left = left - np.outer(pivot, pivot @ left)
+    assert select_units(activations, tuning, 6).tolist() == expected
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (30, 1), ()])
+def test_shape_must_fit(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="shape must have"):
+        compute_tuning(np.zeros((30, 2)), shape)

@@ -1,0 +1,250 @@
+"""Manifolds of stage activations: PCA, UMAP, and smoothness across a gap.
+
+Figure 9b and appendix F.2 of the paper, which shows the layers of a rotated
+digit as curves embedded by UMAP and finds no deformation at the angles that
+training never saw. An embedding may hide or invent a jump, so the curve
+h(f_0), h(f_1), ... over one ordered factor is measured in the space of the
+activations itself:
+
+    d_i     = h(f_i+1) - h(f_i)
+    speed   s_i = |d_i|
+    turning t_i = angle between d_i-1 and d_i, in degrees: 0 goes straight on,
+                  90 is what unrelated steps have
+
+Two ratios compare the steps at held-out points with the others, for either
+quantity: of medians (is the gap as a whole crossed faster or slower?) and of
+maxima (is there one jump?). They are 1 for a curve that does not know of the
+gap, whatever the scale of the activations.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from tfcomp.analysis.probes import rotate_features
+from tfcomp.errors import RunError
+
+# As in the published notebook.
+NUM_NEIGHBORS = 15
+MIN_DISTANCE = 0.1
+SEED = 42
+# UMAP starts from eigenvectors of a graph, which needs a few points.
+MIN_POINTS = 5
+# A step up to this fraction of the longest activation vector is rounding of
+# float32 numbers: it has no direction, and its length counts as zero.
+RELATIVE_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Components:
+    """Principal components of one stage.
+
+    Attributes:
+        features: Points in the coordinates of the components, largest
+            variance first, [n, k]: centred, in units of the root mean square
+            distance from the mean. All of them keep all distances.
+        explained: Fraction of the variance of each component, [k]; zeros if
+            the points do not differ.
+    """
+
+    features: np.ndarray
+    explained: np.ndarray
+
+
+# One thread: the same bits on any number of cores, and no waiting threads
+# that spin for cores which other processes hold.
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def compute_pca(
+    activations: np.ndarray, num_components: int | None = None
+) -> Components:
+    """Principal components, through inner products if units exceed points.
+
+    Args:
+        activations: One stage, finite, [n, ...]; flattened to [n, units].
+        num_components: How many to keep; all min(n, units) by default.
+
+    Returns:
+        The components. The largest entry of each column is positive, so that
+        signs do not depend on the linear algebra library.
+    """
+    everywhere = np.zeros(len(activations), bool)
+    rotated = rotate_features(activations, everywhere)  # [n, d]
+    # The Gram matrix is centred up to its rounding only.
+    rotated = rotated - rotated.mean(axis=0)
+    variances, directions = np.linalg.eigh(rotated.T @ rotated)
+    explained = np.maximum(variances[::-1], 0)
+    explained /= max(explained.sum(), np.finfo(float).tiny)
+    features = rotated @ directions[:, ::-1][:, :num_components]  # [n, k]
+    largest = np.argmax(np.abs(features), axis=0)
+    signs = np.sign(features[largest, np.arange(features.shape[1])])
+    return Components(features * signs, explained[:num_components])
+
+
+def compute_umap(
+    activations: np.ndarray,
+    *,
+    num_dimensions: int = 2,
+    num_neighbors: int = NUM_NEIGHBORS,
+    min_distance: float = MIN_DISTANCE,
+    seed: int = SEED,
+) -> np.ndarray:
+    """UMAP embedding of one stage, reproducible for a seed.
+
+    From all principal components: the distances of the activations in fewer
+    dimensions. The first call in a process compiles for some ten seconds.
+
+    Args:
+        activations: One stage, finite, [n, ...], n at least 5.
+        num_dimensions: Of the embedding.
+        num_neighbors: Size of the neighbourhoods, at most n - 1 are used.
+        min_distance: Least distance of points in the embedding.
+        seed: Of its random numbers.
+
+    Returns:
+        Embedding [n, num_dimensions], float32; NaN if the points do not
+        differ, as in a dead stage.
+
+    Raises:
+        RunError: If umap-learn is not installed.
+    """
+    if len(activations) < MIN_POINTS:
+        raise ValueError(
+            f"activations must have at least {MIN_POINTS} points, received "
+            f"{len(activations)}."
+        )
+    umap = _import_umap()
+    features = compute_pca(activations).features.astype(np.float32)
+    if not features.any():
+        return np.full((len(features), num_dimensions), np.nan, np.float32)
+    reducer = umap.UMAP(
+        n_components=num_dimensions,
+        n_neighbors=min(num_neighbors, len(features) - 1),
+        min_dist=min_distance,
+        random_state=seed,
+        n_jobs=1,  # what a seed implies; unsaid, it is a warning
+    )
+    with warnings.catch_warnings():
+        # On its use of other libraries and on manifolds in several pieces.
+        warnings.filterwarnings("ignore", module="umap|sklearn|scipy|numba")
+        return reducer.fit_transform(features)
+
+
+def compute_speed(
+    activations: np.ndarray, periodic: bool = False
+) -> np.ndarray:
+    """Length of every step along a curve.
+
+    Args:
+        activations: Points in the order of the factor, [n, ...].
+        periodic: Whether the last point is followed by the first.
+
+    Returns:
+        Speeds [n], entry i from point i to i + 1, in activation per step
+        (Euclidean norm over units); the last is NaN unless periodic.
+    """
+    steps = _compute_steps(activations, periodic)
+    speed = np.linalg.norm(steps, axis=1)
+    return speed if periodic else np.append(speed, np.nan)
+
+
+def compute_turning_angle(
+    activations: np.ndarray, periodic: bool = False
+) -> np.ndarray:
+    """Angle between the steps before and after every point of a curve.
+
+    Args:
+        activations: Points in the order of the factor, [n, ...].
+        periodic: Whether the last point is followed by the first.
+
+    Returns:
+        Angles [n] in degrees, 0 to 180. NaN at both ends unless periodic,
+        and beside a step without length.
+    """
+    steps = _compute_steps(activations, periodic)
+    lengths = np.linalg.norm(steps, axis=1, keepdims=True)
+    after = steps / np.where(lengths > 0, lengths, np.nan)  # unit vectors
+    before = np.roll(after, 1, axis=0)
+    # The arc cosine of their product would lose angles below 0.03 degrees.
+    difference = np.linalg.norm(after - before, axis=1)
+    angle = 2 * np.arctan2(difference, np.linalg.norm(after + before, axis=1))
+    if not periodic:  # the first entry compares with the last step
+        angle = np.concatenate([[np.nan], angle[1:], [np.nan]])
+    return np.degrees(angle)
+
+
+def compute_gap_statistics(
+    activations: np.ndarray, is_ood: np.ndarray, periodic: bool = False
+) -> dict[str, float | None]:
+    """Compares the curve in a held-out region with the rest of it.
+
+    A step or an angle belongs to the region if one of its points is held
+    out, so that both borders, where a jump would be, lie inside.
+
+    Args:
+        activations: Points in the order of one factor, [n, ...]; one curve
+            at a time where there are other factors.
+        is_ood: Whether each point lies in the held-out region, [n].
+        periodic: Whether the last point is followed by the first.
+
+    Returns:
+        `speed_ratio` and `turning_ratio`, inside over outside, of medians;
+        `max_speed_ratio` and `max_turning_ratio`, of maxima. None where one
+        side has no step, does not move, or is not finite.
+    """
+    is_ood = np.asarray(is_ood, bool)
+    step_inside = is_ood | np.roll(is_ood, -1)
+    angle_inside = step_inside | np.roll(is_ood, 1)
+    speed = compute_speed(activations, periodic)
+    angle = compute_turning_angle(activations, periodic)
+    return {
+        "speed_ratio": _compare(speed, step_inside, np.median),
+        "turning_ratio": _compare(angle, angle_inside, np.median),
+        "max_speed_ratio": _compare(speed, step_inside, np.max),
+        "max_turning_ratio": _compare(angle, angle_inside, np.max),
+    }
+
+
+def _compute_steps(activations: np.ndarray, periodic: bool) -> np.ndarray:
+    """Differences of successive points, [n or n - 1, units]."""
+    flat = np.reshape(activations, (len(activations), -1))
+    flat = flat.astype(np.result_type(flat, np.float32), copy=False)
+    if len(flat) < 3:
+        raise ValueError(
+            f"activations must have at least 3 points, received {len(flat)}."
+        )
+    steps = np.roll(flat, -1, axis=0) - flat
+    floor = RELATIVE_FLOOR * np.linalg.norm(flat, axis=1).max()
+    steps[np.linalg.norm(steps, axis=1) <= floor] = 0
+    return steps if periodic else steps[:-1]
+
+
+def _compare(
+    values: np.ndarray,
+    is_inside: np.ndarray,
+    reduce: Callable[[np.ndarray], float],
+) -> float | None:
+    exists = ~np.isnan(values)
+    inside = values[exists & is_inside]
+    outside = values[exists & ~is_inside]
+    if inside.size == 0 or outside.size == 0:
+        return None
+    reference = reduce(outside)
+    ratio = reduce(inside) / reference if reference > 0 else np.nan
+    return float(ratio) if np.isfinite(ratio) else None
+
+
+def _import_umap() -> ModuleType:
+    try:
+        import umap
+    except ImportError as error:
+        raise RunError(
+            "UMAP needs the package umap-learn, which cannot be imported: "
+            f"{error}"
+        ) from error
+    return umap

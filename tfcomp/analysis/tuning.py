@@ -1,0 +1,228 @@
+"""Tuning of single units: maps, marginals, and how additive they are.
+
+Figures 4e, 4f and 15, section 4.2 and appendix F.4 of the paper, where units
+go from stripes (a function of one factor) to bumps (a conjunction of all).
+Per unit, over the full grid of factors f = (f_1 ... f_F):
+
+    h(f) = m + sum_i a_i(f_i) + interactions
+    share of factor i = Var a_i / Var h
+    additive share    = sum_i Var a_i / Var h          in [0, 1]
+
+where m is the mean and a_i the mean over all other factors, less m: the main
+effects of a balanced analysis of variance, which are orthogonal. A stripe, and
+a sum of stripes, has an additive share of 1; a centred product of factors has
+0; a Gaussian bump of unit width in the middle of a 28 x 28 grid has 0.22.
+Variances are population variances over the grid. With one factor every share
+is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+# Smallest variance of a unit that counts, relative to the largest of its
+# stage: a standard deviation of 1e-4 of the largest. Rounding of float32
+# activations lies well below, and whatever lies between moves no later layer.
+DEAD_VARIANCE = 1e-8
+BLOCK_UNITS = 4096
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Tuning of the units of one stage.
+
+    Attributes:
+        shape: Size of the grid per factor.
+        variance: Of every unit over the grid, [units].
+        factor_shares: Of every factor in it, [units, F]; NaN for dead units
+            and for those with activations that are not finite.
+        is_dead: Whether the variance is at most `DEAD_VARIANCE` of the
+            largest one, [units].
+    """
+
+    shape: tuple[int, ...]
+    variance: np.ndarray
+    factor_shares: np.ndarray
+    is_dead: np.ndarray
+
+    @property
+    def additive_share(self) -> np.ndarray:
+        """Sum of the shares of all factors, [units] in [0, 1] or NaN."""
+        # The sum may leave the interval by an ulp.
+        return np.minimum(self.factor_shares.sum(axis=1), 1.0)
+
+
+def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
+    """Decomposes the variance of every unit over the grid.
+
+    Args:
+        activations: One stage at every grid point, [n, ...] with
+            n = prod(shape), last factor fastest; flattened to [n, units].
+        shape: Size of the grid per factor, every one at least 2.
+
+    Returns:
+        Variances and shares of every unit.
+    """
+    flat, shape = _flatten(activations, shape)
+    blocks = [_decompose(block, shape) for block in _iterate_blocks(flat)]
+    total = np.concatenate([variance for variance, _ in blocks])  # [units]
+    parts = np.concatenate([parts for _, parts in blocks])  # [units, F]
+    is_finite = np.isfinite(total)
+    largest = total[is_finite].max(initial=0.0)
+    is_dead = is_finite & (total <= DEAD_VARIANCE * largest)
+    is_known = is_finite & ~is_dead
+    shares = np.full_like(parts, np.nan)
+    shares[is_known] = parts[is_known] / total[is_known, None]
+    return Tuning(shape, total, shares, is_dead)
+
+
+def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
+    """The numbers of one stage.
+
+    Args:
+        tuning: Of all its units.
+
+    Returns:
+        `additive_share_mean`, `additive_share_median` (every live unit counts
+        the same) and `additive_share_weighted` (by variance: the additive
+        part of the variance of the whole stage), None where no unit is
+        alive or some are not finite; `dead_unit_fraction`.
+    """
+    share = tuning.additive_share[~tuning.is_dead]
+    variance = tuning.variance[~tuning.is_dead]
+    names = ("mean", "median", "weighted")
+    values: list[float | None] = [None] * len(names)
+    if share.size and np.isfinite(share).all():
+        weighted = np.average(share, weights=variance)
+        values = [float(np.mean(share)), float(np.median(share))]
+        values.append(float(weighted))
+    scores = {
+        f"additive_share_{name}": value
+        for name, value in zip(names, values, strict=True)
+    }
+    scores["dead_unit_fraction"] = float(np.mean(tuning.is_dead))
+    return scores
+
+
+def compute_unit_maps(
+    activations: np.ndarray, shape: Sequence[int], units: Sequence[int]
+) -> np.ndarray:
+    """Activation of some units over the grid.
+
+    Args:
+        activations: As for `compute_tuning`.
+        shape: Size of the grid per factor.
+        units: Indices into the flattened units, [k]; `range(units)` for all.
+
+    Returns:
+        Maps [k, *shape], float64.
+    """
+    flat, shape = _flatten(activations, shape)
+    chosen = flat[:, np.asarray(units, int)].astype(np.float64)
+    return np.ascontiguousarray(chosen.T).reshape(-1, *shape)
+
+
+def compute_marginals(maps: np.ndarray) -> list[np.ndarray]:
+    """Mean activation as a function of each factor.
+
+    Args:
+        maps: Activations [k, *shape].
+
+    Returns:
+        One array [k, size] per factor, averaged over the other factors.
+    """
+    axes = range(1, maps.ndim)
+    return [
+        maps.mean(axis=tuple(a for a in axes if a != kept)) for kept in axes
+    ]
+
+
+@threadpool_limits.wrap(limits=1, user_api="blas")
+def select_units(
+    activations: np.ndarray, tuning: Tuning, count: int
+) -> np.ndarray:
+    """Chooses units that vary most and differ from each other.
+
+    The first is the unit of the highest variance; each further one has the
+    most variance left that is no linear function of the units chosen before.
+    So the shifted and scaled copies that fill a convolution stage appear
+    once. Equal units are taken in the order of their index.
+
+    Args:
+        activations: As for `compute_tuning`.
+        tuning: Its result.
+        count: How many to choose.
+
+    Returns:
+        Indices [k] into the flattened units, in the order of choice; fewer
+        than `count` if nothing else is left.
+    """
+    flat, _ = _flatten(activations, tuning.shape)
+    variance = np.where(np.isfinite(tuning.variance), tuning.variance, 0.0)
+    left = variance.copy()
+    floor = DEAD_VARIANCE * variance.max(initial=0.0)
+    chosen: list[int] = []
+    basis = np.empty((0, len(flat)))  # orthonormal, [k, n]
+    while len(chosen) < count and left.max(initial=0.0) > floor:
+        chosen.append(int(np.argmax(left)))
+        direction = _remove(flat[:, chosen[-1]].astype(np.float64), basis)
+        basis = np.vstack([basis, direction])
+        left -= _project(flat, direction) ** 2 / len(flat)
+        left[chosen] = 0.0
+    return np.array(chosen, int)
+
+
+def _flatten(
+    activations: np.ndarray, shape: Sequence[int]
+) -> tuple[np.ndarray, tuple[int, ...]]:
+    shape = tuple(int(size) for size in shape)
+    if len(activations) != np.prod(shape) or min(shape, default=0) < 2:
+        raise ValueError(
+            "shape must have sizes of at least 2 whose product is the number "
+            f"of activations, {len(activations)}, received {shape}."
+        )
+    return np.reshape(activations, (len(activations), -1)), shape
+
+
+def _iterate_blocks(flat: np.ndarray) -> Iterator[np.ndarray]:
+    # By blocks, to keep no second copy of a stage, in float64 at that.
+    for start in range(0, flat.shape[1], BLOCK_UNITS):
+        yield flat[:, start : start + BLOCK_UNITS].astype(np.float64)
+
+
+def _decompose(
+    block: np.ndarray, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of units [n, block] in total, and of each main effect."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        # A row is taken off first, so that a constant unit is exactly zero.
+        block = block - block[0]
+        block -= block.mean(axis=0)
+        variance = np.einsum("nu,nu->u", block, block) / len(block)
+        grid = block.reshape(*shape, -1)  # [*shape, block]
+        axes = range(len(shape))
+        effects = [
+            grid.mean(axis=tuple(a for a in axes if a != kept)) for kept in axes
+        ]  # [size, block] per factor
+        parts = [np.mean(effect**2, axis=0) for effect in effects]
+    return variance, np.stack(parts, axis=1)
+
+
+def _remove(values: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
+    direction = values - values.mean()
+    for _ in range(2):
+        direction = direction - basis.T @ (basis @ direction)
+    return direction / np.linalg.norm(direction)
+
+
+def _project(flat: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    # A centred direction does not see the mean of a unit.
+    with np.errstate(invalid="ignore", over="ignore"):
+        projections = [direction @ block for block in _iterate_blocks(flat)]
+    return np.nan_to_num(np.concatenate(projections))  # [units]
