@@ -15,6 +15,8 @@ from tfcomp.evaluation import LayerAnalysis
 from tfcomp.loading import LoadedRun
 from tfcomp.models.stages import list_stages
 from tfcomp.models.stages import make_stage_model
+from tfcomp.report.stage_numbers import StageNumbers
+from tfcomp.report.stage_numbers import reduce_stage
 
 
 class Study:
@@ -46,6 +48,17 @@ class Study:
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """Low-rank embeddings by factor, if the model has any."""
         return self._evaluator.analyse_embeddings()
+
+    @cached_property
+    def numbers(self) -> dict[str, StageNumbers]:
+        """Tuning and features of every stage."""
+        shape = self.dataset.space.shape
+        return {
+            stage: reduce_stage(
+                self.compute_activations(stage), shape, self.splits.is_ood
+            )
+            for stage in self.stages
+        }
 
     @property
     def stages(self) -> list[str]:
