@@ -13,6 +13,8 @@ import keras
 import numpy as np
 import pytest
 
+import tfcomp.keras_objects  # noqa: F401  (classes of the saved model)
+
 KILLS = 20
 
 
