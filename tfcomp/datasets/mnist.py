@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     try:
         image, count = _scan(folder, digit, index)
     except Exception as error:  # whatever a damaged file leads to
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = _shorten(error)
         raise RunError(
             f"--data_dir: MNIST in {folder} cannot be read ({reason}); "
             f"remove {folder / 'mnist'} and get it again"
@@ -59,6 +60,13 @@ def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
         rule = f"must be less than {count}, the training examples of {digit}"
         raise ConfigError("digit_index", rule, index)
     return image
+
+
+def _shorten(error: Exception) -> str:
+    # TensorFlow puts the names of graph nodes around what went wrong.
+    text = re.sub(r"\{\{.*?\}\}|\[Op:.*", "", str(error), flags=re.DOTALL)
+    lines = text.strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
 
 
 def _scan(
