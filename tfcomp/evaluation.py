@@ -19,12 +19,14 @@ from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis import summarize_geometry
 from tfcomp.analysis.embeddings import EmbeddingAnalysis
 from tfcomp.analysis.embeddings import analyse_embedding
+from tfcomp.analysis.rotation import rotate_blocks
 from tfcomp.datasets import Dataset
 from tfcomp.factors import FactorSpace
 from tfcomp.metrics import compute_scores
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import list_stages
 from tfcomp.models.stages import make_stage_model
+from tfcomp.stage_blocks import StageBlocks
 
 
 @dataclass(frozen=True)
@@ -169,8 +171,8 @@ class Evaluator:
         self._measure = tf.function(
             lambda f: compute_stage_metrics(stages, f, jacobian_fn)
         )
-        self._activate = {
-            stage: tf.function(make_stage_model(model, [stage]))
+        self._blocks = {
+            stage: StageBlocks(model, stage, len(dataset.splits.grid))
             for stage in list_stages(model)
         }
 
@@ -212,8 +214,9 @@ class Evaluator:
     def _probe(self, stage: str) -> dict[str, float | None]:
         # One stage at a time: together they fill the memory on large grids.
         splits = self._dataset.splits
-        features = evaluate_in_batches(self._activate[stage], splits.grid)
+        blocks = self._blocks[stage].compute(splits.grid)
+        features = rotate_blocks(blocks, splits.is_ood)
         targets = make_probe_targets(self._dataset.space, splits.grid)
         return compute_probe_scores(
-            features[stage], targets, splits.is_ood, self._seed
+            features, targets, splits.is_ood, self._seed
         )

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from tfcomp.analysis.probes import compute_probe_scores
-from tfcomp.analysis.probes import rotate_features
+from tfcomp.analysis.rotation import rotate_features
 
 GRID_SIZE = 14
 

@@ -129,3 +129,21 @@ def test_without_a_region_there_is_no_ood_split(data_dir: Path) -> None:
     builder.download_and_prepare()
     assert list(builder.info.splits) == ["train"]
     assert builder.info.splits["train"].num_examples == 64
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("stripes", 56), ("stripes_and_bumps", 106)]
+)
+def test_stripes_mark_the_absent_factor(
+    name: str, count: int, data_dir: Path
+) -> None:
+    loaded = tfds.load(f"gaussian_bumps/{name}", data_dir=data_dir)
+    train = list(tfds.as_numpy(loaded["train"]))
+    assert len(train) == count
+    assert len(loaded["ood"]) == 196
+    stripes = [e for e in train if np.isnan(e["value_x"] + e["value_y"])]
+    assert len(stripes) == 56
+    for example in stripes:
+        for factor in "xy":
+            absent = np.isnan(example[f"value_{factor}"])
+            assert absent == (example[f"label_{factor}"] == -1)

@@ -13,6 +13,8 @@ import keras
 import numpy as np
 import pytest
 
+import tfcomp.keras_objects  # noqa: F401  (classes of the saved model)
+
 KILLS = 20
 
 
@@ -22,8 +24,9 @@ def command(folder: Path, *flags: str) -> list[str]:
         "-m",
         "tfcomp.train",
         "--flagfile=smoke.flags",
-        "--epochs=40",
-        "--layerwise_every=15",
+        "--epochs=60",
+        "--steps_per_epoch=10",
+        "--layerwise_every=25",
         "--checkpoint_seconds=0",
         f"--log_dir={folder / 'logs'}",
         f"--export_dir={folder / 'models'}",

@@ -27,7 +27,7 @@ from types import ModuleType
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tfcomp.analysis.probes import rotate_features
+from tfcomp.analysis.rotation import rotate_features
 from tfcomp.errors import RunError
 
 # As in the published notebook.

@@ -6,9 +6,7 @@ of fold among ID points, and transferred from ID to OOD points. A fit scored
 on its own points has an R^2 of 1 for noise once there are more units than
 points, as in every convolution stage.
 
-Normalisation: activations are centred by their mean over ID points and
-divided by one number, the root mean square length of a centred ID row. So
-penalties mean the same in every stage, and units keep their relative sizes.
+Activations are normalised and rotated as in `rotation`.
 """
 
 from __future__ import annotations
@@ -20,13 +18,14 @@ from sklearn.model_selection import KFold
 from sklearn.model_selection import cross_val_predict
 from threadpoolctl import threadpool_limits
 
+from tfcomp.analysis.rotation import rotate_features
+
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
 PENALTIES = np.logspace(-4, 4, 9)
 NUM_FOLDS = 5
 # Two points per fold, for the inner cross-validation as well.
 MIN_POINTS = 2 * NUM_FOLDS
-BLOCK_UNITS = 4096
 
 
 # One thread: about as fast for matrices of this size, the same bits on every
@@ -73,55 +72,6 @@ def compute_probe_scores(
         predicted = probe.fit(features_id, targets_id).predict(features[is_ood])
         scores["probe_r2_ood"] = _score(targets[is_ood], predicted)
     return scores
-
-
-def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    """Normalised activations, in at most as many dimensions as points.
-
-    Ridge regression only sees inner products of rows. With more units than
-    points, rows are replaced by others with the same products, from the
-    eigendecomposition of the Gram matrix: nothing is approximated.
-
-    Args:
-        activations: [n, ...]; flattened to [n, units].
-        is_ood: Which points take no part in the normalisation, [n].
-
-    Returns:
-        Features [n, min(n, units)], float64.
-    """
-    flat = np.reshape(activations, (len(activations), -1))  # [n, units]
-    if flat.shape[1] > len(flat):
-        features = _factor(_compute_gram(flat, is_ood))
-    else:
-        features = _centre(flat, is_ood).astype(np.float64)
-    squared_lengths = (features[~is_ood] ** 2).sum(axis=1)
-    scale = np.sqrt(squared_lengths.mean())
-    return features / scale if scale > 0 else features
-
-
-def _centre(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    # A row is taken off first, so that a constant unit, which carries no
-    # information, is exactly zero and not a rounding error to be scaled up.
-    shifted = block - block[0]
-    mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
-    return shifted - mean.astype(shifted.dtype)
-
-
-def _compute_gram(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    # Products in float32 for speed, their sum over blocks in float64; by
-    # blocks, also, to keep no second copy of a stage of 150 MB.
-    gram = np.zeros((len(flat), len(flat)))
-    for start in range(0, flat.shape[1], BLOCK_UNITS):
-        block = flat[:, start : start + BLOCK_UNITS].astype(np.float32)
-        centred = _centre(block, is_ood)
-        gram += centred @ centred.T
-    return gram  # [n, n]
-
-
-def _factor(gram: np.ndarray) -> np.ndarray:
-    eigenvalues, eigenvectors = np.linalg.eigh(gram)
-    # The smallest are zero up to rounding, and may be just below it.
-    return eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))  # [n, n]
 
 
 def _score(truth: np.ndarray, predicted: np.ndarray) -> float | None:

@@ -81,6 +81,18 @@ def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
     return Tuning(shape, total, shares, is_dead)
 
 
+def join_tunings(tunings: Sequence[Tuning]) -> Tuning:
+    """Tuning of a stage from those of disjoint groups of its units."""
+    variance = np.concatenate([t.variance for t in tunings])
+    shares = np.concatenate([t.factor_shares for t in tunings])
+    finite = np.where(np.isfinite(variance), variance, 0.0)
+    # Dead is relative to the stage: a group may have called it alive.
+    is_dead = np.isfinite(variance)
+    is_dead &= variance <= DEAD_VARIANCE * finite.max(initial=0.0)
+    shares[is_dead] = np.nan
+    return Tuning(tunings[0].shape, variance, shares, is_dead)
+
+
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
     """The numbers of one stage.
 

@@ -24,6 +24,7 @@ from tfcomp.pictures import picture_error_curve
 from tfcomp.report.page import Section
 from tfcomp.report.study import Study
 from tfcomp.report.tables import list_points
+from tfcomp.stage_blocks import StageBlocks
 
 SHOWN_IMAGES = 9
 
@@ -202,19 +203,24 @@ def list_jumps(study: Study) -> list[dict[str, Any]]:
         if len(find_edges(is_ood[c.rows], c.factor.periodic)[0])
     ]
     rows = []
-    for stage in [*study.stages, "truth"] if chosen else ():
-        points = (
-            study.bright_truth
-            if stage == "truth"
-            else study.compute_activations(stage)
-        )
-        for curve in chosen:
+    for curve in chosen:
+        for stage in [*study.stages, "truth"]:
+            values = study.bright_truth[curve.rows]
+            if stage != "truth":
+                values = trace_stage(study, curve, stage)
             numbers = compute_gap_statistics(
-                points[curve.rows], is_ood[curve.rows], curve.factor.periodic
+                values, is_ood[curve.rows], curve.factor.periodic
             )
             names = {"run": study.name, "curve": curve.label, "stage": stage}
             rows.append({**names, **numbers})
     return rows
+
+
+def trace_stage(study: Study, curve: Curve, stage: str) -> np.ndarray:
+    """Activations of a stage along one curve, [points, units]."""
+    grid = study.splits.grid[curve.rows]
+    blocks = StageBlocks(study.run.model, stage, len(grid)).compute(grid)
+    return np.concatenate(list(blocks), axis=1)
 
 
 def make_jumps(rows: list[dict[str, Any]]) -> Exhibit:

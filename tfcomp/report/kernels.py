@@ -113,9 +113,29 @@ def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
         "Similarity of outputs at all pairs of grid points, ID points "
         "first, then OOD points (behind the lines), x slowest in each. L2: "
         "1 - distance / largest distance. overlap: intersection over union "
-        "of the pixels above half the height of a bump.",
+        "of the pixels above half the height of a bump. The table has means "
+        "over pairs of different points, by what they share.",
         figure,
+        [
+            {"similarity": name, **row}
+            for name, gram in {**grams, **ideal}.items()
+            for row in average_pairs(study, gram)
+        ],
     )
+
+
+def average_pairs(study: Study, gram: np.ndarray) -> list[dict[str, Any]]:
+    """Mean similarity of different points, by split and shared factors."""
+    grid, is_ood = study.splits.grid, study.splits.is_ood
+    shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
+    pairs = is_ood[:, None].astype(int) + is_ood[None]
+    rows = []
+    for split, kind in enumerate(("ID-ID", "ID-OOD", "OOD-OOD")):
+        for count in range(grid.shape[1]):
+            chosen = (pairs == split) & (shared == count)
+            mean = float(gram[chosen].mean()) if chosen.any() else None
+            rows.append({"points": kind, "shared factors": count, "mean": mean})
+    return rows
 
 
 def make_schmidt(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:

@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 from tfcomp.exhibits import Exhibit
 from tfcomp.figures import draw_curves
 from tfcomp.figures import draw_maps
+from tfcomp.pictures import choose_spread
 from tfcomp.pictures import compute_relative_error
 from tfcomp.pictures import get_region_mask
 from tfcomp.pictures import picture_samples
@@ -74,9 +75,17 @@ def make_samples(study: Study) -> list[Exhibit]:
                     picture_samples(
                         study.dataset, study.evaluation, subset, title
                     ),
+                    list_samples(study, chosen),
                 )
             )
     return exhibits
+
+
+def list_samples(study: Study, chosen: np.ndarray) -> list[dict[str, Any]]:
+    """The points that are shown, with their errors."""
+    error = compute_relative_error(study.dataset, study.evaluation)
+    points = list_points(study, {"relative_mse": error})
+    return [points[row] for row in choose_spread(np.flatnonzero(chosen))]
 
 
 def make_landscapes(studies: Sequence[Study]) -> Exhibit:

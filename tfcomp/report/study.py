@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import tensorflow as tf
 
-from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis.embeddings import EmbeddingAnalysis
 from tfcomp.curves import Curve
 from tfcomp.curves import has_map
@@ -17,9 +15,9 @@ from tfcomp.evaluation import Evaluator
 from tfcomp.evaluation import LayerAnalysis
 from tfcomp.loading import LoadedRun
 from tfcomp.models.stages import list_stages
-from tfcomp.models.stages import make_stage_model
 from tfcomp.report.stage_numbers import StageNumbers
-from tfcomp.report.stage_numbers import reduce_stage
+from tfcomp.report.stage_numbers import StageReducer
+from tfcomp.stage_blocks import StageBlocks
 
 
 class Study:
@@ -55,13 +53,13 @@ class Study:
     @cached_property
     def numbers(self) -> dict[str, StageNumbers]:
         """Tuning and features of every stage."""
-        shape = self.dataset.space.shape
-        return {
-            stage: reduce_stage(
-                self.compute_activations(stage), shape, self.splits.is_ood
-            )
-            for stage in self.stages
-        }
+        shape, grid = self.dataset.space.shape, self.splits.grid
+        numbers = {}
+        for stage in self.stages:
+            blocks = StageBlocks(self.run.model, stage, len(grid))
+            reducer = StageReducer(shape, self.splits.is_ood)
+            numbers[stage] = reducer.reduce(blocks.compute(grid))
+        return numbers
 
     @property
     def stages(self) -> list[str]:
@@ -87,12 +85,6 @@ class Study:
     def bright_truth(self) -> np.ndarray:
         """True images as bumps of height 1 on 0, flattened, [n, pixels]."""
         return self._brighten(self.evaluation.truth)
-
-    def compute_activations(self, stage: str) -> np.ndarray:
-        """Activations of one stage over the grid, [n, units], float32."""
-        model = tf.function(make_stage_model(self.run.model, [stage]))
-        values = evaluate_in_batches(model, self.splits.grid)[stage]
-        return values.reshape(len(values), -1)
 
     def _brighten(self, images: np.ndarray) -> np.ndarray:
         sign = -1.0 if self.dataset.polarity == "dark" else 1.0

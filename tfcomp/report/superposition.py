@@ -36,7 +36,7 @@ def make_superposition(studies: Sequence[Study]) -> Section:
             study.splits.grid, study.bright_outputs, study.splits.is_ood
         )
         rows += make_rows(study, scores)
-        exhibits.append(make_images(study))
+        exhibits.append(make_images(study, scores))
         exhibits.append(make_maps(study, scores))
     if rows:
         exhibits.insert(0, make_table(rows))
@@ -91,10 +91,16 @@ def make_rows(
     return rows
 
 
-def make_images(study: Study) -> Exhibit:
+def make_images(study: Study, scores: SuperpositionScores) -> Exhibit:
     """Memorized outputs sharing x and y, their sum, and the output."""
     ood = np.flatnonzero(study.splits.is_ood)
     shown = choose_spread(ood)
+    points = list_points(study, {})
+    rows = [
+        {**points[row], "r2": float(scores.r2["superposition"][place])}
+        for place, row in enumerate(ood)
+        if row in shown
+    ]
     return Exhibit(
         f"{study.name}_superposition_images",
         f"What an output is made of: {study.name}",
@@ -103,6 +109,7 @@ def make_images(study: Study) -> Exhibit:
         "model's output; the last row is the truth. Each image is scaled "
         "to its own maximum, since outputs can be faint.",
         draw_images(study, shown),
+        rows,
     )
 
 

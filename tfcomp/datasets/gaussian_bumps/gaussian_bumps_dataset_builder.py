@@ -27,7 +27,9 @@ REGIONS = {
 class BumpsConfig(tfds.core.BuilderConfig):
     """Settings of one configuration; the names are those of the flags."""
 
+    dataset: str = "gaussian_bumps"
     region: str = "square:6-22"
+    num_bumps: int = 0
     grid_size: int = 28
     sigma: float = 1.0
     polarity: str = "bright"
@@ -42,6 +44,15 @@ class Builder(tfds.core.GeneratorBasedBuilder):
     BUILDER_CONFIGS = [
         BumpsConfig(name=name, region=region, description=f"Without {region}.")
         for name, region in REGIONS.items()
+    ] + [
+        BumpsConfig(
+            name=name,
+            dataset="stripes",
+            region="corner:14",
+            num_bumps=num_bumps,
+            description=f"All stripes and {num_bumps} ID bumps.",
+        )
+        for name, num_bumps in (("stripes", 0), ("stripes_and_bumps", 50))
     ]
 
     def _info(self) -> tfds.core.DatasetInfo:
@@ -88,7 +99,9 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         return make_dataset(
             make_config(
                 {
+                    "dataset": config.dataset,
                     "region": config.region,
+                    "num_bumps": config.num_bumps,
                     "grid_size": config.grid_size,
                     "sigma": config.sigma,
                     "polarity": config.polarity,
