@@ -113,6 +113,9 @@ def test_sample_stays_inside_and_repeats() -> None:
     assert first.dtype == np.float32
     for column, factor in zip(first.T, MIXED, strict=True):
         assert factor.low <= column.min() < column.max() <= factor.high
+        if factor.categorical:
+            assert set(column) == set(factor.values())
+            continue
         # Uniform: both halves of the range have their share.
         middle = (factor.low + factor.high) / 2
         assert 0.4 < np.mean(column < middle) < 0.6

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tfcomp import analyze
 from tfcomp import train
 from tfcomp.run_flags import list_flagfiles
 
@@ -44,6 +45,23 @@ def test_own_model_as_a_plugin(
     assert status == 0
     assert (tmp_path / "tensorboard_logs/linear/metrics.json").exists()
     assert (tmp_path / "saved_models/linear/1/saved_model.pb").exists()
+
+
+def test_own_factors_renderer_region_and_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_rings.py").write_text(find_block("own factors"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    command = re.search(
+        r"python -m tfcomp.train (--plugins=my_rings .*)", README.read_text()
+    )
+    flags = [*command[1].split(), "--epochs=3", "--layerwise_every=2"]
+    assert train.main(["train", *flags]) == 0
+    run = tmp_path / "tensorboard_logs/rings"
+    assert (run / "metrics.json").exists()
+    assert analyze.main(["analyze", f"--run={run}"]) == 0
+    assert (run / "analysis" / "landscape_rings.png").exists()
 
 
 def test_commands_do_their_own_set_up() -> None:

@@ -25,6 +25,8 @@ from tfcomp.train import check_config
 
 HEAVY = ("tensorflow", "keras", "tensorflow_datasets", "matplotlib")
 
+DIGITS = ["--dataset=rotated_digits", "--encoding=circle"]
+ROTATED = [*DIGITS, "--region=gap:angle:160-200", "--model=rotation"]
 BAD_FLAGS = {
     "unknown": ["--dept=3"],
     "ill-formed integer": ["--epochs=1e3"],
@@ -58,6 +60,20 @@ BAD_FLAGS = {
     "depth of the cnn": ["--depth=1"],
     "replicas": ["--num_replicas=3"],
     "plugin": ["--plugins=no_such_module_of_anyone"],
+    "digit": ["--digit_class=10", *ROTATED],
+    "digits": ["--digit_classes=0,x", *ROTATED],
+    "digits twice": ["--digit_classes=4,4", *ROTATED],
+    "one of several digits": ["--digit_classes=4", *ROTATED],
+    "gap of the whole circle": ["--region=gap:angle:0-360", *DIGITS],
+    "gap without a factor": ["--region=gap:digit:4-4", *DIGITS],
+    "too many angles": ["--num_train=889", *ROTATED],
+    "digits of another size": ["--grid_size=32", *ROTATED],
+    "second stand-in": [
+        "--digit_index=1",
+        "--digit_source=stand_in",
+        *ROTATED,
+    ],
+    "clipping": ["--clip_norm=-1"],
 }
 
 CALL_MAIN = """

@@ -16,7 +16,7 @@ from tfcomp.settings import Settings
 from tfcomp.settings import setting
 
 # Output location and bookkeeping; they do not change what is computed.
-LOCATION_FLAGS = ("run_name", "log_dir", "export_dir", "resume")
+LOCATION_FLAGS = ("run_name", "log_dir", "export_dir", "data_dir", "resume")
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,36 @@ class DataConfig(Settings):
         0,
         "Bumps, drawn from ID, that are mixed with the stripes.",
         minimum=0,
+    )
+    num_angles: int = setting(
+        1000,
+        "Rotated digits: images from 0 to 360 degrees inclusive, so that "
+        "the first is also the last.",
+        minimum=4,
+    )
+    digit_source: str = setting(
+        "mnist",
+        "Rotated digits: from MNIST (through TFDS), or drawn strokes that "
+        "need no data, for a first try.",
+        choices=("mnist", "stand_in"),
+    )
+    digit_class: int = setting(
+        4, "Rotated digits: which digit.", minimum=0, below=10
+    )
+    digit_classes: str = setting(
+        "",
+        "Rotated digits: several, as 0,1,4; the digit is a second factor "
+        "then, in place of --digit_class.",
+    )
+    digit_index: int = setting(
+        0,
+        "Rotated digits: which training example of its class, in TFDS order.",
+        minimum=0,
+    )
+    data_dir: str = setting(
+        "",
+        "TFDS data directory; default the variable TFDS_DATA_DIR, or the "
+        "one of TFDS.",
     )
 
 
@@ -124,6 +154,20 @@ class TrainingConfig(Settings):
     learning_rate: float = setting(1e-3, "AdamW learning rate.", above=0.0)
     weight_decay: float = setting(
         0.01, "AdamW decoupled weight decay.", minimum=0.0
+    )
+    l1_weight: float = setting(
+        0.0,
+        "Weight of the absolute error that is added to the squared one.",
+        minimum=0.0,
+    )
+    clip_norm: float = setting(
+        0.0, "Largest norm of the whole gradient; 0 is off.", minimum=0.0
+    )
+    plateau_patience: int = setting(
+        0,
+        "Halve the learning rate after more than so many epochs without a "
+        "lower training loss; 0 is off.",
+        minimum=0,
     )
     seed: int = setting(
         0,

@@ -94,18 +94,58 @@ def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
     A one-hot code has derivative zero everywhere. There, and only there,
     derivatives are central differences over the grid (one-sided at its
     border), per unit of the factor and so on the scale of the exact ones.
+    A categorical factor has no derivative: Jacobians have a column for each
+    *ordered* factor.
     """
     layers = {layer.name: layer for layer in model.layers}
     if getattr(layers.get("code"), "differentiable", True):
-        return compute_stage_jacobians
-    low = [factor.low for factor in space]
-    high = [factor.values()[-1] for factor in space]
-    step = [factor.step for factor in space]
+        return _keep_names_fixed(compute_stage_jacobians, space)
+    ordered = [space.factors[column] for column in space.ordered]
+    low = [factor.low for factor in ordered]
+    high = [factor.values()[-1] for factor in ordered]
+    step = [factor.step for factor in ordered]
 
     def differences(stage_fn: Callable, factors) -> dict:
         return compute_difference_jacobians(stage_fn, factors, low, high, step)
 
-    return differences
+    return _keep_names_fixed(differences, space)
+
+
+def _keep_names_fixed(jacobian_fn: Callable, space: FactorSpace) -> Callable:
+    """Jacobians over the ordered factors, the categorical ones fixed."""
+    ordered = list(space.ordered)
+    if len(ordered) == len(space):
+        return jacobian_fn
+
+    def compute(stage_fn: Callable, factors: tf.Tensor) -> dict:
+        factors = tf.convert_to_tensor(factors)
+
+        def vary(values: tf.Tensor) -> dict:
+            columns = tf.unstack(factors, axis=1)
+            for number, column in enumerate(ordered):
+                columns[column] = values[:, number]
+            return stage_fn(tf.stack(columns, axis=1))
+
+        return jacobian_fn(vary, tf.gather(factors, ordered, axis=1))
+
+    return compute
+
+
+def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
+    """What a linear probe should find, [n, T].
+
+    A factor's value; cos and sin of a periodic one, which jumps where it
+    wraps; nothing for a categorical one, whose values have no order.
+    """
+    targets = []
+    for column in space.ordered:
+        factor, values = space.factors[column], grid[:, column]
+        if not factor.periodic:
+            targets.append(values)
+            continue
+        unit = (values - factor.low) / (factor.high - factor.low)
+        targets += [np.cos(2 * np.pi * unit), np.sin(2 * np.pi * unit)]
+    return np.stack(targets, axis=1)
 
 
 class Evaluator:
@@ -176,6 +216,7 @@ class Evaluator:
         splits = self._dataset.splits
         blocks = self._blocks[stage].compute(splits.grid)
         features = rotate_blocks(blocks, splits.is_ood)
+        targets = make_probe_targets(self._dataset.space, splits.grid)
         return compute_probe_scores(
-            features, splits.grid, splits.is_ood, self._seed
+            features, targets, splits.is_ood, self._seed
         )

@@ -42,6 +42,7 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
         RunError: If the run folder cannot be used, or training diverges.
     """
     dataset = make_dataset(config)
+    dataset.prepare()
     strategy = make_strategy(config.training.num_replicas)
     header = describe_environment("# ")
     with RunFolder.claim(config, header) as folder:

@@ -8,6 +8,7 @@ stripe has only one coordinate) is NaN.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ class Factor:
         periodic: Whether `high` is the same state as `low`.
         categorical: Whether the values are only names: no order, no
             derivative.
+        levels: The values of a categorical factor where they are not
+            equally spaced, rising; empty otherwise.
     """
 
     name: str
@@ -37,8 +40,13 @@ class Factor:
     unit: str = ""
     periodic: bool = False
     categorical: bool = False
+    levels: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        # A list where it comes from JSON; equal factors must be equal.
+        object.__setattr__(self, "levels", tuple(self.levels))
+        if self.levels and not self.categorical:
+            raise ValueError(f"levels of {self.name} need a categorical one")
         if self.size < 1 or not self.low < self.high:
             raise ValueError(
                 f"the factor {self.name} must have a size of at least 1 and "
@@ -47,6 +55,8 @@ class Factor:
 
     def values(self) -> np.ndarray:
         """All grid values, float32 [size]."""
+        if self.levels:
+            return np.array(self.levels, np.float32)
         points = np.linspace(
             self.low, self.high, self.size, endpoint=not self.periodic
         )
@@ -65,6 +75,8 @@ class Factor:
 
     def to_index(self, values: np.ndarray) -> np.ndarray:
         """Nearest grid index of each value; -1 where the factor is absent."""
+        if self.levels:
+            return _find_nearest(np.asarray(values), self.values())
         index = np.round((np.asarray(values) - self.low) / self.step)
         if self.periodic:
             index = np.mod(index, self.size)
@@ -86,6 +98,11 @@ class FactorSpace:
 
     def __getitem__(self, name: str) -> Factor:
         return self.factors[self.names.index(name)]
+
+    @property
+    def ordered(self) -> tuple[int, ...]:
+        """Columns of the factors that have an order and derivatives."""
+        return tuple(i for i, f in enumerate(self) if not f.categorical)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,10 +129,16 @@ class FactorSpace:
         return np.stack(columns, axis=1)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Uniform continuous points, float32 [count, F]."""
+        """Uniform continuous points, float32 [count, F].
+
+        A categorical factor has its grid values only.
+        """
         low = [factor.low for factor in self]
         high = [factor.high for factor in self]
         points = rng.uniform(low, high, size=(count, len(self)))
+        for column, factor in enumerate(self):
+            if factor.categorical:
+                points[:, column] = rng.choice(factor.values(), count)
         return points.astype(np.float32)
 
     def to_dict(self) -> dict:
@@ -126,6 +149,25 @@ class FactorSpace:
     def from_dict(cls, data: dict) -> FactorSpace:
         """Inverse of `to_dict`."""
         return cls(tuple(Factor(**factor) for factor in data["factors"]))
+
+
+def make_categories(name: str, levels: Sequence[float]) -> Factor:
+    """A categorical factor with the given values, at least two."""
+    rising = tuple(sorted(map(float, levels)))
+    return Factor(
+        name,
+        len(rising),
+        rising[0],
+        rising[-1],
+        categorical=True,
+        levels=rising,
+    )
+
+
+def _find_nearest(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    distance = np.abs(values[..., None] - levels)
+    index = np.nan_to_num(distance, nan=np.inf).argmin(axis=-1)
+    return np.where(np.isnan(values), -1, index)
 
 
 def make_pixel_space(grid_size: int) -> FactorSpace:

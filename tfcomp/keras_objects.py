@@ -8,6 +8,7 @@
 """
 
 from tfcomp.encodings.bump import BumpEncoding
+from tfcomp.encodings.circle import CircleEncoding
 from tfcomp.encodings.index import FactorIndex
 from tfcomp.encodings.one_hot import OneHotEncoding
 from tfcomp.encodings.positional import PositionalEncoding
@@ -19,6 +20,7 @@ from tfcomp.regularizers import VarianceRegularizer
 
 __all__ = [
     "BumpEncoding",
+    "CircleEncoding",
     "EntropyRegularizer",
     "FactorIndex",
     "LowRankEmbedding",

@@ -60,4 +60,6 @@ def load_run(path: str | Path) -> LoadedRun:
     except Exception as error:  # whatever a damaged file leads to
         reason = str(error).splitlines()[0]
         raise RunError(f"--run={path} is damaged: {reason}") from error
-    return LoadedRun(path, config, make_dataset(config), model, metrics)
+    dataset = make_dataset(config)
+    dataset.prepare()
+    return LoadedRun(path, config, dataset, model, metrics)

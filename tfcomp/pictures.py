@@ -10,9 +10,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tfcomp.analysis.embeddings import EmbeddingAnalysis
+from tfcomp.curves import find_interval
+from tfcomp.curves import list_curves
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation import Evaluation
 from tfcomp.factors import Factor
+from tfcomp.factors import FactorSpace
+from tfcomp.figures import draw_curves
 from tfcomp.figures import draw_embeddings
 from tfcomp.figures import draw_map
 from tfcomp.figures import draw_samples
@@ -37,6 +41,51 @@ def picture_samples(
         splits.grid[rows] if dataset.has_position else None,
         get_pixel_mask(dataset),
         title=title,
+        first_row=dataset.first_row,
+        column_titles=describe_points(dataset, rows),
+    )
+
+
+def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
+    """Factor values as titles of images; None where a position says it."""
+    if dataset.has_position:
+        return None
+    units = {"degrees": "°", "px": " px"}
+    return [
+        ", ".join(
+            f"{f.name} {value:g}"
+            if f.categorical
+            else f"{value:.4g}{units.get(f.unit, f' {f.unit}'.rstrip())}"
+            for f, value in zip(dataset.space, point, strict=True)
+        )
+        for point in dataset.splits.grid[rows]
+    ]
+
+
+def label_volume(space: FactorSpace) -> str:
+    """Axis label of log-volumes, which are per unit of the ordered factors."""
+    units = [space.factors[i].unit or "step" for i in space.ordered]
+    if units == ["px", "px"]:
+        return VOLUME_LABEL
+    return f"log(volume / {' / '.join(units)})"
+
+
+def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Figure:
+    """MSE against the one ordered factor, a line per curve."""
+    error = compute_mse_per_image(evaluation.images, evaluation.truth)
+    curves = list_curves(dataset.space)
+    factor = curves[0].factor
+    is_ood = dataset.splits.is_ood
+    gaps = {find_interval(c, is_ood) for c in curves} - {None}
+    # One gap for all that have one: it can be shaded.
+    return draw_curves(
+        factor.values(),
+        {curve.label: error[curve.rows] for curve in curves},
+        xlabel=factor.label,
+        ylabel="MSE over pixels",
+        title="error" if len(curves) == 1 else "error of every curve",
+        shaded=gaps.pop() if len(gaps) == 1 else None,
+        logy=True,
     )
 
 

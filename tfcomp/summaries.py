@@ -7,7 +7,7 @@
   `log_volume_ood/`, `probe_r2_id/`, `probe_r2_ood/`: one chart per stage
 - `embedding_<number>/`: rank and penalties of low-rank embeddings
 - images: `samples/`, `landscape/`, `log_volume_map/`, `embedding/`,
-  `spectrum/`
+  `spectrum/`; with one ordered factor `error_curve/` instead of maps
 - text: what the run is
 - custom scalars: ID beside OOD, and all stages in one chart
 - hparams: settings and final scores
@@ -26,6 +26,8 @@ from tensorboard.plugins.hparams import api as hparams
 
 from tfcomp.analysis.embeddings import EmbeddingAnalysis
 from tfcomp.config import RunConfig
+from tfcomp.curves import has_map
+from tfcomp.curves import list_curves
 from tfcomp.datasets import Dataset
 from tfcomp.descriptions import LAYER_GROUPS
 from tfcomp.descriptions import describe_run
@@ -35,6 +37,7 @@ from tfcomp.evaluation import LayerAnalysis
 from tfcomp.figures import figure_to_array
 from tfcomp.pictures import VOLUME_LABEL
 from tfcomp.pictures import picture_embedding
+from tfcomp.pictures import picture_error_curve
 from tfcomp.pictures import picture_landscape
 from tfcomp.pictures import picture_map
 from tfcomp.pictures import picture_samples
@@ -55,7 +58,8 @@ class RunSummaries:
         self._writer = tf.summary.create_file_writer(str(folder))
         self._config = config
         self._dataset = dataset
-        self._has_maps = len(dataset.space) == 2
+        self._has_maps = has_map(dataset.space)
+        self._has_curves = bool(list_curves(dataset.space))
 
     def write_description(self, model: keras.Model, header: str) -> None:
         """Text, hyperparameters and the layout of the combined charts."""
@@ -94,6 +98,9 @@ class RunSummaries:
             if self._has_maps:
                 figure = picture_landscape(self._dataset, evaluation)
                 write_figure("landscape/relative_mse", figure)
+            if self._has_curves:
+                figure = picture_error_curve(self._dataset, evaluation)
+                write_figure("error_curve/mse", figure)
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
         """Geometry and probes of every stage, and log-volume maps."""

@@ -34,9 +34,7 @@ def compute_matrices_slowly(layer: LowRankEmbedding) -> np.ndarray:
         u = left[i, r] / np.linalg.norm(left[i, r])
         v = right[i, r] / np.linalg.norm(right[i, r])
         for row, column in np.ndindex(ROWS, COLUMNS):
-            matrices[i, row, column] += (
-                coefficients[i, r] * u[row] * v[column]
-            )
+            matrices[i, row, column] += coefficients[i, r] * u[row] * v[column]
     return matrices
 
 
@@ -227,9 +225,7 @@ def test_orthogonal_basis_is_continuous(rng: np.random.Generator) -> None:
 def test_spectrum_is_that_of_the_matrices() -> None:
     layer = make_layer()
     expected = np.linalg.svd(compute_matrices_slowly(layer), compute_uv=False)
-    np.testing.assert_allclose(
-        layer.spectrum(), expected[:, :RANK], atol=1e-5
-    )
+    np.testing.assert_allclose(layer.spectrum(), expected[:, :RANK], atol=1e-5)
     np.testing.assert_allclose(expected[:, RANK:], 0.0, atol=1e-6)
 
 

@@ -17,5 +17,6 @@ from tfcomp.datasets.splits import make_splits
 
 DATASETS.register("gaussian_bumps", "tfcomp.datasets.bumps:make_bumps")
 DATASETS.register("stripes", "tfcomp.datasets.stripes:make_stripes")
+DATASETS.register("rotated_digits", "tfcomp.datasets.digits:make_digits")
 
 __all__ = ["DATASETS", "Dataset", "Splits", "make_dataset", "make_splits"]

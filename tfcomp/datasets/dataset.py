@@ -36,6 +36,10 @@ class Dataset:
             pixels, so that position scores make sense.
         other_truths: More renderers that outputs are compared with, by a
             name that is added to `id` and `ood` in the scores.
+        first_row: Where row 0 is in pictures, "bottom" or "top".
+        prepare: Called before a run writes anything; raises `RunError` if
+            data that rendering needs cannot be read.
+        notes: More lines for `announcements`.
     """
 
     name: str
@@ -47,6 +51,9 @@ class Dataset:
     polarity: str = "bright"
     has_position: bool = True
     other_truths: dict[str, Render] = field(default_factory=dict)
+    first_row: str = "bottom"
+    prepare: Callable[[], Any] = lambda: None
+    notes: tuple[str, ...] = ()
 
     @property
     def background(self) -> float:
@@ -63,7 +70,7 @@ class Dataset:
 
     def announcements(self) -> list[str]:
         """What a user should know before reading scores of this split."""
-        lines = []
+        lines = list(self.notes)
         if self.splits.hidden:
             names = " and ".join(self.splits.hidden)
             lines.append(

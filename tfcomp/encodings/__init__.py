@@ -9,6 +9,7 @@ from tfcomp.registry import Registry
 
 ENCODINGS = Registry("encoding")
 ENCODINGS.register("bump", "tfcomp.encodings.bump:make_bump")
+ENCODINGS.register("circle", "tfcomp.encodings.circle:make_circle")
 ENCODINGS.register("ramp", "tfcomp.encodings.ramp:make_ramp")
 ENCODINGS.register("one_hot", "tfcomp.encodings.one_hot:make_one_hot")
 ENCODINGS.register("positional", "tfcomp.encodings.positional:make_positional")

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tfcomp.config import RunConfig
 from tfcomp.encodings.base import FactorEncoding
-from tfcomp.encodings.base import nearest_index
+from tfcomp.encodings.base import encode_one_hot
 from tfcomp.factors import Factor
 from tfcomp.factors import FactorSpace
 
@@ -23,8 +23,7 @@ class OneHotEncoding(FactorEncoding):
     differentiable = False
 
     def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
-        index = nearest_index(values[:, 0], factor)
-        return tf.one_hot(tf.cast(index, tf.int32), factor.size)
+        return encode_one_hot(values, factor)
 
     def code_size(self, factor: Factor) -> int:
         return factor.size

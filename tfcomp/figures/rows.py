@@ -34,6 +34,8 @@ def draw_rows(
     title: str = "",
     vmin: float = 0.0,
     vmax: float = 1.0,
+    first_row: str = "bottom",
+    column_titles: Sequence[str] | None = None,
 ) -> Figure:
     """Draws rows of images that belong together column by column.
 
@@ -49,6 +51,8 @@ def draw_rows(
         title: Title of the figure.
         vmin: Value drawn black.
         vmax: Value drawn white.
+        first_row: Where row 0 of an image is, "bottom" or "top".
+        column_titles: What the columns are, where they have no position.
 
     Returns:
         The figure.
@@ -60,10 +64,14 @@ def draw_rows(
     for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
         for axes, image in zip(panel_row, images, strict=True):
             _draw_image(axes, image, mask, norm)
+            if first_row == "top":
+                axes.invert_yaxis()
         panel_row[0].set_ylabel(_wrap(label, images.shape), fontsize=12)
     if positions is not None:
         for column, position in zip(panels.T, positions, strict=True):
             _mark_position(column, position)
+    for axes, text in zip(panels[0], column_titles or (), strict=False):
+        axes.set_title(text, fontsize=10)
     add_title(figure, title)
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
     add_legend(figure, None if is_finite else NO_VALUE_COLOR)

@@ -1,5 +1,7 @@
 """Samples: what a model draws below what it should have drawn."""
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -17,6 +19,8 @@ def draw_samples(
     *,
     title: str = "",
     row_labels: tuple[str, str] = ("truth", "model"),
+    first_row: str = "bottom",
+    column_titles: Sequence[str] | None = None,
 ) -> Figure:
     """Draws true images above the outputs of a model, one column a sample.
 
@@ -31,6 +35,8 @@ def draw_samples(
             the size of the image.
         title: Title of the figure.
         row_labels: Names of the upper and the lower row, which differ.
+        first_row: Where row 0 of an image is, "bottom" or "top".
+        column_titles: What the columns are, where they have no position.
 
     Returns:
         The figure.
@@ -44,4 +50,11 @@ def draw_samples(
     rows = dict(zip(row_labels, (truth, outputs), strict=True))
     if len(rows) < 2:
         raise ValueError(f"row_labels must differ, received {row_labels}.")
-    return draw_rows(rows, positions, mask, title=title)
+    return draw_rows(
+        rows,
+        positions,
+        mask,
+        title=title,
+        first_row=first_row,
+        column_titles=column_titles,
+    )

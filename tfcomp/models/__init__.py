@@ -11,6 +11,7 @@ from an input `factors` [n, F] to a layer named `image`. Register your own:
 
 from tfcomp.models.rules import check_cnn
 from tfcomp.models.rules import check_low_rank
+from tfcomp.models.rules import check_rotation
 from tfcomp.registry import Registry
 
 MODELS = Registry("model")
@@ -18,6 +19,9 @@ MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)
 MODELS.register("mlp", "tfcomp.models.mlp:build_mlp")
 MODELS.register(
     "low_rank", "tfcomp.models.low_rank:build_low_rank", check=check_low_rank
+)
+MODELS.register(
+    "rotation", "tfcomp.models.rotation:build_rotation", check=check_rotation
 )
 
 __all__ = ["MODELS"]

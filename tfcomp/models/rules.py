@@ -44,3 +44,17 @@ def check_low_rank(config: RunConfig) -> None:
             "must be one_hot or bump for the model low_rank",
             config.model.encoding,
         )
+
+
+def check_rotation(config: RunConfig) -> None:
+    """The image is reached from a quarter of it by two doublings.
+
+    Raises:
+        ConfigError: For a grid size that is no multiple of 4.
+    """
+    if config.data.grid_size % 4:
+        raise ConfigError(
+            "grid_size",
+            "must be a multiple of 4 for the model rotation",
+            config.data.grid_size,
+        )

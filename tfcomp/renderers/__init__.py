@@ -4,6 +4,7 @@ They are pure and vectorized, and work eagerly and inside `tf.data`.
 """
 
 from tfcomp.renderers.gaussian_bump import render_gaussians
+from tfcomp.renderers.rotation import rotate_images
 from tfcomp.renderers.stripe import render_plus
 
-__all__ = ["render_gaussians", "render_plus"]
+__all__ = ["render_gaussians", "render_plus", "rotate_images"]

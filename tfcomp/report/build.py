@@ -12,6 +12,7 @@ from tfcomp.exhibits import save_exhibit
 from tfcomp.files import write_text
 from tfcomp.loading import LoadedRun
 from tfcomp.projector import write_projector
+from tfcomp.report.curves import make_curves
 from tfcomp.report.embeddings import make_embeddings
 from tfcomp.report.kernels import make_kernels
 from tfcomp.report.layers import make_layers
@@ -25,6 +26,7 @@ from tfcomp.run_folder import FLAGS_FILE
 
 SECTIONS = (
     make_overview,
+    make_curves,
     make_superposition,
     make_kernels,
     make_layers,
@@ -71,6 +73,8 @@ def write_projections(study: Study) -> None:
     space, splits = study.dataset.space, study.splits
     images = study.evaluation.images
     rows, columns, _ = study.dataset.image_shape
+    pixels = images.reshape(-1, rows, columns)
+    upright = study.dataset.first_row == "bottom"
     write_projector(
         study.run.path,
         {stage: study.numbers[stage].features for stage in study.stages},
@@ -81,5 +85,5 @@ def write_projections(study: Study) -> None:
                 for column, name in enumerate(space.names)
             },
         },
-        np.clip(images.reshape(-1, rows, columns), 0.0, 1.0),
+        np.clip(pixels if upright else pixels[:, ::-1], 0.0, 1.0),
     )

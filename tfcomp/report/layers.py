@@ -10,6 +10,7 @@ from tfcomp.figures import draw_maps
 from tfcomp.figures import draw_stage_panels
 from tfcomp.pictures import VOLUME_LABEL
 from tfcomp.pictures import get_region_mask
+from tfcomp.pictures import label_volume
 from tfcomp.report.page import Section
 from tfcomp.report.study import Study
 from tfcomp.report.tables import list_points
@@ -47,7 +48,12 @@ PANELS = {
 
 def make_layers(studies: Sequence[Study]) -> Section:
     """How the representation changes from stage to stage."""
-    exhibits = [make_lines(studies, name) for name in PANELS]
+    has_pairs = any(len(s.dataset.space.ordered) > 1 for s in studies)
+    exhibits = [
+        make_lines(studies, name)
+        for name in PANELS
+        if has_pairs or name != "factorization"
+    ]
     exhibits += [make_volume_maps(s) for s in studies if s.has_map]
     return Section(
         "layers",
@@ -61,6 +67,8 @@ def make_layers(studies: Sequence[Study]) -> Section:
 def make_lines(studies: Sequence[Study], name: str) -> Exhibit:
     """Numbers against stage, one line a run."""
     title, ylabel, panels, caption = PANELS[name]
+    if name == "log_volume":
+        ylabel = label_volume(studies[0].dataset.space)
     stages = {study.name: study.stages for study in studies}
     figure = draw_stage_panels(
         {

@@ -7,6 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from tfcomp.analysis.embeddings import EmbeddingAnalysis
+from tfcomp.curves import Curve
+from tfcomp.curves import has_map
+from tfcomp.curves import list_curves
 from tfcomp.evaluation import Evaluation
 from tfcomp.evaluation import Evaluator
 from tfcomp.evaluation import LayerAnalysis
@@ -66,7 +69,12 @@ class Study:
     @property
     def has_map(self) -> bool:
         """Whether results can be drawn as maps over two factors."""
-        return len(self.dataset.space) == 2
+        return has_map(self.dataset.space)
+
+    @property
+    def curves(self) -> list[Curve]:
+        """Lines through the grid, where one factor is ordered."""
+        return list_curves(self.dataset.space)
 
     @property
     def bright_outputs(self) -> np.ndarray:

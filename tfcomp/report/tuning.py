@@ -19,7 +19,8 @@ from tfcomp.report.study import Study
 
 def make_tuning(studies: Sequence[Study]) -> Section:
     """Whether units answer to one factor or to combinations."""
-    exhibits = [make_shares(studies)]
+    studies = [s for s in studies if len(s.dataset.space) > 1]
+    exhibits = [make_shares(studies)] if studies else []
     for study in studies:
         exhibits.append(make_distribution(study))
         if study.has_map:

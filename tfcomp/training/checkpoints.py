@@ -1,14 +1,16 @@
 """Checkpoints at the end of epochs, and exact resume from them.
 
-What a run will do next depends on the weights, the optimizer's variables
-and the epoch alone: batches are a function of the step (`batches`), and no
-layer draws random numbers. So those three are all that is saved.
+What a run will do next depends on the weights (with the moving averages of
+batch normalization), the optimizer's variables (with its learning rate), the
+state of a schedule and the epoch alone: batches are a function of the step
+(`batches`), and no layer draws random numbers. So that is all that is saved.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 
 import keras
 import tensorflow as tf
@@ -22,9 +24,15 @@ class TrainingState:
     Args:
         model: A compiled model whose optimizer is built.
         folder: Where checkpoints live.
+        schedules: More trackable state, by name.
     """
 
-    def __init__(self, model: keras.Model, folder: str) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        folder: str,
+        schedules: Mapping[str, tf.train.Checkpoint] | None = None,
+    ) -> None:
         self.epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         checkpoint = tf.train.Checkpoint(
@@ -32,6 +40,7 @@ class TrainingState:
             optimizer=model.optimizer,
             epoch=self.epoch,
             seconds=self.seconds,
+            **(schedules or {}),
         )
         # A new checkpoint gets its name only when it is whole; two are kept,
         # so that a kill while one is written leaves the other.

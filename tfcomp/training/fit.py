@@ -17,6 +17,8 @@ from tfcomp.errors import DivergedError
 from tfcomp.training.checkpoints import EpochTimer
 from tfcomp.training.checkpoints import SaveState
 from tfcomp.training.checkpoints import TrainingState
+from tfcomp.training.losses import make_loss
+from tfcomp.training.plateau import PlateauSchedule
 from tfcomp.training.progress import ProgressBar
 
 
@@ -38,7 +40,7 @@ class TrainingSummary:
 def compile_model(
     model: keras.Model, config: TrainingConfig, steps: int
 ) -> None:
-    """Compiles with AdamW and mean squared error over pixels.
+    """Compiles with AdamW and the error over pixels (`make_loss`).
 
     Must run in the scope of the strategy that the model was built in.
     """
@@ -51,8 +53,9 @@ def compile_model(
         optimizer=keras.optimizers.AdamW(
             learning_rate=config.learning_rate,
             weight_decay=config.weight_decay,
+            global_clipnorm=config.clip_norm or None,
         ),
-        loss="mean_squared_error",
+        loss=make_loss(config.l1_weight),
         steps_per_execution=per_call,
         # XLA makes these networks slower on a CPU.
         jit_compile="auto" if on_gpu else False,
@@ -90,7 +93,12 @@ def fit_model(
     """
     training = config.training
     steps = count_steps(training, dataset)
-    state = TrainingState(model, checkpoint_dir)
+    schedules = {}
+    if training.plateau_patience:
+        schedules["plateau"] = PlateauSchedule(training.plateau_patience)
+    state = TrainingState(
+        model, checkpoint_dir, {k: s.state for k, s in schedules.items()}
+    )
     epoch = state.restore()
     saver = SaveState(state, training.epochs, config.checkpoint_seconds)
     if epoch < training.epochs:
@@ -110,6 +118,7 @@ def fit_model(
             callbacks=[
                 EpochTimer(),
                 StopIfDiverged(),
+                *schedules.values(),
                 *callbacks,
                 saver,
                 ProgressBar(training.epochs, config.run_name),

@@ -1,0 +1,69 @@
+"""Interpolation scores: planted interpolators, truth, edges of gaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis.interpolation import compute_interpolation
+from tfcomp.analysis.interpolation import find_edges
+from tfcomp.analysis.interpolation import interpolate_edges
+from tfcomp.analysis.interpolation import summarize_interpolation
+
+GAP = np.array([0, 0, 1, 1, 1, 0, 0, 0], bool)
+
+
+@pytest.fixture
+def truth(rng: np.random.Generator) -> np.ndarray:
+    return rng.random((8, 5, 5, 1))
+
+
+def test_edges_of_a_gap() -> None:
+    rows, edges, fraction = find_edges(GAP)
+    assert rows.tolist() == [2, 3, 4]
+    assert edges.tolist() == [[1, 5]] * 3
+    np.testing.assert_allclose(fraction, [0.25, 0.5, 0.75])
+
+
+def test_gap_at_the_end_wraps_or_has_no_edge() -> None:
+    at_end = np.roll(GAP, 4)  # held out: 0, 6, 7
+    rows, edges, fraction = find_edges(at_end, periodic=True)
+    assert rows.tolist() == [0, 6, 7]
+    assert edges.tolist() == [[5, 1]] * 3
+    np.testing.assert_allclose(fraction, [0.75, 0.25, 0.5])
+    assert find_edges(at_end)[0].size == 0
+
+
+def test_planted_interpolator(truth: np.ndarray) -> None:
+    scores = compute_interpolation(interpolate_edges(truth, GAP), truth, GAP)
+    np.testing.assert_allclose(scores.r2, 1)
+    np.testing.assert_allclose(scores.linear_r2, 1)
+    np.testing.assert_allclose(scores.weights[:, 1], [0.25, 0.5, 0.75])
+    summary = summarize_interpolation(scores)
+    assert summary["interpolation_r2"] == pytest.approx(1)
+    assert summary["truth_r2"] < 0.95
+
+
+def test_true_generalizer_scores_as_the_truth(truth: np.ndarray) -> None:
+    scores = compute_interpolation(truth, truth, GAP)
+    np.testing.assert_allclose(scores.r2, scores.truth_r2)
+    assert (scores.linear_r2 <= scores.r2 + 1e-12).all()
+
+
+def test_unrelated_and_blank_outputs(truth: np.ndarray) -> None:
+    # One bright pixel where both edges are dark.
+    edges_dark = truth.copy()
+    edges_dark[:, 0, 0] = 0
+    outputs = np.zeros_like(truth)
+    outputs[:, 0, 0] = 1
+    scores = compute_interpolation(outputs, edges_dark, GAP)
+    np.testing.assert_allclose(scores.r2, 0, atol=1e-12)
+    blank = compute_interpolation(np.zeros_like(truth), truth, GAP)
+    assert np.isnan(blank.r2).all()
+    assert summarize_interpolation(blank)["interpolation_r2"] is None
+
+
+def test_without_a_gap(truth: np.ndarray) -> None:
+    scores = compute_interpolation(truth, truth, np.zeros(8, bool))
+    assert scores.r2.shape == (0,) and scores.weights.shape == (0, 2)
+    assert set(summarize_interpolation(scores).values()) == {None}

@@ -1,0 +1,233 @@
+"""Rotated digits: table, factors, stand-ins, MNIST where it is found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.ndimage
+import tensorflow_datasets as tfds
+
+import tfcomp
+import tfcomp.datasets.rotated_digits
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets import mnist
+from tfcomp.datasets.stand_in import draw_stand_in
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+from tfcomp.run_flags import parse_config
+
+STAND_IN = "--digit_source=stand_in"
+SEVERAL = (
+    "--digit_classes=4,0,1",
+    "--region=box:digit:4-4,angle:160-200",
+    "--num_angles=37",
+)
+
+
+def make(*flags: str) -> Dataset:
+    return make_dataset(
+        parse_config(["--flagfile=rotated_mnist.flags", *flags])
+    )
+
+
+@pytest.fixture(scope="module")
+def mnist_dir() -> Path:
+    """A TFDS data directory with MNIST, or the test is skipped."""
+    beside = Path(tfcomp.__file__).parents[2] / "shared/tensorflow_datasets"
+    for place in (os.environ.get("TFDS_DATA_DIR"), beside):
+        if place and list(Path(place).glob("mnist/*/dataset_info.json")):
+            return Path(place)
+    pytest.skip("no TFDS mnist in TFDS_DATA_DIR")
+
+
+# One digit
+
+
+def test_published_number_of_images() -> None:
+    splits = make(STAND_IN).splits
+    assert len(splits.train) == 888
+    assert splits.is_ood.sum() == 112
+    assert not splits.is_test.any()
+    assert splits.hidden == ("angle",)
+    held_out = splits.grid[splits.is_ood]
+    assert held_out.min() == 160 and held_out.max() == 200
+    upright = splits.train == 0
+    assert upright.sum() == 2  # 0 and 360 degrees
+
+
+def test_images_are_those_of_scipy() -> None:
+    angles = np.array([[0], [12.5], [90], [170], [301]], np.float32)
+    images = make(STAND_IN).render_array(angles)
+    digit = draw_stand_in(4)
+    for image, angle in zip(images, angles[:, 0], strict=True):
+        expected = scipy.ndimage.rotate(digit, angle, order=1, reshape=False)
+        np.testing.assert_allclose(image[..., 0], expected, atol=1e-4)
+
+
+def test_gap_may_wrap() -> None:
+    splits = make(STAND_IN, "--region=gap:angle:350-10").splits
+    assert not (splits.train == 0).any()
+    assert splits.train.min() > 10 and splits.train.max() < 350
+
+
+def test_fewer_and_continuous_angles() -> None:
+    few = make(STAND_IN, "--num_train=100").splits
+    assert len(np.unique(few.train)) == 100
+    between = make(STAND_IN, "--num_train=50", "--coordinates=continuous")
+    assert len(between.splits.train) == 50
+    assert not between.region.contains(between.splits.train).any()
+
+
+def test_stand_ins_are_ten_digits_and_say_so() -> None:
+    digits = {draw_stand_in(digit).tobytes() for digit in range(10)}
+    assert len(digits) == 10
+    image = draw_stand_in(8)
+    assert image.shape == (28, 28) and image.dtype == np.float32
+    assert image.min() == 0 and image.max() == 1
+    # The corners are empty: nothing is lost when it turns.
+    assert image[:4].max() == 0 and image[:, :4].max() == 0
+    lines = make(STAND_IN).announcements()
+    assert any("not MNIST" in line for line in lines)
+    assert not any("MNIST" in line for line in make().announcements())
+
+
+# Several digits
+
+
+def test_digit_is_a_categorical_factor() -> None:
+    dataset = make(STAND_IN, *SEVERAL)
+    digit, angle = dataset.space
+    assert digit.categorical and angle.periodic
+    assert digit.values().tolist() == [0, 1, 4]
+    assert dataset.splits.hidden == ()  # a test of composition
+    held_out = dataset.splits.grid[dataset.splits.is_ood]
+    assert set(held_out[:, 0]) == {4}
+    assert held_out[:, 1].tolist() == [160, 170, 180, 190, 200]
+
+
+def test_every_digit_is_drawn() -> None:
+    dataset = make(STAND_IN, *SEVERAL)
+    points = np.array([[0, 0], [1, 0], [4, 0]], np.float32)
+    images = dataset.render_array(points)[..., 0]
+    for image, digit in zip(images, (0, 1, 4), strict=True):
+        np.testing.assert_array_equal(image, draw_stand_in(digit))
+
+
+# MNIST
+
+
+def test_first_four(mnist_dir: Path) -> None:
+    """Against all of the data, read in the plain way."""
+    examples = tfds.load("mnist", split="train[:50]", data_dir=mnist_dir)
+    fours = [e for e in tfds.as_numpy(examples) if e["label"] == 4]
+    for index in (0, 1):
+        image = mnist.load_digit(str(mnist_dir), 4, index)
+        expected = fours[index]["image"][..., 0] / np.float32(255)
+        np.testing.assert_array_equal(image, expected)
+
+
+def test_index_out_of_range(mnist_dir: Path) -> None:
+    dataset = make(f"--data_dir={mnist_dir}", "--digit_index=5842")
+    with pytest.raises(ConfigError, match="less than 5842.*got 5842"):
+        dataset.prepare()
+    make(f"--data_dir={mnist_dir}", "--digit_index=5841").prepare()
+
+
+def test_no_network_is_used(mnist_dir: Path, tmp_path: Path) -> None:
+    refuse = mock.Mock(side_effect=AssertionError("there is no network"))
+    with mock.patch("socket.socket.connect", refuse):
+        make(f"--data_dir={mnist_dir}").prepare()
+        with pytest.raises(RunError, match="no MNIST"):
+            make(f"--data_dir={tmp_path}").prepare()
+    assert not refuse.called
+
+
+# Mistakes
+
+
+def write_damaged(folder: Path, kind: str) -> Path:
+    version = folder / kind / "mnist" / "3.0.1"
+    version.mkdir(parents=True)
+    info = version / "dataset_info.json"
+    if kind == "no info":
+        info.write_text("{")
+    else:
+        info.write_text('{"name": "mnist", "version": "3.0.1"}')
+    return folder / kind
+
+
+@pytest.mark.parametrize("kind", ["no info", "no data"])
+def test_damaged_directory_is_one_line(kind: str, tmp_path: Path) -> None:
+    folder = write_damaged(tmp_path, kind)
+    with pytest.raises(RunError, match="cannot be read") as caught:
+        mnist.load_digit(str(folder), 4, 0)
+    assert "\n" not in str(caught.value)
+
+
+def test_truncated_records_are_one_line(
+    mnist_dir: Path, tmp_path: Path
+) -> None:
+    source = next(mnist_dir.glob("mnist/*"))
+    copy = tmp_path / "mnist" / source.name
+    copy.mkdir(parents=True)
+    for file in source.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes()[:20_000])
+    # The first example is whole; later ones are not there.
+    with pytest.raises(RunError, match="cannot be read"):
+        mnist.load_digit(str(tmp_path), 4, 5000)
+
+
+def test_command_without_data(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tfcomp.train",
+            "--flagfile=rotated_mnist.flags",
+            f"--data_dir={tmp_path / 'none'}",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 2
+    line = result.stderr.strip().splitlines()[-1]
+    assert line.startswith("error: --data_dir: no MNIST in ")
+    assert "t.load('mnist'" in line and "stand_in" in line
+    assert not list(tmp_path.iterdir())
+
+
+# TFDS
+
+
+def test_builder_has_the_same_examples(tmp_path: Path) -> None:
+    config = tfcomp.datasets.rotated_digits.Builder.builder_configs["stand_in"]
+    assert config.num_angles == 1000
+    loaded = tfds.load("rotated_digits/stand_in", data_dir=tmp_path)
+    dataset = make(STAND_IN)
+    for name, table in (
+        ("train", dataset.splits.train),
+        ("ood", dataset.splits.grid[dataset.splits.is_ood]),
+    ):
+        examples = list(tfds.as_numpy(loaded[name]))
+        examples.sort(key=lambda e: e["value_angle"])
+        table = np.sort(table, axis=0)
+        angles = np.array([[e["value_angle"]] for e in examples])
+        np.testing.assert_array_equal(angles, table)
+        images = np.stack([e["image"] for e in examples])
+        np.testing.assert_array_equal(images, dataset.render_array(table))
+        assert {e["is_ood"] for e in examples} == {name == "ood"}
+
+
+def test_builder_reads_mnist(mnist_dir: Path) -> None:
+    builder = tfcomp.datasets.rotated_digits.Builder(
+        config="mnist", data_dir=mnist_dir
+    )
+    assert builder._dataset().prepare().shape == (1, 28, 28)

@@ -1,0 +1,155 @@
+"""Is an output inside a gap an interpolation of the images at its edges?
+
+Appendix F.2 of the paper, figure 9: at angles that it never saw, a network
+draws the linear interpolation of the two edge images, the last ones before
+and after the gap. For an output o at the fraction t of the gap and the edge
+images a and b:
+
+    r2          of o on a and b, the best weights (least squares)
+    linear_r2   of o as (1 - t) a + t b, the weights of the claim
+
+R^2 = 1 - SSE / SST with SST about zero and no intercept, as in
+`superposition`: images have background 0, and a blank prediction explains
+nothing. Two images of a turned digit overlap, so the *true* image is partly
+explained, too; `truth_r2` says how much, and a network that truly rotates
+would score that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """Scores per held-out point, in the order of the curve, [m].
+
+    Attributes:
+        rows: Which points of the curve they are.
+        edges: The last known points before and after each, [m, 2].
+        fraction: Place between the edges, in (0, 1).
+        weights: Of the two edge images in the best fit, [m, 2].
+        r2: Of the output on the edge images.
+        linear_r2: Of the output as their linear interpolation.
+        truth_r2: Of the true image on the edge images.
+    """
+
+    rows: np.ndarray
+    edges: np.ndarray
+    fraction: np.ndarray
+    weights: np.ndarray
+    r2: np.ndarray
+    linear_r2: np.ndarray
+    truth_r2: np.ndarray
+
+
+def find_edges(
+    is_ood: np.ndarray, periodic: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The known points around every held-out one.
+
+    Args:
+        is_ood: Whether each point of a curve is held out, [n].
+        periodic: Whether the last point is followed by the first.
+
+    Returns:
+        Rows of the held-out points that have an edge on both sides [m],
+        their edges [m, 2], and the fraction of the way between these [m].
+    """
+    is_ood = np.asarray(is_ood, bool)
+    known = np.flatnonzero(~is_ood)
+    rows = np.flatnonzero(is_ood)
+    if periodic:
+        known = np.concatenate(
+            [known - len(is_ood), known, known + len(is_ood)]
+        )
+    after = np.searchsorted(known, rows)
+    inside = (after > 0) & (after < len(known))
+    rows, after = rows[inside], after[inside]
+    edges = np.stack([known[after - 1], known[after]], axis=1)  # [m, 2]
+    fraction = (rows - edges[:, 0]) / (edges[:, 1] - edges[:, 0])
+    return rows, edges % len(is_ood), fraction
+
+
+def compute_interpolation(
+    outputs: np.ndarray,
+    truth: np.ndarray,
+    is_ood: np.ndarray,
+    periodic: bool = False,
+) -> Interpolation:
+    """Compares the outputs in a gap with the images at its edges.
+
+    Args:
+        outputs: Along one ordered factor, background 0, [n, ...].
+        truth: True images, the same shape.
+        is_ood: Whether each point is held out, [n].
+        periodic: Whether the last point is followed by the first.
+
+    Returns:
+        The scores of every held-out point between two known ones.
+    """
+    outputs = np.reshape(outputs, (len(outputs), -1)).astype(np.float64)
+    truth = np.reshape(truth, (len(truth), -1)).astype(np.float64)
+    rows, edges, fraction = find_edges(is_ood, periodic)
+    results = [
+        _score(outputs[row], truth[row], truth[pair], t)
+        for row, pair, t in zip(rows, edges, fraction, strict=True)
+    ]
+    table = np.array(results).reshape(len(rows), 5)
+    return Interpolation(rows, edges, fraction, table[:, :2], *table[:, 2:].T)
+
+
+def interpolate_edges(
+    truth: np.ndarray, is_ood: np.ndarray, periodic: bool = False
+) -> np.ndarray:
+    """Linear interpolation of the true edge images, shape of `truth`.
+
+    Points that are not between two known ones keep their true image.
+    """
+    rows, edges, fraction = find_edges(is_ood, periodic)
+    images = np.array(truth, np.float64)
+    weight = fraction.reshape(-1, *[1] * (images.ndim - 1))
+    before, after = images[edges[:, 0]], images[edges[:, 1]]
+    images[rows] = (1 - weight) * before + weight * after
+    return images
+
+
+def summarize_interpolation(scores: Interpolation) -> dict[str, float | None]:
+    """Means over the held-out points; None where there is none."""
+    numbers = {
+        "interpolation_r2": scores.r2,
+        "interpolation_r2_min": scores.r2.min(initial=np.inf),
+        "linear_r2": scores.linear_r2,
+        "truth_r2": scores.truth_r2,
+    }
+    means = {name: np.mean(v) for name, v in numbers.items() if len(scores.r2)}
+    return {
+        name: float(means[name])
+        if np.isfinite(means.get(name, np.nan))
+        else None
+        for name in numbers
+    }
+
+
+def _score(
+    output: np.ndarray, truth: np.ndarray, edges: np.ndarray, fraction: float
+) -> tuple[float, ...]:
+    # Images [pixels], edges [2, pixels]: two weights and three R^2.
+    weights = np.linalg.lstsq(edges.T, output, rcond=None)[0]
+    linear = np.array([1 - fraction, fraction])
+    ideal = np.linalg.lstsq(edges.T, truth, rcond=None)[0]
+    return (
+        *weights,
+        _compute_r2(output, weights @ edges),
+        _compute_r2(output, linear @ edges),
+        _compute_r2(truth, ideal @ edges),
+    )
+
+
+def _compute_r2(target: np.ndarray, prediction: np.ndarray) -> float:
+    total = np.sum(target**2)
+    if total == 0:
+        return float("nan")
+    return float(1 - np.sum((target - prediction) ** 2) / total)

@@ -1,0 +1,97 @@
+"""One MNIST training image by class and index, through TFDS.
+
+Nothing is downloaded behind the user's back: a machine without a network
+must answer at once, and TFDS would wait and retry.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+
+
+def find_data_dir(data_dir: str = "") -> Path:
+    """The TFDS data directory of a run: flag, environment, TFDS default."""
+    chosen = data_dir or os.environ.get("TFDS_DATA_DIR", "")
+    return Path(chosen or "~/tensorflow_datasets").expanduser()
+
+
+def load_digit(data_dir: str, digit: int, index: int) -> np.ndarray:
+    """A training image, float32 [28, 28] in [0, 1], row 0 at the top.
+
+    Args:
+        data_dir: As the flag has it; "" looks where TFDS would.
+        digit: The class.
+        index: Among the training examples of that class, in TFDS order.
+
+    Raises:
+        RunError: If MNIST is not there or cannot be read; one line.
+        ConfigError: If the class has fewer examples.
+    """
+    return _load_digit(find_data_dir(data_dir), digit, index)
+
+
+@functools.lru_cache(maxsize=32)
+def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
+    # Its absence is told without the time that importing TFDS takes.
+    if not list(folder.glob("mnist/*/dataset_info.json")):
+        raise RunError(
+            f"--data_dir: no MNIST in {folder}; get it with python -c "
+            "\"import tensorflow_datasets as t; t.load('mnist', "
+            f"data_dir='{folder}')\", or try --digit_source=stand_in"
+        )
+    try:
+        image, count = _scan(folder, digit, index)
+    except Exception as error:  # whatever a damaged file leads to
+        reason = _shorten(error)
+        raise RunError(
+            f"--data_dir: MNIST in {folder} cannot be read ({reason}); "
+            f"remove {folder / 'mnist'} and get it again"
+        ) from error
+    if image is None:
+        rule = f"must be less than {count}, the training examples of {digit}"
+        raise ConfigError("digit_index", rule, index)
+    return image
+
+
+def _shorten(error: Exception) -> str:
+    # TensorFlow puts the names of graph nodes around what went wrong.
+    text = re.sub(r"\{\{.*?\}\}|\[Op:.*", "", str(error), flags=re.DOTALL)
+    lines = text.strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
+def _scan(
+    folder: Path, digit: int, index: int
+) -> tuple[np.ndarray | None, int]:
+    # The image, or None and the number of examples of the class. Only the
+    # image that is asked for is decoded.
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    examples = tfds.load(
+        "mnist",
+        split="train",
+        data_dir=folder,
+        download=False,
+        shuffle_files=False,
+        decoders={"image": tfds.decode.SkipDecoding()},
+        # Small data sets are cached, which warns where reading stops early.
+        read_config=tfds.ReadConfig(try_autocache=False),
+    )
+    of_class: Any = examples.filter(lambda e: e["label"] == digit)
+    for example in of_class.skip(index).take(1):
+        pixels = tf.io.decode_image(example["image"], channels=1)
+        image = np.asarray(pixels)[..., 0].astype(np.float32) / 255.0
+        if image.shape != (28, 28):
+            raise ValueError(f"an image of shape {image.shape}")
+        return image, index + 1
+    return None, int(of_class.reduce(0, lambda total, _: total + 1))
