@@ -16,7 +16,14 @@ from tfcomp.settings import Settings
 from tfcomp.settings import setting
 
 # Output location and bookkeeping; they do not change what is computed.
-LOCATION_FLAGS = ("run_name", "log_dir", "export_dir", "data_dir", "resume")
+LOCATION_FLAGS = (
+    "run_name",
+    "log_dir",
+    "export_dir",
+    "data_dir",
+    "examples_dir",
+    "resume",
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,12 @@ class DataConfig(Settings):
         "",
         "TFDS data directory; default the variable TFDS_DATA_DIR, or the "
         "one of TFDS.",
+    )
+    examples_dir: str = setting(
+        "",
+        "Take training images from the data set that python -m "
+        "tfcomp.materialize wrote there, with the same bits; default is to "
+        "render them.",
     )
 
 
