@@ -16,7 +16,14 @@ from tfcomp.settings import Settings
 from tfcomp.settings import setting
 
 # Output location and bookkeeping; they do not change what is computed.
-LOCATION_FLAGS = ("run_name", "log_dir", "export_dir", "data_dir", "resume")
+LOCATION_FLAGS = (
+    "run_name",
+    "log_dir",
+    "export_dir",
+    "data_dir",
+    "resume",
+    "pictures",
+)
 
 
 @dataclass(frozen=True)
@@ -209,6 +216,9 @@ class RunConfig(Settings):
         10.0,
         "Save at the end of an epoch after this time since the last.",
         minimum=0.0,
+    )
+    pictures: bool = setting(
+        True, "Draw images into TensorBoard (a third of a short run's time)."
     )
     resume: bool = setting(
         False, "Go on with a run that was interrupted, to the same bits."
