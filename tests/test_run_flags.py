@@ -141,6 +141,8 @@ def make_unusual_config() -> RunConfig:
             flat[item.name] = [c for c in choices if c != item.default][-1]
         elif kind is str:
             flat[item.name] = f"a b=c --d #e 'ü' {item.name}"
+        elif kind is bool:
+            flat[item.name] = not item.default
         else:
             flat[item.name] = numbers[kind](item.default)
     return make_config(flat)

@@ -14,6 +14,8 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.util import tensor_util
 
 from tfcomp.config import RunConfig
+from tfcomp.experiment import train_and_evaluate
+from tfcomp.run_flags import parse_config
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 SCORES = [
@@ -99,3 +101,23 @@ def test_hparams_are_there(events: EventAccumulator) -> None:
     plugins = events.summary_metadata
     names = {m.plugin_data.plugin_name for m in plugins.values()}
     assert {"hparams", "custom_scalars"} <= names
+
+
+def test_pictures_can_be_left_out(tmp_path: Path) -> None:
+    arguments = [
+        "--flagfile=smoke.flags",
+        "--grid_size=12",
+        "--region=square:4-6",
+        "--epochs=2",
+        "--steps_per_epoch=1",
+        "--layerwise_every=1",
+        f"--log_dir={tmp_path}/logs",
+        f"--export_dir={tmp_path}/models",
+    ]
+    plain = parse_config([*arguments, "--pictures=false"])
+    assert plain.identity() == parse_config(arguments).identity()
+    train_and_evaluate(plain)
+    events = EventAccumulator(plain.run_dir, {"tensors": 0}).Reload()
+    groups = {tag.partition("/")[0] for tag in events.Tags()["tensors"]}
+    assert {"ood", "factorization", "log_volume_id"} <= groups
+    assert not {"samples", "landscape", "log_volume_map"} & groups

@@ -23,6 +23,7 @@ LOCATION_FLAGS = (
     "data_dir",
     "examples_dir",
     "resume",
+    "pictures",
 )
 
 
@@ -222,6 +223,9 @@ class RunConfig(Settings):
         10.0,
         "Save at the end of an epoch after this time since the last.",
         minimum=0.0,
+    )
+    pictures: bool = setting(
+        True, "Draw images into TensorBoard (a third of a short run's time)."
     )
     resume: bool = setting(
         False, "Go on with a run that was interrupted, to the same bits."

@@ -86,6 +86,8 @@ class RunSummaries:
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
         """Samples with the true position, and the error landscape."""
+        if not self._config.pictures:
+            return
         splits = self._dataset.splits
         with self._writer.as_default(step=epoch):
             for name, chosen in (("id", splits.is_id), ("ood", splits.is_ood)):
@@ -108,7 +110,7 @@ class RunSummaries:
             for stage, numbers in analysis.summary.items():
                 for group in LAYER_GROUPS:
                     write_scalar(f"{group}/{stage}", numbers.get(group))
-            if self._has_maps:
+            if self._has_maps and self._config.pictures:
                 for stage, values in analysis.log_volume.items():
                     title = f"log volume, {stage}"
                     figure = picture_map(
@@ -127,7 +129,7 @@ class RunSummaries:
             for name, embedding in embeddings.items():
                 for number, value in embedding.summary.items():
                     write_scalar(f"embedding_{number}/{name}", value)
-                if pictures:
+                if pictures and self._config.pictures:
                     factor = self._dataset.space[name]
                     figures = picture_embedding(factor, embedding)
                     for kind, figure in figures.items():
