@@ -21,9 +21,9 @@ ROOT = Path(tfcomp.__file__).parent
 ORDER = (
     "errors quiet layers regularizers registry factors settings regions "
     "config run_flags metrics figures renderers encodings datasets models "
-    "analysis training evaluation export run_folder loading descriptions "
-    "exhibits pictures summaries monitor experiment few_shot_series train "
-    "few_shot"
+    "checks analysis training evaluation export run_folder loading "
+    "descriptions exhibits pictures summaries monitor experiment "
+    "few_shot_series sweeps train few_shot sweep"
 ).split()
 LIGHT = (
     "tfcomp",
@@ -33,6 +33,9 @@ LIGHT = (
     "tfcomp.models",
     "tfcomp.regions",
     "tfcomp.run_flags",
+    "tfcomp.sweep",
+    "tfcomp.sweeps.scheduling",
+    "tfcomp.sweeps.trial",
     "tfcomp.train",
 )
 
@@ -78,10 +81,10 @@ def list_edges() -> set[tuple[str, str]]:
 
 
 def list_entry_points() -> set[str]:
-    """What a user can start with `python -m`."""
+    """What a user can start with `python -m`: modules at the top."""
     return {
         part_of(path)
-        for path in list_sources()
+        for path in sorted(ROOT.glob("*.py"))
         if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
     }
 

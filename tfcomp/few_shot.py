@@ -13,6 +13,7 @@ from typing import Any
 
 from absl import flags
 
+from tfcomp.checks import check_config
 from tfcomp.config import RunConfig
 from tfcomp.config import make_config
 from tfcomp.errors import ConfigError
@@ -22,7 +23,6 @@ from tfcomp.run_flags import define_run_flags
 from tfcomp.run_flags import parse_flags
 from tfcomp.run_flags import print_help
 from tfcomp.run_flags import wants_help
-from tfcomp.train import check_config
 from tfcomp.train import format_scores
 
 

@@ -6,6 +6,7 @@ No other module reads flags.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import os
 import re
@@ -112,12 +113,16 @@ def list_flagfiles() -> list[str]:
 
 def format_flags(config: RunConfig) -> str:
     """A flagfile that repeats the run: every resolved flag, one a line."""
-    settings = config.to_flags() | {"resume": False}
-    lines = []
-    for name, value in settings.items():
-        text = str(value).lower() if isinstance(value, bool) else value
-        lines.append(f"--{name}={text}\n")
-    return "".join(lines)
+    config = dataclasses.replace(config, resume=False)
+    return "".join(f"{line}\n" for line in list_flag_lines(config))
+
+
+def list_flag_lines(config: RunConfig) -> list[str]:
+    """Arguments that describe the run: every resolved flag."""
+    return [
+        f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in config.to_flags().items()
+    ]
 
 
 def print_help(purpose: str, values: flags.FlagValues) -> None:
@@ -125,7 +130,7 @@ def print_help(purpose: str, values: flags.FlagValues) -> None:
     print(purpose, "\n\nFlags:")
     for name in values:
         flag = values[name]
-        default = str(flag.default)
+        default = "" if flag.default == [] else str(flag.default)
         if flag.boolean:
             default = default.lower()
         print(f"  --{name}={default}\n        {flag.help}")

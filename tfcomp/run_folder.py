@@ -60,7 +60,7 @@ class RunFolder:
             _check_owner(path, config)
             path.mkdir(parents=True, exist_ok=True)
             os.makedirs(config.export_path, exist_ok=True)
-            lock = _lock(path)
+            lock = lock_folder(path)
             if not (path / FLAGS_FILE).exists():
                 write_text(path / FLAGS_FILE, header + format_flags(config))
         except OSError as error:
@@ -164,7 +164,12 @@ def read_identity(flags_file: Path) -> dict[str, object]:
     return {k: v for k, v in flags.items() if k not in LOCATION_FLAGS}
 
 
-def _lock(path: Path) -> int:
+def lock_folder(path: Path) -> int:
+    """Takes a folder for this process, until the handle is closed.
+
+    Raises:
+        RunError: If another process has it.
+    """
     handle = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

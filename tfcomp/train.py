@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfcomp.checks import check_config
 from tfcomp.config import RunConfig
-from tfcomp.datasets import make_dataset
-from tfcomp.encodings import ENCODINGS
 from tfcomp.errors import exit_on_user_error
-from tfcomp.models import MODELS
 from tfcomp.quiet import quiet_startup
-from tfcomp.registry import import_plugins
 from tfcomp.run_flags import define_run_flags
 from tfcomp.run_flags import parse_config
 from tfcomp.run_flags import print_help
@@ -35,21 +32,6 @@ def main(argv: list[str]) -> int:
     metrics = train_and_evaluate(config)
     print(format_report(config, metrics))
     return 0
-
-
-def check_config(config: RunConfig) -> None:
-    """Checks a run as far as possible without TensorFlow.
-
-    Raises:
-        ConfigError: Naming the flag, the rule and the value.
-    """
-    import_plugins(config.plugins)
-    ENCODINGS.get(config.model.encoding)
-    check_model = MODELS.get(config.model.model).check
-    if check_model is not None:
-        check_model(config)
-    for line in make_dataset(config).announcements():
-        print(line)
 
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:

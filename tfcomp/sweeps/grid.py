@@ -1,0 +1,122 @@
+"""Which runs a sweep has: the cross product of its axes, times the seeds."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfcomp.config import LOCATION_FLAGS
+from tfcomp.errors import ConfigError
+from tfcomp.run_flags import define_run_flags
+from tfcomp.run_flags import parse_flags
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Flags that are varied together.
+
+    Attributes:
+        names: The flags.
+        points: Their values, one tuple a point of the axis.
+    """
+
+    names: tuple[str, ...]
+    points: tuple[tuple[Any, ...], ...]
+
+
+def parse_grid(specs: Sequence[str]) -> list[Axis]:
+    """Reads axes such as `depth=2,3` and `encoding/epochs=bump/50,ramp/100`.
+
+    A value that contains a comma is quoted as in CSV:
+    `region="box:x:6-22,y:0-9",corner:14`. The values of flags that are
+    varied together cannot contain a slash.
+
+    Raises:
+        ConfigError: For an axis that is ill-formed, empty or repeats a value
+            or a flag.
+        RunError: For a flag that does not exist.
+    """
+    axes = [_parse_axis(spec) for spec in specs]
+    names = [name for axis in axes for name in axis.names]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError("grid", f"must vary {name} once", list(specs))
+    return axes
+
+
+def list_settings(axes: Sequence[Axis]) -> list[dict[str, Any]]:
+    """Every combination of the axes; the last axis varies fastest."""
+    combinations = itertools.product(*(axis.points for axis in axes))
+    names = [name for axis in axes for name in axis.names]
+    return [
+        dict(zip(names, itertools.chain(*points), strict=True))
+        for points in combinations
+    ]
+
+
+def list_seeds(settings: Mapping[str, Any]) -> list[int]:
+    """The seeds that `--seeds` and `--first_seed` ask for.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    first, count = settings["first_seed"], settings["seeds"]
+    if count < 1:
+        raise ConfigError("seeds", "must be at least 1", count)
+    if first < 0:
+        raise ConfigError("first_seed", "must be at least 0", first)
+    return list(range(first, first + count))
+
+
+def _parse_axis(spec: str) -> Axis:
+    left, equals, right = spec.partition("=")
+    names = tuple(name.strip() for name in left.split("/"))
+    if not equals or not all(names):
+        raise ConfigError("grid", "must look like depth=2,3,4", spec)
+    for name in names:
+        _check_name(name, spec)
+    points = tuple(_parse_point(names, cell, spec) for cell in _split(right))
+    for point in points:
+        if points.count(point) > 1:
+            shown = "/".join(map(str, point))
+            raise ConfigError("grid", f"must have {shown} once", spec)
+    return Axis(names, points)
+
+
+def _check_name(name: str, spec: str) -> None:
+    if name == "seed":
+        raise ConfigError("grid", "must leave the seed to --seeds", spec)
+    if name in LOCATION_FLAGS:
+        rule = f"must vary what a run computes, which {name} does not change"
+        raise ConfigError("grid", rule, spec)
+
+
+def _split(text: str) -> list[str]:
+    """The values of an axis, separated by commas and quoted as in CSV."""
+    try:
+        rows = list(csv.reader([text], strict=True, skipinitialspace=True))
+    except csv.Error as error:
+        rule = f"must be quoted as in CSV ({error})"
+        raise ConfigError("grid", rule, text) from error
+    return [cell.strip() for cell in rows[0] or [""]]
+
+
+def _parse_point(
+    names: tuple[str, ...], cell: str, spec: str
+) -> tuple[Any, ...]:
+    texts = cell.split("/") if len(names) > 1 else [cell]
+    texts = [text.strip() for text in texts]
+    if not all(texts):
+        raise ConfigError("grid", "must have a value everywhere", spec)
+    if len(texts) != len(names):
+        rule = f"must have {len(names)} values in each of its points"
+        raise ConfigError("grid", rule, spec)
+    flags = [
+        f"--{name}={text}" for name, text in zip(names, texts, strict=True)
+    ]
+    values = parse_flags(flags, define_run_flags())
+    return tuple(values[name] for name in names)

@@ -1,0 +1,33 @@
+"""Starts a command that dies with the process that started it.
+
+    python -c 'from tfcomp.sweeps.guard import main; main()' PARENT COMMAND...
+
+Linux sends the signal when the *thread* that started us ends; whoever starts
+us must do so from the thread that waits for us. The setting survives the
+`exec` of the command. Elsewhere than on Linux the command outlives a parent
+that is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def main() -> None:
+    """Replaces this process by the command."""
+    parent, *command = sys.argv[1:]
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The parent may have died before it could be asked for.
+        if os.getppid() != int(parent):
+            os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        sys.exit(f"error: cannot start {command[0]}: {error.strerror}")

@@ -1,0 +1,137 @@
+"""A command on a worker: started, watched, and never left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+GUARD = "from tfcomp.sweeps.guard import main; main()"
+_POLL_SECONDS = 0.5
+_TAIL_BYTES = 20_000
+_MAX_REASON = 300
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker has to run.
+
+    Attributes:
+        command: The command; None in the first place is the Python of the
+            worker, which may lie elsewhere than ours.
+        log: File that its output is appended to.
+        folder: Working directory.
+        environment: Variables to set.
+        gpus: GPUs of the machine; the job takes the one that belongs to its
+            worker. None leaves the choice to the environment.
+    """
+
+    command: tuple[str | None, ...]
+    log: str
+    folder: str
+    environment: dict[str, str]
+    gpus: tuple[str, ...] = ()
+
+
+def run_job(job: Job) -> tuple[int, str, float]:
+    """Runs a job as a Dask task; returns status, reason and seconds.
+
+    The process has a group of its own, which is killed when the task is
+    cancelled, and dies with the worker.
+    """
+    start = time.monotonic()
+    environment = {**os.environ, **job.environment, **_choose_gpu(job.gpus)}
+    Path(job.log).parent.mkdir(parents=True, exist_ok=True)
+    with open(job.log, "ab") as log:
+        begin = log.tell()
+        process = subprocess.Popen(
+            make_guarded(job.command),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=job.folder,
+            env=environment,
+            start_new_session=True,
+        )
+        status = wait_or_kill(process, _make_is_cancelled())
+    reason = explain(status, read_last_line(Path(job.log), begin))
+    return status, reason, time.monotonic() - start
+
+
+def make_guarded(command: tuple[str | None, ...]) -> list[str]:
+    """The command, so that it dies with the calling thread."""
+    resolved = [sys.executable if part is None else part for part in command]
+    return [sys.executable, "-c", GUARD, str(os.getpid()), *resolved]
+
+
+def wait_or_kill(
+    process: subprocess.Popen, is_cancelled: Callable[[], bool]
+) -> int:
+    """Waits for a process; kills its whole group once it is cancelled."""
+    try:
+        while not is_cancelled():
+            try:
+                return process.wait(_POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+    finally:
+        try:  # what it has started must not stay behind either
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return process.wait()
+
+
+def explain(status: int, last_line: str) -> str:
+    """Why a process failed, in one line; empty if it did not."""
+    if status == 0:
+        return ""
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return last_line or f"exit status {status}"
+
+
+def read_last_line(log: Path, begin: int = 0) -> str:
+    """The last line with text that was written after a position."""
+    with open(log, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(begin, size - _TAIL_BYTES))
+        text = file.read().decode("utf-8", "replace")
+    # A progress bar redraws its line with carriage returns.
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
+    last = next((line for line in reversed(lines) if line), "")
+    return " ".join(last.removeprefix("error: ").split())[:_MAX_REASON]
+
+
+def _choose_gpu(gpus: tuple[str, ...]) -> dict[str, str]:
+    """One GPU for each worker of a local cluster, whose names are numbers."""
+    if not gpus:
+        return {}
+    from distributed import get_worker
+
+    index = int(get_worker().name) % len(gpus)
+    return {"CUDA_VISIBLE_DEVICES": gpus[index]}
+
+
+def _make_is_cancelled() -> Callable[[], bool]:
+    """Whether the task that runs in this thread has been cancelled.
+
+    A thread cannot be interrupted, so Dask only marks its task: when it was
+    cancelled, and when the client that wanted it has died.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def is_cancelled() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    return is_cancelled

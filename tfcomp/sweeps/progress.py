@@ -1,0 +1,56 @@
+"""How far a sweep is, and how long it will take."""
+
+from __future__ import annotations
+
+import time
+
+
+class Progress:
+    """Prints a line for every trial that ends.
+
+    Args:
+        total: Number of trials to run.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._failed = 0
+        self._start = time.monotonic()
+
+    def report(self, name: str, seconds: float, reason: str) -> None:
+        """One trial has ended.
+
+        Args:
+            name: The trial in words.
+            seconds: How long it took.
+            reason: Why it failed; empty if it did not.
+        """
+        self._done += 1
+        self._failed += bool(reason)
+        line = f"[{self._done:>{len(str(self._total))}}/{self._total}] {name}"
+        line += f"  {format_seconds(seconds)}"
+        if reason:
+            line += f"  FAILED: {reason}"
+        # Flushed, so that a log file shows where the sweep is.
+        print(f"{line}  ({self._summarize()})", flush=True)
+
+    def _summarize(self) -> str:
+        left = self._total - self._done
+        elapsed = time.monotonic() - self._start
+        parts = [f"{self._failed} failed"] if self._failed else []
+        if left:
+            estimate = format_seconds(elapsed / self._done * left)
+            parts.append(f"about {estimate} left")
+        else:
+            parts.append(f"all in {format_seconds(elapsed)}")
+        return ", ".join(parts)
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration for people, as `48 s`, `12 min` or `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

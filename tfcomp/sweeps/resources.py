@@ -1,0 +1,53 @@
+"""What a machine can give to each of several trials: cores and GPUs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+# Every library that a trial computes with reads one of these.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
+
+
+def count_threads(workers: int) -> int:
+    """Threads for each of several workers, at least one."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return max(1, cores // workers)
+
+
+def pin_threads(threads: int) -> dict[str, str]:
+    """Environment of a process with so many threads; 0 leaves it alone."""
+    return dict.fromkeys(THREAD_VARIABLES, str(threads)) if threads else {}
+
+
+def list_gpus() -> list[str]:
+    """The GPUs that this process may use, as CUDA names them.
+
+    TensorFlow would occupy a GPU by looking, so the driver is asked.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        names = [name.strip() for name in visible.split(",")]
+        # CUDA ignores what follows the first invalid entry, such as -1.
+        stops = [i for i, name in enumerate(names) if name in ("", "-1")]
+        return names[: stops[0]] if stops else names
+    command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+    if shutil.which(command[0]) is None:
+        return []
+    try:
+        found = subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []  # a driver that does not answer cannot train either
+    return found.stdout.split()

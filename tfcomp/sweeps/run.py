@@ -1,0 +1,123 @@
+"""Runs what is missing of a sweep and writes what came out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfcomp.files import write_text
+from tfcomp.run_flags import list_flag_lines
+from tfcomp.sweeps.folder import SweepFolder
+from tfcomp.sweeps.progress import Progress
+from tfcomp.sweeps.scheduling import Pool
+from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduling import Task
+from tfcomp.sweeps.tables import read_result
+from tfcomp.sweeps.tables import write_tables
+from tfcomp.sweeps.trials import Trial
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep is to do.
+
+    Attributes:
+        folder: Where it writes.
+        trials: Its trials, in the order of the grid.
+        flags: Its resolved flags, a flagfile that repeats it.
+        measure: Whether trials also compute the numbers of the claims.
+    """
+
+    folder: SweepFolder
+    trials: Sequence[Trial]
+    flags: str
+    measure: bool = False
+
+
+def run_sweep(sweep: Sweep, options: SchedulerOptions) -> dict[str, str]:
+    """Runs the trials that are not finished, and writes the tables.
+
+    Trials that failed in an earlier start are tried again. A sweep that has
+    nothing to run starts no workers.
+
+    Returns:
+        The reasons of the trials that failed, by name.
+
+    Raises:
+        ConfigError: If the scheduler does not answer.
+        RunError: If another sweep is at work in the folder, or it cannot be
+            written.
+    """
+    if not list_missing(sweep):
+        with sweep.folder.claim():
+            return _write(sweep, {})
+    with Pool(options) as pool, sweep.folder.claim():
+        missing = list_missing(sweep)  # nobody else can finish one now
+        print(describe_start(sweep, missing, pool), flush=True)
+        write_text(sweep.folder.flags_file, sweep.flags)
+        return _run_trials(sweep, missing, pool)
+
+
+def list_missing(sweep: Sweep) -> list[Trial]:
+    """The trials that are not finished."""
+    return [trial for trial in sweep.trials if not is_finished(sweep, trial)]
+
+
+def is_finished(sweep: Sweep, trial: Trial) -> bool:
+    """Whether a trial has all that the sweep wants of it."""
+    result = read_result(trial)
+    return result is not None and (
+        not sweep.measure or bool(result["measures"])
+    )
+
+
+def describe_start(sweep: Sweep, missing: Sequence[Trial], pool: Pool) -> str:
+    """What is going to be done, in one line."""
+    done = len(sweep.trials) - len(missing)
+    kept = f", {done} are finished already" if done else ""
+    return (
+        f"{len(missing)} trials to run, {pool.workers} at a time{kept}; "
+        f"logs in {sweep.folder.log('').parent}"
+    )
+
+
+def make_task(sweep: Sweep, trial: Trial) -> Task:
+    """The process of a trial."""
+    command = [sys.executable, "-m", "tfcomp.sweeps.trial"]
+    command += list_flag_lines(trial.config)
+    if sweep.measure:
+        command.append("--measure")
+    return Task(trial.name, command, sweep.folder.log(trial.name))
+
+
+def _run_trials(
+    sweep: Sweep, missing: Sequence[Trial], pool: Pool
+) -> dict[str, str]:
+    named = {trial.name: trial for trial in missing}
+    tasks = [make_task(sweep, trial) for trial in missing]
+    progress = Progress(len(tasks))
+    failures: dict[str, str] = {}
+    _write(sweep, failures)
+    for outcome in pool.run(tasks):
+        trial = named[outcome.name]
+        reason = outcome.reason
+        if not reason and not is_finished(sweep, trial):
+            reason = "wrote no results (is the folder shared with workers?)"
+        if reason:
+            failures[trial.name] = reason
+        progress.report(trial.describe(), outcome.seconds, reason)
+        _write(sweep, failures)
+    return failures
+
+
+def _write(sweep: Sweep, failures: dict[str, str]) -> dict[str, str]:
+    results: dict[str, Any] = {
+        trial.name: result
+        for trial in sweep.trials
+        if trial.name not in failures
+        and (result := read_result(trial)) is not None
+    }
+    write_tables(sweep.folder.path, sweep.trials, results, failures)
+    return failures
