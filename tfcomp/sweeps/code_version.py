@@ -62,6 +62,7 @@ BYSTANDERS = (
     "errors",
     "figures",
     "files",
+    "model_versions",
     "pictures",
     "quiet",
     "registry",
