@@ -24,9 +24,15 @@ from tfcomp.measures.stages import measure_tuning
 def test_border_of_fading_images(make_study, planted, bump_flags) -> None:
     fading = measure_border(make_study(bump_flags, planted["fading"]))
     assert fading["border_rank_correlation"] > 0.95
+    # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
+    expected = (np.arange(1, 6) / 6) ** 2
+    np.testing.assert_allclose(
+        fading["border_relative_mse"], expected, rtol=1e-4
+    )
     # No error at all has no ranks.
     perfect = measure_border(make_study(bump_flags, planted["truth"]))
-    assert perfect == {"border_rank_correlation": None}
+    assert perfect["border_rank_correlation"] is None
+    assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
 
 
 def test_superposition(make_study, planted, bump_flags) -> None:

@@ -6,6 +6,8 @@ have no meaning (a run without a map over two factors, or without a region).
 
 from __future__ import annotations
 
+import numpy as np
+
 from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import summarize_alignment
@@ -15,19 +17,27 @@ from tfcomp.evaluation import compute_relative_error
 from tfcomp.study import Study
 
 Numbers = dict[str, float | None]
+Lists = dict[str, list[float | None]]
 
 
-def measure_border(study: Study) -> Numbers:
+def measure_border(study: Study) -> Numbers | Lists:
     """Does the OOD error rise with the distance to ID? (section 3.2)
 
     `border_rank_correlation`: Spearman, over OOD points, of the relative
-    error and the distance to the nearest ID grid point.
+    error and the distance to the nearest ID grid point. A list,
+    `border_relative_mse`: mean error at a distance of 1, 2, ... grid steps.
     """
     if not study.splits.is_ood.any():
         return {}
     error = compute_relative_error(study.dataset, study.evaluation)
-    rho = correlate_with_distance(error, study.border_distance)
-    return {"border_rank_correlation": rho}
+    distance = study.border_distance
+    steps = np.unique(distance[np.isfinite(distance) & (distance > 0)])
+    return {
+        "border_rank_correlation": correlate_with_distance(error, distance),
+        "border_relative_mse": [
+            float(error[distance == step].mean()) for step in steps
+        ],
+    }
 
 
 def measure_superposition(study: Study) -> Numbers:
