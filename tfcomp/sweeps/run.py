@@ -9,6 +9,7 @@ from typing import Any
 
 from tfcomp.files import write_text
 from tfcomp.run_flags import list_flag_lines
+from tfcomp.run_folder import METRICS_FILE
 from tfcomp.sweeps.folder import SweepFolder
 from tfcomp.sweeps.progress import Progress
 from tfcomp.sweeps.scheduling import Pool
@@ -67,10 +68,13 @@ def list_missing(sweep: Sweep) -> list[Trial]:
 
 def is_finished(sweep: Sweep, trial: Trial) -> bool:
     """Whether a trial has all that the sweep wants of it."""
-    result = read_result(trial)
-    return result is not None and (
-        not sweep.measure or bool(result["measures"])
-    )
+    if not (trial.path / METRICS_FILE).exists():
+        return False
+    if not sweep.measure:
+        return True
+    from tfcomp.measures import is_measured
+
+    return is_measured(trial.path)
 
 
 def describe_start(sweep: Sweep, missing: Sequence[Trial], pool: Pool) -> str:
