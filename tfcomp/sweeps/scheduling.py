@@ -11,13 +11,16 @@ under the same names and have the same tfcomp installed.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,13 +191,13 @@ class Pool:
         self._gpus = tuple(list_gpus()) if gpus is None else tuple(gpus)
         self.workers = self._options.workers or len(self._gpus) or 1
         self._threads = self._options.threads or count_threads(self.workers)
-        with dask.config.set(_LOCAL):
+        with dask.config.set(_LOCAL), hold_back_interrupts():
             self._cluster = LocalCluster(
                 n_workers=self.workers,
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=0,  # it would count the workers, not the tasks
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
             self._client = Client(self._cluster)
@@ -211,6 +214,22 @@ class Pool:
             rule = "must be the address of a running Dask scheduler"
             raise ConfigError("scheduler", rule, address) from error
         self.workers = len(self._client.scheduler_info()["workers"])
+
+
+@contextlib.contextmanager
+def hold_back_interrupts() -> Iterator[None]:
+    """Threads and processes that start in the block ignore Ctrl-C for good.
+
+    A terminal sends it to our workers as well, which would die of it with a
+    traceback before we could stop them.
+    """
+    # Started later, this helper of multiprocessing would let them through.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def make_outcome(name: str, future: Future) -> Outcome:

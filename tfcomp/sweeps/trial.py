@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
 
     train_and_evaluate(config)
     if measure:
-        from tfcomp.measures import measure_run
+        from tfcomp.measures.run import measure_run
 
         measure_run(Path(config.run_dir))
     return 0

@@ -1,0 +1,48 @@
+"""Stands for a trial: sleeps, then writes scores that follow from its flags.
+
+Like a real one it goes on where it stopped (`progress`), and it leaves a line
+in `starts.txt` for every start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+STEPS = 4
+
+
+def main() -> None:
+    flags = dict(
+        argument.removeprefix("--").split("=", 1)
+        for argument in sys.argv[1:]
+        if "=" in argument
+    )
+    folder = Path(flags["log_dir"]) / flags["run_name"]
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder.parents[1] / "starts.txt", "a") as starts:
+        starts.write(f"{os.getpid()} {flags['depth']} {flags['seed']}\n")
+    print("training", flush=True)
+    if flags["depth"] == os.environ.get("FAKE_FAILURE"):
+        sys.exit("error: the loss is not finite")
+    progress = folder / "progress"
+    done = int(progress.read_text()) if progress.exists() else 0
+    for step in range(done, STEPS):
+        time.sleep(float(os.environ.get("FAKE_SECONDS", "0")) / STEPS)
+        progress.write_text(str(step + 1))
+    depth, seed = int(flags["depth"]), int(flags["seed"])
+    error = 1 / (1 + depth) + 0.01 * seed * depth
+    metrics = {
+        "id": {"mse": error / 10, "relative_mse": error},
+        "ood": {"mse": error, "position_accuracy": 0.5},
+        "layers": {},
+        "train": {"epochs": 1, "seconds": time.time()},
+    }
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+
+
+if __name__ == "__main__":
+    main()

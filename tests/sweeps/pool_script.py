@@ -1,0 +1,30 @@
+"""Runs three endless tasks in a pool until somebody ends it.
+
+pool_script.py FOLDER [SCHEDULER]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tfcomp.errors import exit_on_user_error
+from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduling import Task
+from tfcomp.sweeps.scheduling import run_tasks
+
+ENDLESS = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+
+
+def main(argv: list[str]) -> int:
+    folder, scheduler = Path(argv[1]), "".join(argv[2:])
+    command = [sys.executable, "-c", ENDLESS]
+    tasks = [Task(f"t{i}", command, folder / f"{i}.log") for i in range(3)]
+    options = SchedulerOptions(
+        workers=0 if scheduler else 2, scheduler=scheduler
+    )
+    return len(list(run_tasks(tasks, options)))
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,94 @@
+"""Grids: what they mean, and every way to get them wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+from tfcomp.sweeps.grid import list_seeds
+from tfcomp.sweeps.grid import list_settings
+from tfcomp.sweeps.grid import parse_grid
+
+
+def test_cross_product_with_linked_flags() -> None:
+    axes = parse_grid(["depth=2,3", "encoding/epochs=bump/50, ramp/100"])
+    assert list_settings(axes) == [
+        {"depth": 2, "encoding": "bump", "epochs": 50},
+        {"depth": 2, "encoding": "ramp", "epochs": 100},
+        {"depth": 3, "encoding": "bump", "epochs": 50},
+        {"depth": 3, "encoding": "ramp", "epochs": 100},
+    ]
+
+
+def test_values_have_the_type_of_their_flag() -> None:
+    (setting,) = list_settings(
+        parse_grid(["entropy_weight=0", "depth=2", "model=cnn"])
+    )
+    assert [type(value) for value in setting.values()] == [float, int, str]
+
+
+def test_quoted_values_may_contain_commas() -> None:
+    axes = parse_grid(['region="box:x:6-22,y:0-9",corner:14'])
+    assert [s["region"] for s in list_settings(axes)] == [
+        "box:x:6-22,y:0-9",
+        "corner:14",
+    ]
+
+
+def test_a_value_may_contain_an_equals_sign() -> None:
+    (setting,) = list_settings(parse_grid(["region=a=b"]))
+    assert setting == {"region": "a=b"}
+
+
+def test_no_axis_is_one_setting() -> None:
+    assert list_settings(parse_grid([])) == [{}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("", "must look like depth=2,3,4"),
+        ("depth", "must look like depth=2,3,4"),
+        ("=2", "must look like depth=2,3,4"),
+        ("depth/=2", "must look like depth=2,3,4"),
+        ("depth=", "must have a value everywhere"),
+        ("depth=2,,3", "must have a value everywhere"),
+        ("depth=2,", "must have a value everywhere"),
+        ("depth/width=2/,3/4", "must have a value everywhere"),
+        ("depth/width=2/8,3", "must have 2 values in each of its points"),
+        ("depth/width=2/8/1", "must have 2 values in each of its points"),
+        ("depth=2,3,2", "must have 2 once"),
+        ("learning_rate=1e-3,0.001", "must have 0.001 once"),
+        ("depth/width=2/8,2/8", "must have 2/8 once"),
+        ("depth/depth=2/3", "must vary depth once"),
+        ("depth=two", "--depth must be an integer"),
+        ('region="corner:3', "must be quoted as in CSV"),
+        ('region="corner:3"x', "must be quoted as in CSV"),
+        ("seed=0,1", "must leave the seed to --seeds"),
+        ("run_name=a,b", "which run_name does not change"),
+        ("log_dir=a,b", "which log_dir does not change"),
+        ("resume=true", "which resume does not change"),
+    ],
+)
+def test_mistakes(spec: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message.replace("|", r"\|")):
+        parse_grid([spec])
+
+
+def test_a_flag_in_two_axes() -> None:
+    with pytest.raises(ConfigError, match="must vary depth once"):
+        parse_grid(["depth=2", "width/depth=8/3"])
+
+
+def test_an_unknown_flag() -> None:
+    with pytest.raises(RunError, match="--depht is not a flag, did you mean"):
+        parse_grid(["depht=2"])
+
+
+def test_seeds() -> None:
+    assert list_seeds({"first_seed": 3, "seeds": 2}) == [3, 4]
+    with pytest.raises(ConfigError, match="--seeds must be at least 1"):
+        list_seeds({"first_seed": 0, "seeds": 0})
+    with pytest.raises(ConfigError, match="--first_seed must be at least 0"):
+        list_seeds({"first_seed": -1, "seeds": 1})

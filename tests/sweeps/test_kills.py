@@ -1,0 +1,154 @@
+"""A sweep that is killed and continued ends in the tables of one that is not.
+
+The trials are fake (`fake_trial.py`) and take a second; what is real is the
+command, the scheduling and the killing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+SCRIPT = Path(__file__).with_name("fake_sweep.py")
+NUM_TRIALS = 4
+Wait = Callable[[Callable[[], object]], None]
+IsRunning = Callable[[int], bool]
+
+
+def start(folder: Path, seconds: float, workers: int = 2) -> subprocess.Popen:
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        "--flagfile=smoke.flags",
+        f"--log_dir={folder}",
+        f"--export_dir={folder / 'models'}",
+        "--run_name=sweep",
+        "--grid=depth=2,3",
+        "--seeds=2",
+        f"--workers={workers}",
+    ]
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "FAKE_SECONDS": str(seconds)},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def read_starts(folder: Path) -> list[int]:
+    """Process ids of all trials that were started."""
+    file = folder / "sweep" / "starts.txt"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [int(line.split()[0]) for line in lines]
+
+
+def count_finished(folder: Path) -> int:
+    return len(list(folder.glob("sweep/trials/*/metrics.json")))
+
+
+def read_results(folder: Path) -> dict[str, bytes]:
+    """All tables that do not hold times."""
+    tables = sorted((folder / "sweep").glob("*.csv"))
+    return {t.name: t.read_bytes() for t in tables if t.name != "timings.csv"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    process = start(folder, 0.0)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert "[4/4]" in output
+    assert len(read_starts(folder)) == NUM_TRIALS
+    results = read_results(folder)
+    assert results["trials.csv"].count(b"finished") == NUM_TRIALS
+    return results
+
+
+def test_a_killed_worker(
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
+    wait_for: Wait,
+    is_running: IsRunning,
+) -> None:
+    process = start(tmp_path, 2.0)
+    wait_for(lambda: len(read_starts(tmp_path)) == 2)
+    trial = psutil.Process(read_starts(tmp_path)[0])
+    trial.parent().kill()
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert read_results(tmp_path) == undisturbed
+    starts = read_starts(tmp_path)
+    assert len(starts) == NUM_TRIALS + 1
+    assert not any(map(is_running, starts))
+
+
+def test_a_killed_trial_fails_and_is_run_by_the_next_start(
+    undisturbed: dict[str, bytes], tmp_path: Path, wait_for: Wait
+) -> None:
+    process = start(tmp_path, 2.0)
+    wait_for(lambda: len(read_starts(tmp_path)) == 2)
+    os.kill(read_starts(tmp_path)[0], signal.SIGKILL)
+    output, _ = process.communicate()
+    assert process.returncode == 1
+    assert output.count("killed by SIGKILL") == 2  # as it ends, and at the end
+    assert read_results(tmp_path)["trials.csv"].count(b"finished") == 3
+    process = start(tmp_path, 0.0)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert len(read_starts(tmp_path)) == NUM_TRIALS + 1
+    assert read_results(tmp_path) == undisturbed
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_sweep(
+    number: int,
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
+    wait_for: Wait,
+    is_running: IsRunning,
+) -> None:
+    process = start(tmp_path, 1.0)
+    wait_for(
+        lambda: count_finished(tmp_path) and len(read_starts(tmp_path)) > 2
+    )
+    family = [c.pid for c in psutil.Process(process.pid).children(True)]
+    process.send_signal(number)
+    process.communicate()
+    starts = read_starts(tmp_path)
+    wait_for(lambda: not any(map(is_running, {*family, *starts})))
+    finished = count_finished(tmp_path)
+    assert 0 < finished < NUM_TRIALS
+    process = start(tmp_path, 0.0)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert read_results(tmp_path) == undisturbed
+    assert len(read_starts(tmp_path)) == len(starts) + NUM_TRIALS - finished
+
+
+def test_two_sweeps_at_once(
+    undisturbed: dict[str, bytes], tmp_path: Path
+) -> None:
+    """One of them works; the other says so, or comes late and finds all."""
+    both = [start(tmp_path, 0.5, workers=1) for _ in range(2)]
+    outputs = [process.communicate()[0] for process in both]
+    ended = sorted(
+        (process.returncode, output)
+        for process, output in zip(both, outputs, strict=True)
+    )
+    assert ended[0][0] == 0
+    if ended[1][0]:
+        assert ended[1][0] == 2
+        assert "another process is working in" in ended[1][1]
+        assert len(ended[1][1].splitlines()) == 1
+    assert len(read_starts(tmp_path)) == NUM_TRIALS
+    assert read_results(tmp_path) == undisturbed

@@ -1,0 +1,66 @@
+"""Cores and GPUs, found without TensorFlow."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tfcomp.sweeps.resources import count_threads
+from tfcomp.sweeps.resources import list_gpus
+from tfcomp.sweeps.resources import pin_threads
+
+
+def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    assert [count_threads(n) for n in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
+
+
+def test_threads_of_all_libraries() -> None:
+    assert pin_threads(2)["TF_NUM_INTRAOP_THREADS"] == "2"
+    assert set(pin_threads(2).values()) == {"2"}
+    assert pin_threads(0) == {}
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [
+        ("", []),
+        ("-1", []),
+        ("0,2", ["0", "2"]),
+        ("1,-1,2", ["1"]),
+        ("GPU-8a,GPU-9b", ["GPU-8a", "GPU-9b"]),
+    ],
+)
+def test_gpus_that_the_environment_allows(
+    visible: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert list_gpus() == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("echo 0; echo 1", ["0", "1"]), ("echo no driver; exit 9", [])],
+)
+def test_gpus_that_the_driver_lists(
+    script: str,
+    expected: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert list_gpus() == expected
+
+
+def test_a_machine_without_a_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert list_gpus() == []
