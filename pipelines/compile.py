@@ -36,9 +36,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def compile_pipeline(
-    profile: str, output: Path, base_image: str = ""
-) -> None:
+def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
     """Writes the pipeline with a profile, in one step.
 
     Args:

@@ -17,8 +17,7 @@ from pipelines.components.example_gen import example_gen
 from pipelines.components.example_validator import example_validator
 from pipelines.components.infra_validator import infra_validator
 from pipelines.components.pusher import pusher
-
-# REPORT import
+from pipelines.components.report import report
 from pipelines.components.trainer import trainer
 
 NAME = "tfcomp"
@@ -58,8 +57,8 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
             work_dir=work_dir,
         )
         evaluation = evaluated.outputs["evaluation"]
-        # REPORT call
-        steps = [generated, validated, trained, evaluated]
+        reported = report(profile=profile, runs=runs, work_dir=work_dir)
+        steps = [generated, validated, trained, evaluated, reported]
         with dsl.If(evaluated.outputs["Output"] == True, "blessed"):  # noqa: E712
             asked = infra_validator(
                 profile=profile, runs=runs, evaluation=evaluation

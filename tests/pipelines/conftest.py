@@ -20,7 +20,6 @@ TINY = (
     f"--run_name={SWEEP}",
     "--grid_size=8",
     "--region=corner:5",
-    "--depth=1",
     "--width=4",
     "--epochs=1",
     "--steps_per_epoch=5",

@@ -82,7 +82,7 @@ def test_code_is_part_of_a_profile(
 def test_data_sets_are_shared_by_trials(
     write_profile: Callable[..., Path],
 ) -> None:
-    path = write_profile("--grid=depth=1,2", "--grid=sigma=1,2", "--seeds=3")
+    path = write_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
     profile = load_profile(str(path))
     assert len(make_sweeps(profile)[0].trials) == 12
     assert [c.data.sigma for c in list_datasets(profile)] == [1.0, 2.0]

@@ -196,16 +196,14 @@ def test_step_dies_with_a_runner_that_is_killed(tmp_path: Path) -> None:
     root = tmp_path / "root"
     marker = f"TFCOMP_TEST={tmp_path}"
     name, _, value = marker.partition("=")
-    runner = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, str(root), WAIT],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {name: value},
-    )
-    assert "started" in runner.stdout.readline()
-    assert len(list_children(marker)) == 3  # runner, shell, step
-    runner.kill()
-    runner.wait()
+    command = [sys.executable, "-c", RUNNER, str(root), WAIT]
+    environment = os.environ | {name: value}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment
+    ) as runner:
+        assert "started" in runner.stdout.readline()
+        assert len(list_children(marker)) == 3  # runner, shell, step
+        runner.kill()
     deadline = time.monotonic() + 10
     while list_children(marker) and time.monotonic() < deadline:
         time.sleep(0.05)
