@@ -23,7 +23,7 @@ ORDER = (
     "config run_flags metrics figures renderers encodings datasets models "
     "checks analysis training evaluation export run_folder loading "
     "descriptions exhibits pictures summaries monitor experiment "
-    "few_shot_series sweeps train few_shot sweep"
+    "few_shot_series sweeps thresholds train few_shot sweep threshold"
 ).split()
 LIGHT = (
     "tfcomp",
@@ -36,6 +36,8 @@ LIGHT = (
     "tfcomp.sweep",
     "tfcomp.sweeps.scheduling",
     "tfcomp.sweeps.trial",
+    "tfcomp.threshold",
+    "tfcomp.thresholds.one_search",
     "tfcomp.train",
 )
 
