@@ -7,10 +7,12 @@ combinations to select the model, and their scores would prove nothing.
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from pipelines.rules import Rules
 from tfcomp.errors import RunError
@@ -62,10 +64,9 @@ def choose_setting(trials: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:
     Raises:
         RunError: If there are none that can be chosen.
     """
-    wanted = {name: str(value) for name, value in rules.setting.items()}
     groups: dict[Setting, list[TrialRow]] = {}
     for trial in trials:
-        if wanted.items() <= dict(trial.setting).items():
+        if _has_setting(trial, rules.setting):
             groups.setdefault(trial.setting, []).append(trial)
     if not groups:
         raise RunError(
@@ -85,6 +86,22 @@ def choose_trial(setting: Sequence[TrialRow], rules: Rules) -> TrialRow:
     """The trial of a setting with the lowest ID error."""
     errors = _list_errors(setting, rules)
     return setting[errors.index(min(errors))]
+
+
+def _has_setting(trial: TrialRow, wanted: Mapping[str, Any]) -> bool:
+    """Whether a trial has some flags; 0 in a profile is 0.0 in a table."""
+    found = dict(trial.setting)
+    return all(
+        name in found and _read_value(found[name]) == _read_value(str(value))
+        for name, value in wanted.items()
+    )
+
+
+def _read_value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _list_finished(group: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:

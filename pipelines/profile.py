@@ -13,8 +13,10 @@ file of it, and a cluster can run a profile that its image does not contain.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import tomllib
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,9 @@ from tfcomp.run_flags import parse_flags
 from tfcomp.sweep import define_flags
 from tfcomp.sweep import make_sweep
 from tfcomp.sweeps.run import Sweep
+from tfcomp.threshold import define_all_flags
+from tfcomp.threshold import make_study
+from tfcomp.thresholds.run import Study
 
 SHIPPED = Path(__file__).parent / "profiles"
 RULES_FILE = "profile.toml"
@@ -96,20 +101,21 @@ def parse_profile(text: str) -> Profile:
 
 
 def check_profile(profile: Profile) -> set[str]:
-    """Checks every trial, as far as that is possible without TensorFlow.
+    """Checks sweeps and searches, as far as possible without TensorFlow.
 
     Returns:
         The plugins that trials import.
 
     Raises:
         ConfigError: If a flag breaks a rule.
-        RunError: If two sweeps have one name, or the rules name no sweep.
+        RunError: If two of them have one name, or the rules name no sweep.
     """
     sweeps = make_sweeps(profile)
     names = [sweep.folder.path.name for sweep in sweeps]
+    searches = [study.folder.path.name for study in make_studies(profile)]
     for name in names:
-        if names.count(name) > 1:
-            raise RunError(f"--profile: two sweeps have --run_name={name}")
+        if [*names, *searches].count(name) > 1:
+            raise RunError(f"--profile: two flagfiles have --run_name={name}")
     if profile.rules.sweep not in names:
         raise RunError(
             f"--profile: the candidate's sweep must be one of "
@@ -130,10 +136,20 @@ def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
         profile: The profile.
         *places: More flags for all of them, as `--log_dir=...`.
     """
-    return [
-        make_sweep(parse_flags([*arguments, *places], define_flags()))
-        for arguments in profile.sweeps
-    ]
+    with redirect_stdout(io.StringIO()):  # what the commands would say
+        return [
+            make_sweep(parse_flags([*arguments, *places], define_flags()))
+            for arguments in profile.sweeps
+        ]
+
+
+def make_studies(profile: Profile, *places: str) -> list[Study]:
+    """The threshold searches of a profile; as `make_sweeps`."""
+    with redirect_stdout(io.StringIO()):
+        return [
+            make_study(parse_flags([*arguments, *places], define_all_flags()))
+            for arguments in profile.searches
+        ]
 
 
 def find_profile(name: str) -> Path:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.profile import Profile
+from pipelines.profile import make_studies
 from pipelines.profile import make_sweeps
 from tfcomp.sweeps.run import run_sweep
 from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.threshold import draw
+from tfcomp.thresholds.run import run_study
 
 LOGS = "logs"
 MODELS = "saved_models"
@@ -21,8 +24,8 @@ class TrainingResult:
     """What training came to.
 
     Attributes:
-        num_trials: Trials of all sweeps.
-        failures: A line for each trial that failed.
+        num_trials: Trials of all sweeps, and threshold searches.
+        failures: A line for each of them that failed.
         digest: Hash of the tables, which is that of the results.
     """
 
@@ -38,7 +41,9 @@ def train_profile(
     options: SchedulerOptions,
     say: Callable[[str], None] = print,
 ) -> TrainingResult:
-    """Runs what is missing of the sweeps of a profile.
+    """Runs what is missing of the sweeps and searches of a profile.
+
+    Searches decide on their data as they go, and render them.
 
     A trial that fails is recorded and leaves the others alone.
 
@@ -53,24 +58,32 @@ def train_profile(
     Raises:
         RunError: If a folder is in use or cannot be written.
     """
+    logs = f"--log_dir={runs_dir / LOGS}"
+    models = f"--export_dir={runs_dir / MODELS}"
     sweeps = make_sweeps(
-        profile,
-        f"--log_dir={runs_dir / LOGS}",
-        f"--export_dir={runs_dir / MODELS}",
-        f"--examples_dir={examples_dir}",
+        profile, logs, models, f"--examples_dir={examples_dir}"
     )
+    studies = make_studies(profile, logs, models)
+    total = len(sweeps) + len(studies)
     failures = []
     for number, sweep in enumerate(sweeps, 1):
         name = sweep.folder.path.name
-        say(f"sweep {number} of {len(sweeps)}: {name}")
+        say(f"sweep {name} ({number} of {total})")
         failed = run_sweep(sweep, options)
         failures += [
             f"{name} {trial.describe()}: {failed[trial.name]}"
             for trial in sweep.trials
             if trial.name in failed
         ]
-    total = sum(len(sweep.trials) for sweep in sweeps)
-    return TrainingResult(total, failures, hash_tables(runs_dir / LOGS))
+    for number, study in enumerate(studies, len(sweeps) + 1):
+        name = study.folder.path.name
+        say(f"threshold search {name} ({number} of {total})")
+        laws, failed = run_study(study, options)
+        draw(study, laws)
+        failures += [f"{name} {what}: {why}" for what, why in failed.items()]
+    count = sum(len(sweep.trials) for sweep in sweeps)
+    count += sum(len(study.cases) for study in studies)
+    return TrainingResult(count, failures, hash_tables(runs_dir / LOGS))
 
 
 def hash_tables(log_dir: Path) -> str:

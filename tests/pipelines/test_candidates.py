@@ -54,7 +54,12 @@ def test_best_setting_and_trial_by_id_error(trials: list[TrialRow]) -> None:
 
 def test_declared_setting(trials: list[TrialRow]) -> None:
     # A number in the profile, text in the table.
-    setting = choose_setting(trials, make_rules(setting={"depth": 3}))
+    for depth in (3, 3.0, "3"):
+        setting = choose_setting(trials, make_rules(setting={"depth": depth}))
+        assert [t.name for t in setting] == ["3-0", "3-1"]
+    rules = make_rules(setting={"depth": 3, "encoding": "ramp"})
+    with pytest.raises(RunError, match="has no trials with"):
+        choose_setting(trials, rules)
     assert [t.name for t in setting] == ["3-0", "3-1"]
     assert choose_trial(setting, make_rules()).name == "3-0"
 

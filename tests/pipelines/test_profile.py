@@ -174,7 +174,7 @@ def test_wrong_flag_is_named(write_profile: Callable[..., Path]) -> None:
 def test_two_sweeps_of_one_name(write_profile: Callable[..., Path]) -> None:
     folder = write_profile()
     (folder / "again.flags").write_text("--flagfile=tiny_sweep.flags\n")
-    with pytest.raises(RunError, match="two sweeps have --run_name=tiny"):
+    with pytest.raises(RunError, match="two flagfiles have --run_name=tiny"):
         load_profile(str(folder))
 
 
