@@ -85,6 +85,15 @@ class Evaluation:
         scores = ", ".join(str(check) for check in self.checks)
         return f"blessed {self.candidate.name}: {scores}"
 
+    def list_numbers(self) -> dict[str, float]:
+        """The scores over seeds, and 1 for blessed."""
+        numbers = {"blessed": float(self.blessed)}
+        for check in self.checks:
+            if check.value is not None:
+                # The first check of a score is that of its threshold.
+                numbers.setdefault(check.score, check.value)
+        return numbers
+
     def write(self, path: Path) -> None:
         """Writes `evaluation.json`."""
         content: dict[str, Any] = {"blessed": self.blessed, **asdict(self)}

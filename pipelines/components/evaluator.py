@@ -31,7 +31,8 @@ def evaluator(
     from pathlib import Path
 
     from pipelines.evaluation import evaluate_sweep
-    from pipelines.places import place
+    from pipelines.outputs import log_metrics
+    from pipelines.outputs import place
     from pipelines.profile import parse_profile
     from pipelines.steps import run_step
 
@@ -43,10 +44,7 @@ def evaluator(
         place(evaluation, work_dir, "evaluation.json")
         verdict.write(Path(evaluation.path))
         evaluation.metadata["candidate"] = verdict.run
-        metrics.log_metric("blessed", float(verdict.blessed))
-        for check in verdict.checks:
-            if check.value is not None:
-                metrics.log_metric(check.score, check.value)
+        log_metrics(metrics, verdict.list_numbers())
         step.note = verdict.describe()
         if not verdict.blessed:
             step.stop = step.note

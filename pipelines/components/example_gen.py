@@ -17,7 +17,7 @@ def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
     from pathlib import Path
 
     from pipelines.examples import write_examples
-    from pipelines.places import place
+    from pipelines.outputs import place
     from pipelines.profile import parse_profile
     from pipelines.progress import count
     from pipelines.steps import run_step

@@ -24,6 +24,7 @@ def example_validator(
     from pathlib import Path
 
     from pipelines.examples import list_datasets
+    from pipelines.outputs import log_metrics
     from pipelines.profile import parse_profile
     from pipelines.progress import count
     from pipelines.steps import run_step
@@ -34,8 +35,11 @@ def example_validator(
         datasets = list_datasets(parse_profile(profile))
         findings = validate_datasets(datasets, examples.path)
         findings.write(Path(anomalies.path))
-        metrics.log_metric("datasets", len(datasets))
-        metrics.log_metric("anomalies", len(findings.anomalies))
+        numbers = {
+            "datasets": len(datasets),
+            "anomalies": len(findings.anomalies),
+        }
+        log_metrics(metrics, numbers)
         if findings.anomalies:
             raise RunError(findings.describe())
         step.note = f"no anomalies in {count(len(datasets), 'data set')}"

@@ -26,10 +26,11 @@ def infra_validator(
     from pipelines.evaluation import find_candidate
     from pipelines.evaluation import find_model
     from pipelines.infra import validate_model
+    from pipelines.outputs import log_metrics
     from pipelines.steps import run_step
 
     with run_step("infra_validator") as step:
         run = find_candidate(Path(runs.path), Path(evaluation.path))
         count = validate_model(run, find_model(run))
-        metrics.log_metric("answers", count)
+        log_metrics(metrics, {"answers": count})
         step.note = f"{count} answers are those of the network"

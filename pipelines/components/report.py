@@ -27,7 +27,8 @@ def report(
     import shutil
     from pathlib import Path
 
-    from pipelines.places import place
+    from pipelines.outputs import log_metrics
+    from pipelines.outputs import place
     from pipelines.profile import parse_profile
     from pipelines.reporting import count_verdicts
     from pipelines.reporting import report_runs
@@ -39,7 +40,7 @@ def report(
         written = report_runs(Path(runs.path), Path(folder.path), name)
         shutil.copyfile(written.page, page.path)
         counts = count_verdicts(written)
-        for verdict, count in counts.items():
-            metrics.log_metric(verdict.replace(" ", "_"), count)
+        numbers = {v.replace(" ", "_"): n for v, n in counts.items()}
+        log_metrics(metrics, numbers)
         found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         step.note = f"{found}: {written.page}"

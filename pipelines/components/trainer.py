@@ -30,7 +30,8 @@ def trainer(
     """
     from pathlib import Path
 
-    from pipelines.places import place
+    from pipelines.outputs import log_metrics
+    from pipelines.outputs import place
     from pipelines.profile import parse_profile
     from pipelines.progress import count
     from pipelines.steps import run_step
@@ -50,8 +51,8 @@ def trainer(
             )
         # Steps that come after are skipped only if these are the same.
         runs.metadata["digest"] = result.digest
-        metrics.log_metric("trials", result.num_trials)
-        metrics.log_metric("failed", len(result.failures))
+        numbers = {"trials": result.num_trials, "failed": len(result.failures)}
+        log_metrics(metrics, numbers)
         for failure in result.failures:
             step.say(f"failed: {failure}")
         step.note = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -11,9 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from kfp import dsl
 
 from pipelines.code_version import compute_code_version
-from pipelines.places import place
+from pipelines.outputs import log_metrics
+from pipelines.outputs import place
 from pipelines.progress import LogStream
 from pipelines.progress import Progress
 from pipelines.steps import LIFELINE
@@ -152,6 +155,13 @@ def test_output_goes_to_the_folder_that_stays(tmp_path: Path) -> None:
     place(artifact, str(tmp_path / "work"), "examples")
     assert artifact.path == str(tmp_path / "work" / "examples")
     assert (tmp_path / "work").is_dir() and (tmp_path / "sdk").is_dir()
+
+
+def test_metrics_have_a_file(tmp_path: Path) -> None:
+    metrics = dsl.Metrics(name="metrics", uri=str(tmp_path / "metrics"))
+    log_metrics(metrics, {"trials": 2, "not run": 0.5})
+    assert metrics.metadata == {"trials": 2, "not run": 0.5}
+    assert json.loads(Path(metrics.path).read_text()) == metrics.metadata
 
 
 def test_code_version_depends_on_sources(tmp_path: Path) -> None:
