@@ -23,11 +23,12 @@ ORDER = (
     "config run_flags curves metrics figures renderers encodings datasets "
     "models analysis stage_blocks stage_numbers training evaluation export "
     "run_folder run_search loading descriptions exhibits pictures study "
-    "measures summaries monitor experiment few_shot_series train few_shot "
-    "measure"
+    "measures summaries monitor experiment few_shot_series report claims "
+    "train few_shot measure"
 ).split()
 LIGHT = (
     "tfcomp",
+    "tfcomp.claims.evidence",
     "tfcomp.config",
     "tfcomp.datasets",
     "tfcomp.encodings",
