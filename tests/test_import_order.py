@@ -28,7 +28,6 @@ ORDER = (
 ).split()
 LIGHT = (
     "tfcomp",
-    "tfcomp.claims.evidence",
     "tfcomp.config",
     "tfcomp.datasets",
     "tfcomp.encodings",
