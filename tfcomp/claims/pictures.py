@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.parts import Part
@@ -155,6 +156,7 @@ def draw_border_curves(parts: Sequence[Part]) -> Figures:
         xlabel="distance to the nearest ID position (grid steps)",
         ylabel="OOD MSE / blank",
     )
+    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return {
         "OOD error, as a multiple of a blank image's, against the distance "
         "to ID; mean over positions and seeds, with 95 % intervals over "
