@@ -116,7 +116,7 @@ def test_a_second_start_takes_a_moment(start: Start, tmp_path: Path) -> None:
         "import sys\n"
         "from tfcomp import sweep\n"
         "assert sweep.main(sys.argv) == 0\n"
-        "heavy = {'tensorflow', 'distributed', 'matplotlib'}\n"
+        "heavy = {'tensorflow', 'distributed', 'matplotlib', 'scipy'}\n"
         "assert not heavy & set(sys.modules)\n"
     )
     begin = time.process_time(), os.times().children_user

@@ -21,6 +21,7 @@ LOCATION_FLAGS = (
     "log_dir",
     "export_dir",
     "data_dir",
+    "examples_dir",
     "resume",
     "pictures",
 )
@@ -97,6 +98,12 @@ class DataConfig(Settings):
         "",
         "TFDS data directory; default the variable TFDS_DATA_DIR, or the "
         "one of TFDS.",
+    )
+    examples_dir: str = setting(
+        "",
+        "Take training images from the data set that python -m "
+        "tfcomp.materialize wrote there, with the same bits; default is to "
+        "render them.",
     )
 
 

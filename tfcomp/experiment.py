@@ -16,6 +16,7 @@ import tfcomp
 from tfcomp.config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
+from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation import choose_jacobian
 from tfcomp.export import export_model
 from tfcomp.models import MODELS
@@ -43,6 +44,7 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     """
     dataset = make_dataset(config)
     dataset.prepare()
+    dataset = attach_examples(config, dataset)
     strategy = make_strategy(config.training.num_replicas)
     header = describe_environment("# ")
     with RunFolder.claim(config, header) as folder:

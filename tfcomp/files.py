@@ -12,9 +12,14 @@ from typing import Any
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text file in one step."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file in one step."""
     partial = path.with_name(path.name + ".partial")
-    with open(partial, "w", encoding="utf-8") as file:
-        file.write(text)
+    with open(partial, "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(partial, path)

@@ -16,6 +16,7 @@ import sys
 from absl import flags
 
 from tfcomp.config import make_config
+from tfcomp.errors import ConfigError
 from tfcomp.errors import exit_on_user_error
 from tfcomp.run_flags import define_run_flags
 from tfcomp.run_flags import format_flags
@@ -31,6 +32,8 @@ from tfcomp.sweeps.run import run_sweep
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.trial import define_measure
 from tfcomp.sweeps.trials import make_trials
+
+INTERVALS = ("student", "bootstrap")
 
 
 def main(argv: list[str]) -> int:
@@ -77,6 +80,12 @@ def define_flags() -> flags.FlagValues:
     for name, (default, text) in whole.items():
         flags.DEFINE_integer(name, default, text, flag_values=values)
     flags.DEFINE_string(
+        "interval",
+        INTERVALS[0],
+        "How 95 % intervals of means are made: student or bootstrap.",
+        flag_values=values,
+    )
+    flags.DEFINE_string(
         "scheduler",
         "",
         "Address of a Dask scheduler, whose workers share the folders.",
@@ -92,6 +101,9 @@ def make_sweep(settings: dict[str, object]) -> Sweep:
         ConfigError: If a flag or a combination breaks a rule.
         RunError: If a flag does not exist, or the name is that of a run.
     """
+    if settings["interval"] not in INTERVALS:
+        rule = f"must be one of: {', '.join(INTERVALS)}"
+        raise ConfigError("interval", rule, settings["interval"])
     axes = parse_grid(settings["grid"])
     seeds = list_seeds(settings)
     config = make_config(settings)
@@ -100,10 +112,16 @@ def make_sweep(settings: dict[str, object]) -> Sweep:
     for note in notes:
         print(note)
     lines = [f"--grid={spec}\n" for spec in settings["grid"]]
-    for name in ("seeds", "first_seed", "measure"):
+    for name in ("seeds", "first_seed", "measure", "interval"):
         lines.append(f"--{name}={str(settings[name]).lower()}\n")
     text = format_flags(config) + "".join(lines)
-    return Sweep(folder, trials, text, bool(settings["measure"]))
+    return Sweep(
+        folder,
+        trials,
+        text,
+        measure=bool(settings["measure"]),
+        interval=settings["interval"],
+    )
 
 
 if __name__ == "__main__":

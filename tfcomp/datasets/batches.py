@@ -36,10 +36,15 @@ def make_batches(
         num_steps: Number of batches; None for no end.
     """
     table = tf.constant(dataset.splits.train)
+    stored = None
+    if dataset.train_images is not None:
+        stored = tf.constant(dataset.train_images)
 
     def make_batch(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         rows = shuffle_numbers(numbers, len(dataset.splits.train), seed)
         factors = tf.gather(table, rows)
+        if stored is not None:
+            return factors, tf.gather(stored, rows)
         return factors, dataset.render(factors)
 
     last_step = tf.int64.max // batch_size

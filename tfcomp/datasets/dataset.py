@@ -40,6 +40,8 @@ class Dataset:
         prepare: Called before a run writes anything; raises `RunError` if
             data that rendering needs cannot be read.
         notes: More lines for `announcements`.
+        train_images: Images of the training table [n, *image_shape] that
+            batches take in place of rendering them; None renders.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Dataset:
     first_row: str = "bottom"
     prepare: Callable[[], Any] = lambda: None
     notes: tuple[str, ...] = ()
+    train_images: np.ndarray | None = None
 
     @property
     def background(self) -> float:

@@ -24,16 +24,24 @@ from tfcomp.figures.rows import draw_rows
 from tfcomp.figures.samples import draw_samples
 from tfcomp.figures.stages import draw_stage_lines
 from tfcomp.figures.stages import draw_stage_panels
+from tfcomp.figures.sweeps import BandCurve
+from tfcomp.figures.sweeps import Interval
+from tfcomp.figures.sweeps import draw_curve_panels
+from tfcomp.figures.sweeps import draw_intervals
 from tfcomp.figures.tuning import draw_index_distribution
 from tfcomp.figures.tuning import draw_tuning
 
 __all__ = [
+    "BandCurve",
+    "Interval",
     "Scaling",
     "compute_outline",
+    "draw_curve_panels",
     "draw_curves",
     "draw_embeddings",
     "draw_gram_matrices",
     "draw_index_distribution",
+    "draw_intervals",
     "draw_manifold_curves",
     "draw_manifolds",
     "draw_map",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+from collections.abc import Iterable
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,13 +81,16 @@ def compute_code_version(plugins: str = "") -> str:
         plugins: Comma-separated modules, as in `--plugins`; they must be
             importable.
     """
+    sources = [(_relative(path), path) for path in list_sources()]
+    for name in filter(None, (part.strip() for part in plugins.split(","))):
+        sources += [(name, path) for path in find_sources(name)]
+    return hash_files(sources)
+
+
+def hash_files(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 of names and contents of files, in hex."""
     digest = hashlib.sha256()
-    names = [name.strip() for name in plugins.split(",") if name.strip()]
-    sources = [
-        *((path.relative_to(ROOT).as_posix(), path) for path in list_sources()),
-        *((name, path) for name in names for path in find_sources(name)),
-    ]
-    for name, path in sources:
+    for name, path in files:
         content = path.read_bytes()
         # With its length, so that no byte can move to the next file.
         digest.update(f"{name} {path.name} {len(content)}\n".encode())
@@ -113,3 +117,7 @@ def find_sources(module: str) -> list[Path]:
     if spec.submodule_search_locations:
         return sorted(origin.parent.rglob("*.py"))
     return [origin]
+
+
+def _relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()

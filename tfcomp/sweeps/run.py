@@ -12,6 +12,7 @@ from tfcomp.run_flags import list_flag_lines
 from tfcomp.run_folder import METRICS_FILE
 from tfcomp.sweeps.folder import SweepFolder
 from tfcomp.sweeps.progress import Progress
+from tfcomp.sweeps.reports import write_reports
 from tfcomp.sweeps.scheduling import Pool
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import Task
@@ -29,12 +30,15 @@ class Sweep:
         trials: Its trials, in the order of the grid.
         flags: Its resolved flags, a flagfile that repeats it.
         measure: Whether trials also compute the numbers of the claims.
+        interval: How 95 % intervals are made
+            (`seed_statistics.compute_interval`).
     """
 
     folder: SweepFolder
     trials: Sequence[Trial]
     flags: str
     measure: bool = False
+    interval: str = "student"
 
 
 def run_sweep(sweep: Sweep, options: SchedulerOptions) -> dict[str, str]:
@@ -53,12 +57,16 @@ def run_sweep(sweep: Sweep, options: SchedulerOptions) -> dict[str, str]:
     """
     if not list_missing(sweep):
         with sweep.folder.claim():
-            return _write(sweep, {})
+            _finish(sweep, read_results(sweep), {})
+        return {}
     with Pool(options) as pool, sweep.folder.claim():
         missing = list_missing(sweep)  # nobody else can finish one now
         print(describe_start(sweep, missing, pool), flush=True)
         write_text(sweep.folder.flags_file, sweep.flags)
-        return _run_trials(sweep, missing, pool)
+        results = read_results(sweep)
+        failures = _run_trials(sweep, missing, pool, results)
+        _finish(sweep, results, failures)
+    return failures
 
 
 def list_missing(sweep: Sweep) -> list[Trial]:
@@ -75,6 +83,12 @@ def is_finished(sweep: Sweep, trial: Trial) -> bool:
     from tfcomp.measures import is_measured
 
     return is_measured(trial.path)
+
+
+def read_results(sweep: Sweep) -> dict[str, dict[str, Any]]:
+    """The numbers of the trials that have any, by their names."""
+    found = {trial.name: read_result(trial) for trial in sweep.trials}
+    return {name: result for name, result in found.items() if result}
 
 
 def describe_start(sweep: Sweep, missing: Sequence[Trial], pool: Pool) -> str:
@@ -97,31 +111,35 @@ def make_task(sweep: Sweep, trial: Trial) -> Task:
 
 
 def _run_trials(
-    sweep: Sweep, missing: Sequence[Trial], pool: Pool
+    sweep: Sweep,
+    missing: Sequence[Trial],
+    pool: Pool,
+    results: dict[str, dict[str, Any]],
 ) -> dict[str, str]:
+    """Runs trials, adds their results to those given, returns failures."""
     named = {trial.name: trial for trial in missing}
-    tasks = [make_task(sweep, trial) for trial in missing]
-    progress = Progress(len(tasks))
+    progress = Progress(len(missing))
     failures: dict[str, str] = {}
-    _write(sweep, failures)
-    for outcome in pool.run(tasks):
+    write_tables(sweep.folder.path, sweep.trials, results, failures)
+    for outcome in pool.run([make_task(sweep, trial) for trial in missing]):
         trial = named[outcome.name]
         reason = outcome.reason
         if not reason and not is_finished(sweep, trial):
             reason = "wrote no results (is the folder shared with workers?)"
         if reason:
             failures[trial.name] = reason
+        if result := read_result(trial):
+            results[trial.name] = result
         progress.report(trial.describe(), outcome.seconds, reason)
-        _write(sweep, failures)
+        write_tables(sweep.folder.path, sweep.trials, results, failures)
     return failures
 
 
-def _write(sweep: Sweep, failures: dict[str, str]) -> dict[str, str]:
-    results: dict[str, Any] = {
-        trial.name: result
-        for trial in sweep.trials
-        if trial.name not in failures
-        and (result := read_result(trial)) is not None
-    }
-    write_tables(sweep.folder.path, sweep.trials, results, failures)
-    return failures
+def _finish(
+    sweep: Sweep,
+    results: dict[str, dict[str, Any]],
+    failures: dict[str, str],
+) -> None:
+    folder = sweep.folder.path
+    write_tables(folder, sweep.trials, results, failures)
+    write_reports(folder, sweep.trials, results, sweep.interval)

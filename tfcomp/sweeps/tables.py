@@ -1,7 +1,11 @@
-"""What came out of the trials: `trials.csv` and `timings.csv`.
+"""What came out of the trials, one row a trial.
+
+trials.csv   settings, seeds, scores; what failed, and why
+layers.csv   one row a trial and stage of its network
+timings.csv  how long trainings took
 
 Times differ from one run to the next; they have a file of their own, so that
-`trials.csv` depends on nothing but the sweep.
+the others depend on nothing but the sweep.
 """
 
 from __future__ import annotations
@@ -10,11 +14,15 @@ import json
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 
 from tfcomp.files import write_csv
 from tfcomp.run_folder import METRICS_FILE
 from tfcomp.sweeps.trials import Trial
+
+if TYPE_CHECKING:
+    from tfcomp.seed_statistics import Setting
 
 MEASURES_FILE = "measures.json"
 TIMES = ("epochs", "seconds", "examples_per_second")
@@ -67,13 +75,12 @@ def make_rows(
         columns |= dict.fromkeys(scores.get(trial.name, ()))
     rows = []
     for trial in trials:
-        failed = "failed" if trial.name in failures else "missing"
+        status = "finished" if trial.name in results else "missing"
         row = {
             "trial": trial.name,
-            "status": "finished" if trial.name in results else failed,
+            "status": "failed" if trial.name in failures else status,
             "reason": failures.get(trial.name, ""),
-            **trial.setting,
-            "seed": trial.seed,
+            **_name(trial),
         }
         found = scores.get(trial.name, {})
         rows.append(row | {name: found.get(name) for name in columns})
@@ -87,9 +94,24 @@ def make_timings(
     rows = []
     for trial in trials:
         times = results.get(trial.name, {}).get("train", {})
-        row = {"trial": trial.name, **trial.setting, "seed": trial.seed}
-        rows.append(row | {name: times.get(name) for name in TIMES})
+        rows.append(_name(trial) | {name: times.get(name) for name in TIMES})
     return rows
+
+
+def make_layers(
+    trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The numbers of every stage; `position` counts stages from the input."""
+    rows = [
+        {**_name(trial), "stage": stage, "position": position, **numbers}
+        for trial in trials
+        if trial.name in results
+        for position, (stage, numbers) in enumerate(
+            results[trial.name]["layers"].items()
+        )
+    ]
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [dict.fromkeys(columns) | row for row in rows]
 
 
 def write_tables(
@@ -98,9 +120,46 @@ def write_tables(
     results: Mapping[str, dict[str, Any]],
     failures: Mapping[str, str],
 ) -> None:
-    """Writes `trials.csv` and `timings.csv`, each in one step."""
-    write_csv(folder / "trials.csv", make_rows(trials, results, failures))
-    write_csv(folder / "timings.csv", make_timings(trials, results))
+    """Writes the tables, each in one step; those without a row vanish."""
+    write_table(folder / "trials.csv", make_rows(trials, results, failures))
+    write_table(folder / "layers.csv", make_layers(trials, results))
+    write_table(folder / "timings.csv", make_timings(trials, results))
+
+
+def write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Writes rows as CSV; without any, removes what an earlier start wrote."""
+    if rows:
+        write_csv(path, rows)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def group_trials(
+    trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
+) -> list[Setting]:
+    """The scores of finished trials by setting, in the order of the grid."""
+    # It brings SciPy, which a mistake in the flags should not wait for.
+    from tfcomp.seed_statistics import Setting
+
+    groups: dict[tuple, Setting] = {}
+    for trial in trials:
+        if trial.name in results:
+            key = tuple(trial.setting.values())
+            group = groups.setdefault(key, Setting(trial.setting, [], []))
+            group.seeds.append(trial.seed)
+            group.metrics.append(list_scores(results[trial.name]))
+    return list(groups.values())
+
+
+def list_columns(settings: Sequence[Setting]) -> list[str]:
+    """All scores that any of the settings has."""
+    scores = (metrics for setting in settings for metrics in setting.metrics)
+    return list(dict.fromkeys(name for metrics in scores for name in metrics))
+
+
+def _name(trial: Trial) -> dict[str, Any]:
+    """The columns that every table begins with."""
+    return {"trial": trial.name, **trial.setting, "seed": trial.seed}
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:

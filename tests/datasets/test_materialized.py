@@ -1,0 +1,235 @@
+"""Examples on disk: the same bits as rendering, and clear refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets import materialized
+from tfcomp.datasets.batches import make_batches
+from tfcomp.datasets.materialized import attach_examples
+from tfcomp.datasets.materialized import load_split
+from tfcomp.datasets.materialized import materialize
+from tfcomp.datasets.materialized import read_examples
+from tfcomp.datasets.materialized import select_settings
+from tfcomp.errors import RunError
+from tfcomp.experiment import make_training_model
+from tfcomp.run_flags import format_flags
+from tfcomp.run_flags import parse_config
+from tfcomp.run_folder import read_identity
+from tfcomp.training.fit import fit_model
+
+SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
+DIGITS = (
+    "--flagfile=rotated_mnist.flags",
+    "--digit_source=stand_in",
+    "--num_angles=37",
+)
+KINDS = {
+    "grid": SMALL,
+    "bright": (*SMALL, "--polarity=bright", "--sigma=1.3"),
+    "num_train": (*SMALL, "--num_train=40"),
+    "continuous": (*SMALL, "--coordinates=continuous", "--num_train=40"),
+    "stripes": (*SMALL, "--dataset=stripes"),
+    "stripes_and_bumps": (*SMALL, "--dataset=stripes", "--num_bumps=9"),
+    "digit": DIGITS,
+    "digits": (
+        *DIGITS,
+        "--digit_classes=4,0,1",
+        "--region=box:digit:4-4,angle:160-200",
+    ),
+}
+
+
+def parse(*flags: str) -> RunConfig:
+    return parse_config(list(flags))
+
+
+def read_batches(config: RunConfig) -> list[tuple]:
+    dataset = attach_examples(config, make_dataset(config))
+    assert (dataset.train_images is None) == (not config.data.examples_dir)
+    batches = make_batches(dataset, 16, seed=3, first_step=2, num_steps=9)
+    return list(batches.as_numpy_iterator())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_have_the_same_bits(kind: str, tmp_path: Path) -> None:
+    stored = parse(*KINDS[kind], f"--examples_dir={tmp_path}")
+    materialize(stored, tmp_path)
+    rendered = read_batches(parse(*KINDS[kind]))
+    for one, two in zip(read_batches(stored), rendered, strict=True):
+        np.testing.assert_array_equal(one[0], two[0])
+        assert one[1].tobytes() == two[1].tobytes()
+
+
+def test_held_out_examples_are_there_too(tmp_path: Path) -> None:
+    config = parse(*SMALL)
+    materialize(config, tmp_path)
+    dataset = make_dataset(config)
+    found = load_split(config, tmp_path, "ood")
+    expected = dataset.splits.grid[dataset.splits.is_ood]
+    np.testing.assert_array_equal(found.factors, expected)
+    images = dataset.render_array(expected)
+    np.testing.assert_array_equal(found.images, images)
+
+
+def test_upright_digit_is_stored_twice(tmp_path: Path) -> None:
+    config = parse(*DIGITS, f"--examples_dir={tmp_path}")
+    materialize(config, tmp_path)
+    found = read_examples(config, make_dataset(config))
+    assert (found.factors == 0).sum() == 2
+
+
+def test_trained_weights_have_the_same_bits(tmp_path: Path) -> None:
+    tiny = (*SMALL, "--epochs=1", "--steps_per_epoch=5", "--width=4")
+    stored = parse(*tiny, f"--examples_dir={tmp_path}")
+    materialize(stored, tmp_path)
+    weights = [
+        train(config, tmp_path / name)
+        for name, config in (("one", stored), ("two", parse(*tiny)))
+    ]
+    for one, two in zip(*weights, strict=True):
+        assert one.tobytes() == two.tobytes()
+
+
+def train(config: RunConfig, folder: Path) -> list[np.ndarray]:
+    """The weights after training, without analysis and export."""
+    dataset = attach_examples(config, make_dataset(config))
+    model = make_training_model(config, dataset, tf.distribute.get_strategy())
+    fit_model(model, dataset, config, str(folder))
+    return model.get_weights()
+
+
+def test_place_of_examples_is_not_the_identity_of_a_run(
+    tmp_path: Path,
+) -> None:
+    config = parse(*SMALL, "--examples_dir=somewhere")
+    assert config.identity() == parse(*SMALL).identity()
+    file = tmp_path / "run.flags"
+    file.write_text(format_flags(config))
+    assert "examples_dir" not in read_identity(file)
+
+
+# What decides the data
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_seed_counts_only_where_positions_are_drawn(kind: str) -> None:
+    one, two = (parse(*KINDS[kind], f"--seed={seed}") for seed in (0, 1))
+    tables = [make_dataset(config).splits.train for config in (one, two)]
+    same_table = np.array_equal(*tables, equal_nan=True)
+    assert (select_settings(one) == select_settings(two)) == same_table
+
+
+def test_network_and_training_do_not_count() -> None:
+    other = parse(*SMALL, "--depth=3", "--epochs=9", "--encoding=ramp")
+    assert select_settings(other) == select_settings(parse(*SMALL))
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--region=corner:8", "--sigma=2", "--polarity=bright", "--num_train=9"],
+)
+def test_data_settings_count(flag: str, tmp_path: Path) -> None:
+    one = materialized.make_builder(parse(*SMALL), tmp_path)
+    two = materialized.make_builder(parse(*SMALL, flag), tmp_path)
+    assert one.data_dir != two.data_dir
+
+
+# Writing
+
+
+def test_second_call_changes_nothing(tmp_path: Path) -> None:
+    config = parse(*SMALL)
+    folder = materialize(config, tmp_path)
+    before = {p: p.stat().st_mtime_ns for p in folder.iterdir()}
+    assert materialize(config, tmp_path) == folder
+    assert {p: p.stat().st_mtime_ns for p in folder.iterdir()} == before
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "tfcomp.materialize",
+        *SMALL,
+        f"--examples_dir={tmp_path}",
+    ]
+    processes = [
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    outputs = [process.communicate() for process in processes]
+    assert [p.returncode for p in processes] == [0, 0], outputs
+    assert outputs[0][0] == outputs[1][0]
+    assert outputs[0][0].startswith(f"examples  {tmp_path}")
+    config = parse(*SMALL, f"--examples_dir={tmp_path}")
+    read_examples(config, make_dataset(config))
+
+
+# Refusals
+
+
+def test_absent_examples(tmp_path: Path) -> None:
+    config = parse(*SMALL, f"--examples_dir={tmp_path}")
+    with pytest.raises(RunError, match="no examples.*tfcomp.materialize"):
+        attach_examples(config, make_dataset(config))
+
+
+def test_other_examples_than_the_flags_describe(tmp_path: Path) -> None:
+    config = parse(*SMALL, f"--examples_dir={tmp_path}")
+    materialize(config, tmp_path)
+    dataset = make_dataset(config)
+    moved = dataset.splits.train.copy()
+    moved[5, 1] = np.nextafter(moved[5, 1], np.float32(9))
+    splits = dataclasses.replace(dataset.splits, train=moved)
+    changed = dataclasses.replace(dataset, splits=splits)
+    with pytest.raises(RunError, match="number 5 of training is at") as caught:
+        read_examples(config, changed)
+    assert "\n" not in str(caught.value)
+    splits = dataclasses.replace(dataset.splits, train=moved[:-1])
+    changed = dataclasses.replace(dataset, splits=splits)
+    with pytest.raises(RunError, match=r"must have images \[118, 12, 12, 1\]"):
+        read_examples(config, changed)
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    config = parse(*SMALL, f"--examples_dir={tmp_path}")
+    folder = materialize(config, tmp_path)
+    records = next(folder.glob("*train*"))
+    records.write_bytes(records.read_bytes()[:1000])
+    with pytest.raises(RunError, match="cannot be read") as caught:
+        attach_examples(config, make_dataset(config))
+    assert "\n" not in str(caught.value)
+
+
+def test_dataset_without_a_builder(tmp_path: Path) -> None:
+    data = dataclasses.replace(parse(*SMALL).data, dataset="my_shapes")
+    config = dataclasses.replace(parse(*SMALL), data=data)
+    with pytest.raises(RunError, match="my_shapes has no TFDS builder"):
+        materialize(config, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_command_needs_a_folder(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "tfcomp.materialize", *SMALL],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 2
+    assert result.stderr == (
+        "error: --examples_dir must name a folder, got ''\n"
+    )
+    assert not list(tmp_path.iterdir())

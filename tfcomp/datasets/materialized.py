@@ -1,0 +1,242 @@
+"""Datasets on disk in TFDS's format, and training from them.
+
+    <examples_dir>/<builder>/<name>-<hash>/<version>/
+
+The hash is that of the settings that decide the examples, so that runs which
+differ in the network or in the length of training share them. Images keep
+their bits: a batch is the same from disk as from the renderer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import hashlib
+import importlib
+import io
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config import RunConfig
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.mnist import find_data_dir
+from tfcomp.errors import RunError
+
+BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
+DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"
+PIXELS = ("region", "grid_size", "sigma", "polarity")
+DRAWN = ("coordinates", "num_train")
+DIGIT = ("digit_source", "digit_class", "digit_classes", "digit_index")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How a dataset gets to disk.
+
+    Attributes:
+        module: Of its TFDS builder, `Builder`.
+        config: Name of the builder's configuration class, there.
+        settings: Those that decide its examples.
+    """
+
+    module: str
+    config: str
+    settings: tuple[str, ...]
+
+
+RECIPES = {
+    "gaussian_bumps": Recipe(BUMPS, "BumpsConfig", (*PIXELS, *DRAWN)),
+    "stripes": Recipe(BUMPS, "BumpsConfig", (*PIXELS, "num_bumps")),
+    "rotated_digits": Recipe(
+        DIGITS, "DigitsConfig", ("region", "num_angles", *DIGIT, *DRAWN)
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """One split as it is on disk, in the order of its table.
+
+    Attributes:
+        factors: float32 [n, F], NaN where a factor is absent.
+        images: float32 [n, *image_shape].
+    """
+
+    factors: np.ndarray
+    images: np.ndarray
+
+
+def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
+    """Writes the examples of a run, if they are not there already.
+
+    Several processes may do so at once: one writes, the others wait. The
+    folder appears when it is complete.
+
+    Args:
+        config: The run.
+        examples_dir: Parent of the datasets; it is made.
+
+    Returns:
+        The folder of the dataset.
+
+    Raises:
+        RunError: If the dataset has no TFDS builder, the data that it is
+            rendered from cannot be read or the folder cannot be written.
+    """
+    builder = make_builder(config, examples_dir)
+    folder = Path(builder.data_dir)
+    try:
+        # TFDS tells on stdout of a download, and there is none.
+        with _lock(Path(examples_dir)), redirect_stdout(io.StringIO()):
+            builder.download_and_prepare()
+    except OSError as error:
+        rule = "must be a folder that can be written"
+        raise RunError(f"--examples_dir {rule}: {error}") from error
+    return folder
+
+
+def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
+    """The dataset with the images of `--examples_dir`, if it is set.
+
+    Raises:
+        RunError: As `read_examples`.
+    """
+    if not config.data.examples_dir:
+        return dataset
+    images = read_examples(config, dataset).images
+    return dataclasses.replace(dataset, train_images=images)
+
+
+def read_examples(config: RunConfig, dataset: Dataset) -> Examples:
+    """The training examples on disk, which must be those of the flags.
+
+    Raises:
+        RunError: If they are absent, damaged or not the ones that the flags
+            describe, down to the last bit of every factor.
+    """
+    folder = config.data.examples_dir
+    found = load_split(config, folder, "train")
+    expected = dataset.splits.train
+    wanted = (len(expected), *dataset.image_shape)
+    if found.images.shape != wanted:
+        raise RunError(
+            f"--examples_dir={folder} must have images {list(wanted)} for "
+            f"these flags, got {list(found.images.shape)}"
+        )
+    same = found.factors.view(np.uint32) == expected.view(np.uint32)
+    same |= np.isnan(found.factors) & np.isnan(expected)
+    wrong = np.flatnonzero(~same.all(axis=1))
+    if wrong.size:
+        row = wrong[0]
+        raise RunError(
+            f"--examples_dir={folder} has other examples than the flags "
+            f"describe: number {row} of training is at "
+            f"{found.factors[row].tolist()}, not {expected[row].tolist()}"
+        )
+    return found
+
+
+def load_split(
+    config: RunConfig, examples_dir: str | Path, split: str
+) -> Examples:
+    """A split on disk, `train` or `ood`, without any check of its content.
+
+    Raises:
+        RunError: If it is absent or cannot be read.
+    """
+    builder = make_builder(config, examples_dir)
+    folder = Path(builder.data_dir)
+    if not (folder / "dataset_info.json").exists():
+        raise RunError(
+            f"--examples_dir: no examples of this run in {folder}; write "
+            "them with python -m tfcomp.materialize and the flags of the run"
+        )
+    try:
+        return _load(builder, split)
+    except Exception as error:  # whatever a damaged file leads to
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise RunError(
+            f"--examples_dir: {folder} cannot be read ({reason}); remove it "
+            "and write it again"
+        ) from error
+
+
+def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
+    """The TFDS builder of a run's dataset.
+
+    Raises:
+        RunError: If there is none for the dataset.
+    """
+    settings = select_settings(config)
+    name = config.data.dataset
+    module = importlib.import_module(RECIPES[name].module)
+    text = json.dumps(settings, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    builder_config = getattr(module, RECIPES[name].config)(
+        name=f"{name}-{digest}",
+        description=f"Made from the flags {text}.",
+        data_dir=str(find_data_dir(config.data.data_dir)),
+        **settings,
+    )
+    return module.Builder(config=builder_config, data_dir=examples_dir)
+
+
+def select_settings(config: RunConfig) -> dict[str, object]:
+    """The settings of a run that decide its examples.
+
+    The seed is one of them only where positions are drawn at random.
+
+    Raises:
+        RunError: If the dataset has no TFDS builder.
+    """
+    name = config.data.dataset
+    if name not in RECIPES:
+        raise RunError(
+            f"--examples_dir: the dataset {name} has no TFDS builder "
+            f"({', '.join(sorted(RECIPES))} have)"
+        )
+    flags = config.to_flags()
+    chosen = {key: flags[key] for key in RECIPES[name].settings}
+    is_drawn = chosen.get("num_train") or chosen.get("num_bumps")
+    if is_drawn or chosen.get("coordinates") == "continuous":
+        chosen["seed"] = config.training.seed
+    return {"dataset": name, **chosen}
+
+
+def _load(builder: Any, split: str) -> Examples:
+    import tensorflow_datasets as tfds
+
+    examples = builder.as_dataset(
+        split=split,
+        batch_size=-1,
+        shuffle_files=False,
+        # Small data sets are cached, which costs time here.
+        read_config=tfds.ReadConfig(try_autocache=False),
+    )
+    table = tfds.as_numpy(examples)
+    order = np.argsort(table["row"])
+    if not np.array_equal(table["row"][order], np.arange(len(order))):
+        raise ValueError("rows are missing")
+    columns = [table[f"value_{name}"] for name in builder.factor_names]
+    factors = np.stack(columns, axis=1)
+    return Examples(factors[order], table["image"][order])
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    # Waits until no other process writes here: the builder's own files are
+    # shared by all of its configurations.
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,39 @@
+"""Writes the examples of a run to disk, as a TensorFlow dataset.
+
+    python -m tfcomp.materialize --flagfile=donut.flags --examples_dir=examples
+
+Training with the same `--examples_dir` then reads them, with the same bits
+as rendering them.
+"""
+
+from __future__ import annotations
+
+from tfcomp.errors import ConfigError
+from tfcomp.errors import exit_on_user_error
+from tfcomp.quiet import quiet_startup
+from tfcomp.run_flags import define_run_flags
+from tfcomp.run_flags import parse_config
+from tfcomp.run_flags import print_help
+from tfcomp.run_flags import wants_help
+from tfcomp.train import check_config
+
+
+def main(argv: list[str]) -> int:
+    """Writes the data set if it is not there; returns the exit status."""
+    if wants_help(argv[1:]):
+        print_help(__doc__, define_run_flags())
+        return 0
+    config = parse_config(argv[1:])
+    check_config(config)
+    if not config.data.examples_dir:
+        raise ConfigError("examples_dir", "must name a folder", "")
+    with quiet_startup():
+        from tfcomp.datasets.materialized import materialize
+
+        folder = materialize(config, config.data.examples_dir)
+    print(f"examples  {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,29 @@
+"""Short names for settings, in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+
+def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The flags that tell the settings apart, in their order.
+
+    A flag that follows from those before it, as the epochs that are varied
+    together with the encoding, is left out; so is one that does not vary.
+    """
+    chosen: list[str] = []
+    for name in settings[0]:
+        if _count(settings, [*chosen, name]) > _count(settings, chosen):
+            chosen.append(name)
+    return chosen
+
+
+def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The values of some flags, as `2, bump`."""
+    return ", ".join(str(setting[name]) for name in names) or "all"
+
+
+def _count(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int:
+    return len({tuple(setting[name] for name in names) for setting in settings})

@@ -1,0 +1,123 @@
+"""What is made of the numbers of a sweep once its trials have ended.
+
+summary.csv  every setting and score: mean, sd, low, high, n
+paired.csv   every pair of settings at equal seeds
+figures/     curves and scores (PNG, PDF, CSV)
+events...    the tab HParams of TensorBoard
+
+It is made again only when its numbers, or the code that makes it, change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tfcomp.files import write_text
+from tfcomp.sweeps.code_version import ROOT
+from tfcomp.sweeps.code_version import hash_files
+from tfcomp.sweeps.tables import group_trials
+from tfcomp.sweeps.tables import list_columns
+from tfcomp.sweeps.tables import write_table
+from tfcomp.sweeps.trials import Trial
+
+# Holds the version of what was made; hidden, since it is for us alone.
+STAMP_FILE = ".reports"
+
+
+def write_reports(
+    folder: Path,
+    trials: Sequence[Trial],
+    results: Mapping[str, dict[str, Any]],
+    method: str,
+) -> None:
+    """Writes summary, comparisons, figures and HParams, unless up to date.
+
+    Args:
+        folder: The folder of the sweep.
+        trials: Its trials.
+        results: What `tables.read_result` gives, of the finished trials.
+        method: Of the intervals (`seed_statistics.compute_interval`).
+    """
+    stamp = folder / STAMP_FILE
+    version = compute_version(trials, results, method)
+    if stamp.exists() and stamp.read_text() == version:
+        return
+    # What is made can be wrong until it is complete.
+    stamp.unlink(missing_ok=True)
+    _write(folder, trials, results, method)
+    write_text(stamp, version)
+
+
+def compute_version(
+    trials: Sequence[Trial], results: Mapping[str, Any], method: str
+) -> str:
+    """Hash of all that the reports follow from."""
+    content = [
+        method,
+        [(trial.name, list(trial.setting)) for trial in trials],
+        [results.get(trial.name) for trial in trials],
+        hash_files((path.name, path) for path in _list_sources()),
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
+    """TensorBoard's names of the scores, as `ood/mse`."""
+    return list(
+        dict.fromkeys(
+            f"{subset}/{name}"
+            for result in results.values()
+            for subset, scores in result.items()
+            if subset.startswith(("id", "ood"))
+            for name in scores
+        )
+    )
+
+
+def _write(
+    folder: Path,
+    trials: Sequence[Trial],
+    results: Mapping[str, dict[str, Any]],
+    method: str,
+) -> None:
+    # Late imports: what has nothing new to draw should not wait for them.
+    from tfcomp.exhibits import save_exhibit
+    from tfcomp.paired_comparison import compare_settings
+    from tfcomp.seed_statistics import summarize
+    from tfcomp.sweeps.curves import read_curves
+    from tfcomp.sweeps.curves import tabulate_curves
+    from tfcomp.sweeps.exhibits import make_exhibits
+    from tfcomp.sweeps.hparams import write_experiment
+
+    settings = group_trials(trials, results)
+    scores = list_columns(settings)
+    summary = summarize(settings, scores, method)
+    paired = compare_settings(settings, scores, method)
+    write_table(folder / "summary.csv", summary)
+    write_table(folder / "paired.csv", paired)
+    write_experiment(folder, trials, list_tags(results))
+    for path in (folder / "figures").glob("*.*"):
+        path.unlink()  # an earlier grid may have had others
+    finished = [trial for trial in trials if trial.name in results]
+    if not finished:
+        return
+    names = list(trials[0].setting)
+    curves = tabulate_curves(names, read_curves(finished))
+    title = folder.name
+    for exhibit in make_exhibits(title, settings, summary, curves, method):
+        save_exhibit(exhibit, folder / "figures")
+
+
+def _list_sources() -> list[Path]:
+    parts = sorted(
+        path
+        for package in ("sweeps", "figures")
+        for path in (ROOT / package).glob("*.py")
+    )
+    names = ("exhibits", "seed_statistics", "paired_comparison")
+    return parts + [ROOT / f"{name}.py" for name in names]
