@@ -132,6 +132,16 @@ def test_version_ignores_everything_else(copy: Path) -> None:
     assert recompute() == before
 
 
+def test_version_can_be_chosen(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = recompute()
+    (copy / "metrics.py").write_text("# only a comment has changed\n")
+    assert recompute() != before
+    monkeypatch.setenv("TFCOMP_CODE_VERSION", before)
+    assert recompute() == before
+
+
 def test_version_counts_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

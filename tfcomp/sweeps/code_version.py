@@ -1,7 +1,9 @@
 """The version of the code that decides the numbers of a run.
 
 A trial whose code has changed is another trial. What only draws, prints or
-starts runs may change freely.
+starts runs may change freely. After an edit that is known to leave the
+numbers alone, as that of a comment, the variable TFCOMP_CODE_VERSION keeps
+earlier trials: it holds the version they were made with.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import os
 from collections.abc import Iterable
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+OVERRIDE = "TFCOMP_CODE_VERSION"
 
 # Modules and packages of tfcomp whose sources are hashed.
 DECIDING = (
@@ -77,6 +81,8 @@ BYSTANDERS = (
 @functools.cache
 def compute_code_version(plugins: str = "") -> str:
     """SHA-256 of the deciding sources and of plugin modules, in hex.
+
+    The variable TFCOMP_CODE_VERSION takes its place, if it is set.
 
     Args:
         plugins: Comma-separated modules, as in `--plugins`; they must be
