@@ -37,6 +37,7 @@ DECIDING = (
     "keras_objects",
     "layers",
     "metrics",
+    "model_versions",
     "models",
     "monitor",
     "regions",
@@ -53,6 +54,7 @@ DECIDING = (
 # How flags are read is left out too, since the flags themselves are hashed.
 BYSTANDERS = (
     "analysis.__init__",
+    "analysis.border",
     "analysis.gram",
     "analysis.interpolation",
     "analysis.kernel_regression",
@@ -67,7 +69,6 @@ BYSTANDERS = (
     "errors",
     "figures",
     "files",
-    "model_versions",
     "pictures",
     "quiet",
     "registry",
@@ -88,6 +89,8 @@ def compute_code_version(plugins: str = "") -> str:
         plugins: Comma-separated modules, as in `--plugins`; they must be
             importable.
     """
+    if chosen := os.environ.get(OVERRIDE):
+        return chosen
     sources = [(_relative(path), path) for path in list_sources()]
     for name in filter(None, (part.strip() for part in plugins.split(","))):
         sources += [(name, path) for path in find_sources(name)]
