@@ -17,12 +17,14 @@ from tfcomp.config import make_config
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 from tfcomp.run_flags import SHIPPED
+from tfcomp.run_flags import define_run_flags
 from tfcomp.run_flags import expand_flagfiles
 from tfcomp.run_flags import format_flags
 from tfcomp.run_flags import list_flagfiles
 from tfcomp.run_flags import parse_config
 from tfcomp.train import check_config
 
+RUN_FLAGFILES = list_flagfiles(define_run_flags())
 HEAVY = ("tensorflow", "keras", "tensorflow_datasets", "matplotlib")
 
 DIGITS = ["--dataset=rotated_digits", "--encoding=circle"]
@@ -354,7 +356,7 @@ def test_help_of_the_command(tmp_path: Path) -> None:
     for item in all_fields():
         assert f"--{item.name}=" in result.stdout
         assert item.metadata["help"] in result.stdout
-    for name in ("--flagfile=", *list_flagfiles()):
+    for name in ("--flagfile=", *RUN_FLAGFILES):
         assert name in result.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -384,7 +386,13 @@ def test_all_shipped_flagfiles_are_listed() -> None:
     assert list_flagfiles() == sorted(p.name for p in SHIPPED.iterdir())
 
 
-@pytest.mark.parametrize("name", list_flagfiles())
+def test_flagfiles_of_other_commands_are_left_out() -> None:
+    assert "donut.flags" in RUN_FLAGFILES
+    assert "sweep_depth.flags" in list_flagfiles()
+    assert "sweep_depth.flags" not in RUN_FLAGFILES
+
+
+@pytest.mark.parametrize("name", RUN_FLAGFILES)
 def test_shipped_flagfile_describes_a_run_that_can_start(name: str) -> None:
     config = parse_config([f"--flagfile={name}"])
     check_config(config)
@@ -398,8 +406,11 @@ def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
     comment = lines[: flags[0]]
     assert len(comment) > 2
     assert all(line.startswith("#") for line in comment)
-    assert f"#   python -m tfcomp.train --flagfile={name}" in comment
-    assert max(map(len, lines)) <= 80
+    command = "train" if name in RUN_FLAGFILES else name.split("_")[0]
+    command = command.removesuffix(".flags")
+    start = f"#   python -m tfcomp.{command} --flagfile={name}"
+    assert any(line.startswith(start) for line in comment)
+    assert max(map(len, comment)) <= 80
 
 
 def test_error_carries_its_parts() -> None:
