@@ -14,7 +14,7 @@ from tfcomp.config import RunConfig
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 from tfcomp.loading import load_run
-from tfcomp.report.study import Study
+from tfcomp.study import Study
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from tfcomp.analysis import compute_stage_jacobians
 from tfcomp.config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.export import export_model
-from tfcomp.export import list_versions
+from tfcomp.model_versions import list_versions
 from tfcomp.models.stages import make_stage_model
 
 

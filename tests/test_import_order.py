@@ -20,22 +20,26 @@ ROOT = Path(tfcomp.__file__).parent
 # part that is not listed may stand anywhere, as long as there is no cycle.
 ORDER = (
     "errors quiet layers regularizers registry factors settings regions "
-    "config run_flags metrics figures renderers encodings datasets models "
-    "checks analysis training evaluation export run_folder loading "
-    "descriptions exhibits pictures summaries monitor experiment "
-    "few_shot_series sweeps train few_shot sweep"
+    "config run_flags curves metrics figures renderers encodings datasets "
+    "models checks analysis stage_blocks stage_numbers training evaluation "
+    "export run_folder run_search loading descriptions exhibits pictures "
+    "study measures summaries monitor experiment few_shot_series report "
+    "claims sweeps thresholds train few_shot measure sweep threshold"
 ).split()
 LIGHT = (
     "tfcomp",
     "tfcomp.config",
     "tfcomp.datasets",
     "tfcomp.encodings",
+    "tfcomp.measures",
     "tfcomp.models",
     "tfcomp.regions",
     "tfcomp.run_flags",
     "tfcomp.sweep",
     "tfcomp.sweeps.scheduling",
     "tfcomp.sweeps.trial",
+    "tfcomp.threshold",
+    "tfcomp.thresholds.one_search",
     "tfcomp.train",
 )
 

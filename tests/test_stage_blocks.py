@@ -15,9 +15,10 @@ from tfcomp.analysis.tuning import select_units
 from tfcomp.config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.models.stages import make_stage_model
-from tfcomp.report.stage_numbers import SHOWN_UNITS
-from tfcomp.report.stage_numbers import StageReducer
 from tfcomp.stage_blocks import StageBlocks
+from tfcomp.stage_blocks import iterate_stages
+from tfcomp.stage_numbers import SHOWN_UNITS
+from tfcomp.stage_numbers import StageReducer
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +63,18 @@ def test_numbers_in_blocks(stage) -> None:
     best = select_units(whole, tuning, 1)[0]
     assert found.units[0] == best
     np.testing.assert_allclose(found.maps[0].ravel(), whole[:, best], atol=1e-6)
+
+
+@pytest.mark.parametrize("max_bytes", [10, 4_000_000, 2**29])
+def test_stages_in_groups_are_the_stages(
+    smoke_run: RunConfig, max_bytes: int
+) -> None:
+    model = keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
+    grid = make_dataset(smoke_run).splits.grid
+    whole = make_stage_model(model)(grid)
+    found = iterate_stages(model, grid, max_bytes)
+    parts = {name: np.concatenate(list(b), axis=1) for name, b in found}
+    assert list(parts) == list(whole)
+    for name, values in whole.items():
+        expected = np.reshape(values, (len(grid), -1))
+        np.testing.assert_allclose(parts[name], expected, atol=1e-6)

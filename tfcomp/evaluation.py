@@ -22,6 +22,7 @@ from tfcomp.analysis.embeddings import analyse_embedding
 from tfcomp.analysis.rotation import rotate_blocks
 from tfcomp.datasets import Dataset
 from tfcomp.factors import FactorSpace
+from tfcomp.metrics import compute_mse_per_image
 from tfcomp.metrics import compute_scores
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import list_stages
@@ -64,6 +65,15 @@ def score_subsets(
         )
         result[name] = {k: finite_or_none(v) for k, v in scores.items()}
     return result
+
+
+def compute_relative_error(
+    dataset: Dataset, evaluation: Evaluation
+) -> np.ndarray:
+    """MSE of every grid point over the MSE of a blank image there, [n]."""
+    blank = np.full_like(evaluation.truth, dataset.background)
+    error = compute_mse_per_image(evaluation.images, evaluation.truth)
+    return error / compute_mse_per_image(blank, evaluation.truth)
 
 
 def finite_or_none(value: float | None) -> float | None:
@@ -192,10 +202,14 @@ class Evaluator:
             scores.update(score_subsets(dataset, images, other, named))
         return Evaluation(images, truth, scores)
 
+    def measure_geometry(self) -> dict[str, np.ndarray]:
+        """Metric tensors of every stage over the whole grid, [n, F, F]."""
+        return evaluate_in_batches(self._measure, self._dataset.splits.grid)
+
     def analyse_layers(self) -> LayerAnalysis:
         """Geometry and probes of every stage over the whole grid."""
         splits = self._dataset.splits
-        metrics = evaluate_in_batches(self._measure, splits.grid)
+        metrics = self.measure_geometry()
         summary = {}
         for stage, metric in metrics.items():
             numbers = summarize_geometry(metric, splits.is_ood)

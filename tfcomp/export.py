@@ -20,9 +20,10 @@ import keras
 import tensorflow as tf
 
 from tfcomp.analysis import compute_stage_metrics
+from tfcomp.model_versions import FINGERPRINT
+from tfcomp.model_versions import list_versions
+from tfcomp.model_versions import read_fingerprint
 from tfcomp.models.stages import make_stage_model
-
-FINGERPRINT = Path("assets.extra") / "weights.sha256"
 
 
 def export_model(
@@ -43,7 +44,7 @@ def export_model(
     folder = Path(folder)
     fingerprint = compute_fingerprint(model)
     versions = list_versions(folder)
-    if versions and _read_fingerprint(versions[-1]) == fingerprint:
+    if versions and read_fingerprint(versions[-1]) == fingerprint:
         return versions[-1]
     partial = folder / f".partial-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
@@ -53,15 +54,6 @@ def export_model(
     number = int(versions[-1].name) + 1 if versions else 1
     os.rename(partial, folder / str(number))
     return folder / str(number)
-
-
-def list_versions(folder: str | Path) -> list[Path]:
-    """Complete versions in a folder, oldest first."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        return []
-    found = [path for path in folder.iterdir() if path.name.isdigit()]
-    return sorted(found, key=lambda path: int(path.name))
 
 
 def compute_fingerprint(model: keras.Model) -> str:
@@ -101,8 +93,3 @@ def _write_archive(
         signature,
     )
     archive.write_out(str(folder), verbose=False)
-
-
-def _read_fingerprint(version: Path) -> str:
-    file = version / FINGERPRINT
-    return file.read_text() if file.exists() else ""

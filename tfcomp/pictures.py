@@ -14,6 +14,7 @@ from tfcomp.curves import find_interval
 from tfcomp.curves import list_curves
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation import Evaluation
+from tfcomp.evaluation import compute_relative_error
 from tfcomp.factors import Factor
 from tfcomp.factors import FactorSpace
 from tfcomp.figures import draw_curves
@@ -130,15 +131,6 @@ def picture_embedding(
             effective_rank=compute_effective_rank(embedding.spectrum),
         ),
     }
-
-
-def compute_relative_error(
-    dataset: Dataset, evaluation: Evaluation
-) -> np.ndarray:
-    """MSE of every grid point over the MSE of a blank image there, [n]."""
-    blank = np.full_like(evaluation.truth, dataset.background)
-    error = compute_mse_per_image(evaluation.images, evaluation.truth)
-    return error / compute_mse_per_image(blank, evaluation.truth)
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:

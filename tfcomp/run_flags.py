@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import os
 import re
+from collections.abc import Iterable
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,20 +32,27 @@ def define_run_flags() -> flags.FlagValues:
     imported (TFDS, absl.logging) out of our help and our run files.
     """
     values = flags.FlagValues()
+    define_settings(all_fields(), values)
+    return values
+
+
+def define_settings(
+    fields: Iterable[dataclasses.Field], values: flags.FlagValues
+) -> None:
+    """Adds a flag for each field that `settings.setting` made."""
     define = {
         bool: flags.DEFINE_boolean,
         int: flags.DEFINE_integer,
         float: flags.DEFINE_float,
         str: flags.DEFINE_string,
     }
-    for field in all_fields():
+    for field in fields:
         define[type(field.default)](
             field.name,
             field.default,
             field.metadata["help"],
             flag_values=values,
         )
-    return values
 
 
 def parse_flags(

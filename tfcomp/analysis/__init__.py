@@ -4,6 +4,8 @@ Jacobians take any function from factors to named stages, so they work on
 models that tfcomp did not make; everything else takes plain arrays.
 """
 
+from tfcomp.analysis.border import compute_border_distance
+from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.effective_rank import compute_effective_ranks
 from tfcomp.analysis.embeddings import EmbeddingAnalysis
 from tfcomp.analysis.embeddings import analyse_embedding
@@ -49,6 +51,7 @@ __all__ = [
     "KernelFit",
     "analyse_embedding",
     "compute_alignment",
+    "compute_border_distance",
     "compute_cosine_factorization",
     "compute_cosine_gram",
     "compute_difference_jacobians",
@@ -71,6 +74,7 @@ __all__ = [
     "compute_umap",
     "compute_unit_maps",
     "convert_to_similarity",
+    "correlate_with_distance",
     "evaluate_in_batches",
     "fit_kernels",
     "is_dead",

@@ -48,6 +48,9 @@ PREDICTORS = (
     "conjunctive_span",
 )
 
+# From here on no bump of an ID neighbour reaches a bump in the region (of
+# sigma 1), in grid steps.
+FAR = 4.0
 # Root mean square, relative to the median ID output, up to which an output
 # is blank: above the float32 rounding of a decoder.
 BLANK = 1e-4

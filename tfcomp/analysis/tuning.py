@@ -18,6 +18,7 @@ is 1.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,6 +92,13 @@ def join_tunings(tunings: Sequence[Tuning]) -> Tuning:
     is_dead &= variance <= DEAD_VARIANCE * finite.max(initial=0.0)
     shares[is_dead] = np.nan
     return Tuning(tunings[0].shape, variance, shares, is_dead)
+
+
+def compute_stage_tuning(
+    blocks: Iterable[np.ndarray], shape: Sequence[int]
+) -> Tuning:
+    """Tuning of a stage whose units come in blocks [n, units of the block]."""
+    return join_tunings([compute_tuning(block, shape) for block in blocks])
 
 
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:

@@ -24,6 +24,11 @@ def find_data_dir(data_dir: str = "") -> Path:
     return Path(chosen or "~/tensorflow_datasets").expanduser()
 
 
+def has_mnist(folder: Path) -> bool:
+    """Whether MNIST is in a TFDS data directory; reads nothing of it."""
+    return bool(list(folder.glob("mnist/*/dataset_info.json")))
+
+
 def load_digit(data_dir: str, digit: int, index: int) -> np.ndarray:
     """A training image, float32 [28, 28] in [0, 1], row 0 at the top.
 
@@ -42,7 +47,7 @@ def load_digit(data_dir: str, digit: int, index: int) -> np.ndarray:
 @functools.lru_cache(maxsize=32)
 def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     # Its absence is told without the time that importing TFDS takes.
-    if not list(folder.glob("mnist/*/dataset_info.json")):
+    if not has_mnist(folder):
         raise RunError(
             f"--data_dir: no MNIST in {folder}; get it with python -c "
             "\"import tensorflow_datasets as t; t.load('mnist', "

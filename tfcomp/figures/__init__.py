@@ -16,6 +16,8 @@ from tfcomp.figures.maps import draw_map
 from tfcomp.figures.maps import draw_maps
 from tfcomp.figures.outline import compute_outline
 from tfcomp.figures.outline import draw_outline
+from tfcomp.figures.power_laws import Scaling
+from tfcomp.figures.power_laws import draw_power_laws
 from tfcomp.figures.render import figure_to_array
 from tfcomp.figures.render import figure_to_png
 from tfcomp.figures.rows import draw_rows
@@ -32,6 +34,7 @@ from tfcomp.figures.tuning import draw_tuning
 __all__ = [
     "BandCurve",
     "Interval",
+    "Scaling",
     "compute_outline",
     "draw_curve_panels",
     "draw_curves",
@@ -44,6 +47,7 @@ __all__ = [
     "draw_map",
     "draw_maps",
     "draw_outline",
+    "draw_power_laws",
     "draw_rows",
     "draw_samples",
     "draw_spectrum",

@@ -19,10 +19,10 @@ from tfcomp.report.layers import make_layers
 from tfcomp.report.manifolds import make_manifolds
 from tfcomp.report.overview import make_overview
 from tfcomp.report.page import render_page
-from tfcomp.report.study import Study
 from tfcomp.report.superposition import make_superposition
 from tfcomp.report.tuning import make_tuning
 from tfcomp.run_folder import FLAGS_FILE
+from tfcomp.study import Study
 
 SECTIONS = (
     make_overview,

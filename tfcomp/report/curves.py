@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tfcomp.analysis.interpolation import Interpolation
-from tfcomp.analysis.interpolation import compute_interpolation
 from tfcomp.analysis.interpolation import find_edges
 from tfcomp.analysis.interpolation import interpolate_edges
 from tfcomp.analysis.interpolation import summarize_interpolation
@@ -22,9 +21,8 @@ from tfcomp.metrics import compute_mse_per_image
 from tfcomp.pictures import describe_points
 from tfcomp.pictures import picture_error_curve
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
 from tfcomp.report.tables import list_points
-from tfcomp.stage_blocks import StageBlocks
+from tfcomp.study import Study
 
 SHOWN_IMAGES = 9
 
@@ -36,7 +34,7 @@ def make_curves(studies: Sequence[Study]) -> Section:
     rows, jumps = [], []
     for study in chosen:
         for curve in study.curves:
-            scores = score_curve(study, curve)
+            scores = study.score_curve(curve)
             if len(scores.rows):
                 rows.append(make_row(study, curve, scores))
                 exhibits.append(make_images(study, curve, scores))
@@ -54,16 +52,6 @@ def make_curves(studies: Sequence[Study]) -> Section:
         "the linear interpolation of the two? R² is 1 - SSE/SST about zero "
         "in pixel space.",
         exhibits,
-    )
-
-
-def score_curve(study: Study, curve: Curve) -> Interpolation:
-    """Interpolation scores of one line through the grid."""
-    return compute_interpolation(
-        study.bright_outputs[curve.rows],
-        study.bright_truth[curve.rows],
-        study.splits.is_ood[curve.rows],
-        curve.factor.periodic,
     )
 
 
@@ -207,20 +195,13 @@ def list_jumps(study: Study) -> list[dict[str, Any]]:
         for stage in [*study.stages, "truth"]:
             values = study.bright_truth[curve.rows]
             if stage != "truth":
-                values = trace_stage(study, curve, stage)
+                values = study.trace_stage(curve, stage)
             numbers = compute_gap_statistics(
                 values, is_ood[curve.rows], curve.factor.periodic
             )
             names = {"run": study.name, "curve": curve.label, "stage": stage}
             rows.append({**names, **numbers})
     return rows
-
-
-def trace_stage(study: Study, curve: Curve, stage: str) -> np.ndarray:
-    """Activations of a stage along one curve, [points, units]."""
-    grid = study.splits.grid[curve.rows]
-    blocks = StageBlocks(study.run.model, stage, len(grid)).compute(grid)
-    return np.concatenate(list(blocks), axis=1)
 
 
 def make_jumps(rows: list[dict[str, Any]]) -> Exhibit:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tfcomp.exhibits import Exhibit
 from tfcomp.pictures import picture_embedding
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
+from tfcomp.study import Study
 
 CAPTIONS = {
     "embedding": "The matrix that each value of the factor (panel titles, "

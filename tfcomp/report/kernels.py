@@ -22,7 +22,7 @@ from tfcomp.exhibits import Exhibit
 from tfcomp.figures import draw_curves
 from tfcomp.figures import draw_gram_matrices
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
+from tfcomp.study import Study
 
 SHOWN_TERMS = 30
 

@@ -12,8 +12,8 @@ from tfcomp.pictures import VOLUME_LABEL
 from tfcomp.pictures import get_region_mask
 from tfcomp.pictures import label_volume
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
 from tfcomp.report.tables import list_points
+from tfcomp.study import Study
 
 PANELS = {
     "factorization": (

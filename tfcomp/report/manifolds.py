@@ -16,8 +16,8 @@ from tfcomp.figures import draw_manifold_curves
 from tfcomp.figures import draw_manifolds
 from tfcomp.figures import draw_stage_panels
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
 from tfcomp.report.tables import list_points
+from tfcomp.study import Study
 
 
 def make_manifolds(studies: Sequence[Study]) -> Section:

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import distance_transform_cdt
-from scipy.stats import spearmanr
 
+from tfcomp.analysis.border import correlate_with_distance
+from tfcomp.evaluation import compute_relative_error
 from tfcomp.exhibits import Exhibit
 from tfcomp.figures import draw_curves
 from tfcomp.figures import draw_maps
 from tfcomp.pictures import choose_spread
-from tfcomp.pictures import compute_relative_error
 from tfcomp.pictures import get_region_mask
 from tfcomp.pictures import picture_samples
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
 from tfcomp.report.tables import group_by_space
 from tfcomp.report.tables import list_points
+from tfcomp.study import Study
 
 
 def make_overview(studies: Sequence[Study]) -> Section:
@@ -120,12 +119,12 @@ def make_landscapes(studies: Sequence[Study]) -> Exhibit:
 
 def make_border(study: Study) -> Exhibit:
     """Error against the distance from the border of the region (C3)."""
-    mask = get_region_mask(study.dataset)
-    steps = distance_transform_cdt(mask, "chessboard").ravel()
+    steps = study.border_distance
     error = compute_relative_error(study.dataset, study.evaluation)
     distances = np.arange(1, steps.max() + 1)
     groups = [error[steps == distance] for distance in distances]
-    rho = spearmanr(steps[steps > 0], error[steps > 0]).statistic
+    rho = correlate_with_distance(error, steps)
+    known = "none" if rho is None else f"{rho:.2f}"
     mean = np.array([group.mean() for group in groups])
     figure = draw_curves(
         distances,
@@ -149,12 +148,11 @@ def make_border(study: Study) -> Exhibit:
         f"Error and distance to ID: {study.name}",
         "OOD error against the distance (larger of the two axes) to the "
         "nearest ID grid point; band: quartiles over positions. Spearman "
-        f"rank correlation over OOD positions: {rho:.2f}.",
+        f"rank correlation over OOD positions: {known}.",
         figure,
         rows,
     )
 
 
 def _has_border(study: Study) -> bool:
-    mask = get_region_mask(study.dataset) if study.has_map else None
-    return mask is not None and distance_transform_cdt(mask).max() > 1
+    return study.has_map and study.border_distance.max() > 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
 
 from tfcomp.exhibits import Exhibit
 from tfcomp.figures import figure_to_png
@@ -47,14 +48,26 @@ def render_page(
         sections: Its parts; those without exhibits are left out.
         origins: Run name to the text of its `run.flags`.
     """
-    template = Path(__file__).with_name("template.html").read_text("utf-8")
-    environment = jinja2.Environment(autoescape=True)
-    return environment.from_string(template).render(
+    return render_template(
+        Path(__file__).with_name("template.html"),
         title=title,
         subtitle=subtitle,
         sections=[_describe(s) for s in sections if s.exhibits],
         origins=origins,
     )
+
+
+def render_template(path: Path, **values: Any) -> str:
+    """A page from a template, with the style that all pages share."""
+    environment = jinja2.Environment(autoescape=True)
+    style = Path(__file__).with_name("style.css").read_text("utf-8")
+    template = environment.from_string(path.read_text("utf-8"))
+    return template.render(style=markupsafe.Markup(style), **values)
+
+
+def encode_png(png: bytes) -> str:
+    """A picture in base64, to be embedded."""
+    return base64.b64encode(png).decode("ascii")
 
 
 def _describe(section: Section) -> dict[str, Any]:
@@ -69,8 +82,7 @@ def _describe(section: Section) -> dict[str, Any]:
 def _describe_exhibit(exhibit: Exhibit) -> dict[str, Any]:
     image = ""
     if exhibit.figure is not None:
-        png = figure_to_png(exhibit.figure)
-        image = base64.b64encode(png).decode("ascii")
+        image = encode_png(figure_to_png(exhibit.figure))
     shown = exhibit.rows[:SHOWN_ROWS]
     return {
         "name": exhibit.name,

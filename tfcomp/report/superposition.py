@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from tfcomp.analysis.superposition import FAR
 from tfcomp.analysis.superposition import PREDICTORS
 from tfcomp.analysis.superposition import SuperpositionScores
 from tfcomp.analysis.superposition import compute_superposition
@@ -19,11 +20,8 @@ from tfcomp.pictures import choose_spread
 from tfcomp.pictures import get_pixel_mask
 from tfcomp.pictures import get_region_mask
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
 from tfcomp.report.tables import list_points
-
-# From here on no bump of an ID neighbour reaches a bump in the region.
-FAR = 4.0
+from tfcomp.study import Study
 
 
 def make_superposition(studies: Sequence[Study]) -> Section:
@@ -32,9 +30,7 @@ def make_superposition(studies: Sequence[Study]) -> Section:
     exhibits = []
     rows = []
     for study in chosen:
-        scores = compute_superposition(
-            study.splits.grid, study.bright_outputs, study.splits.is_ood
-        )
+        scores = study.superposition
         rows += make_rows(study, scores)
         exhibits.append(make_images(study, scores))
         exhibits.append(make_maps(study, scores))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.report.study import Study
+from tfcomp.study import Study
 
 
 def list_points(

@@ -14,7 +14,7 @@ from tfcomp.figures import draw_stage_lines
 from tfcomp.figures import draw_tuning
 from tfcomp.pictures import get_region_mask
 from tfcomp.report.page import Section
-from tfcomp.report.study import Study
+from tfcomp.study import Study
 
 
 def make_tuning(studies: Sequence[Study]) -> Section:

@@ -49,6 +49,7 @@ DECIDING = (
 # How flags are read is left out too, since the flags themselves are hashed.
 BYSTANDERS = (
     "analysis.__init__",
+    "analysis.border",
     "analysis.gram",
     "analysis.interpolation",
     "analysis.kernel_regression",
@@ -63,6 +64,7 @@ BYSTANDERS = (
     "errors",
     "figures",
     "files",
+    "model_versions",
     "pictures",
     "quiet",
     "registry",

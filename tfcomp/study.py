@@ -1,4 +1,4 @@
-"""A study: one run with everything that several sections look at."""
+"""A study: one run with everything that reports and measures look at."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
+from tfcomp.analysis import compute_log_volume
+from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.embeddings import EmbeddingAnalysis
+from tfcomp.analysis.interpolation import Interpolation
+from tfcomp.analysis.interpolation import compute_interpolation
+from tfcomp.analysis.superposition import SuperpositionScores
+from tfcomp.analysis.superposition import compute_superposition
+from tfcomp.analysis.tuning import Tuning
+from tfcomp.analysis.tuning import compute_stage_tuning
 from tfcomp.curves import Curve
 from tfcomp.curves import has_map
 from tfcomp.curves import list_curves
@@ -15,9 +23,10 @@ from tfcomp.evaluation import Evaluator
 from tfcomp.evaluation import LayerAnalysis
 from tfcomp.loading import LoadedRun
 from tfcomp.models.stages import list_stages
-from tfcomp.report.stage_numbers import StageNumbers
-from tfcomp.report.stage_numbers import StageReducer
 from tfcomp.stage_blocks import StageBlocks
+from tfcomp.stage_blocks import iterate_stages
+from tfcomp.stage_numbers import StageNumbers
+from tfcomp.stage_numbers import StageReducer
 
 
 class Study:
@@ -46,6 +55,12 @@ class Study:
         return self._evaluator.analyse_layers()
 
     @cached_property
+    def log_volume(self) -> dict[str, np.ndarray]:
+        """Log-volume of every stage at every grid point, without probes."""
+        metrics = self._evaluator.measure_geometry()
+        return {stage: compute_log_volume(g) for stage, g in metrics.items()}
+
+    @cached_property
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """Low-rank embeddings by factor, if the model has any."""
         return self._evaluator.analyse_embeddings()
@@ -61,6 +76,28 @@ class Study:
             numbers[stage] = reducer.reduce(blocks.compute(grid))
         return numbers
 
+    @cached_property
+    def tuning(self) -> dict[str, Tuning]:
+        """Tuning of the units of every stage, without the features."""
+        shape = self.dataset.space.shape
+        stages = iterate_stages(self.run.model, self.splits.grid)
+        return {
+            stage: compute_stage_tuning(blocks, shape)
+            for stage, blocks in stages
+        }
+
+    @cached_property
+    def superposition(self) -> SuperpositionScores:
+        """What OOD outputs are made of, at every OOD point."""
+        return compute_superposition(
+            self.splits.grid, self.bright_outputs, self.splits.is_ood
+        )
+
+    @cached_property
+    def border_distance(self) -> np.ndarray:
+        """Grid steps of every grid point to the nearest ID one, [n]."""
+        return compute_border_distance(self.splits.is_ood, self.dataset.space)
+
     @property
     def stages(self) -> list[str]:
         """Names of the stages in the order of the data flow."""
@@ -75,6 +112,21 @@ class Study:
     def curves(self) -> list[Curve]:
         """Lines through the grid, where one factor is ordered."""
         return list_curves(self.dataset.space)
+
+    def score_curve(self, curve: Curve) -> Interpolation:
+        """Interpolation scores of one line through the grid."""
+        return compute_interpolation(
+            self.bright_outputs[curve.rows],
+            self.bright_truth[curve.rows],
+            self.splits.is_ood[curve.rows],
+            curve.factor.periodic,
+        )
+
+    def trace_stage(self, curve: Curve, stage: str) -> np.ndarray:
+        """Activations of a stage along one curve, [points, units]."""
+        grid = self.splits.grid[curve.rows]
+        blocks = StageBlocks(self.run.model, stage, len(grid)).compute(grid)
+        return np.concatenate(list(blocks), axis=1)
 
     @property
     def bright_outputs(self) -> np.ndarray:

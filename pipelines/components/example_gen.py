@@ -1,0 +1,28 @@
+"""Writes the data sets that the trials of a profile train on."""
+
+from kfp import dsl
+
+from pipelines.components.component import component
+
+
+@component()
+def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
+    """Materializes TFDS data sets.
+
+    Args:
+        profile: The profile as JSON.
+        work_dir: A folder that stays, to write to; empty for none.
+        examples: Parent of the data sets.
+    """
+    from pathlib import Path
+
+    from pipelines.examples import write_examples
+    from pipelines.places import place
+    from pipelines.profile import parse_profile
+    from pipelines.steps import run_step
+
+    with run_step("example_gen") as step:
+        place(examples, work_dir, "examples")
+        folders = write_examples(parse_profile(profile), Path(examples.path))
+        examples.metadata["datasets"] = len(folders)
+        step.note = f"{len(folders)} data sets in {examples.path}"

@@ -1,0 +1,45 @@
+"""Writes the reproduction report over the runs of this pipeline."""
+
+from kfp import dsl
+
+from pipelines.components.component import component
+
+
+@component()
+def report(
+    profile: str,
+    runs: dsl.Input[dsl.Artifact],
+    work_dir: str,
+    folder: dsl.Output[dsl.Artifact],
+    page: dsl.Output[dsl.HTML],
+    metrics: dsl.Output[dsl.Metrics],
+):
+    """Judges the paper's claims by the runs.
+
+    Args:
+        profile: The profile as JSON; it has the hash of the sources.
+        runs: What `trainer` wrote.
+        work_dir: A folder that stays, to write to; empty for none.
+        folder: The report: page, tables and figures.
+        page: The page alone, to be shown.
+        metrics: Number of claims for each verdict.
+    """
+    import shutil
+    from pathlib import Path
+
+    from pipelines.places import place
+    from pipelines.profile import parse_profile
+    from pipelines.reporting import count_verdicts
+    from pipelines.reporting import report_runs
+    from pipelines.steps import run_step
+
+    with run_step("report") as step:
+        place(folder, work_dir, "report")
+        name = parse_profile(profile).name
+        written = report_runs(Path(runs.path), Path(folder.path), name)
+        shutil.copyfile(written.page, page.path)
+        counts = count_verdicts(written)
+        for verdict, count in counts.items():
+            metrics.log_metric(verdict.replace(" ", "_"), count)
+        found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        step.note = f"{found}: {written.page}"

@@ -1,0 +1,59 @@
+"""Trains: the sweeps and the threshold searches of a profile."""
+
+from kfp import dsl
+
+from pipelines.components.component import component
+
+
+@component()
+def trainer(
+    profile: str,
+    examples: dsl.Input[dsl.Dataset],
+    work_dir: str,
+    workers: int,
+    scheduler: str,
+    runs: dsl.Output[dsl.Artifact],
+    metrics: dsl.Output[dsl.Metrics],
+):
+    """Runs what is missing; a trial that fails does not stop the others.
+
+    Args:
+        profile: The profile as JSON.
+        examples: What `example_gen` wrote.
+        work_dir: A folder that stays, in which trials that are finished are
+            not run again; empty for none.
+        workers: Trials at a time; 0 is one a GPU, or one.
+        scheduler: Address of a Dask scheduler whose workers share the
+            folders; empty starts workers here.
+        runs: Run folders in `logs/`, SavedModels in `saved_models/`.
+        metrics: Number of trials and of failures.
+    """
+    from pathlib import Path
+
+    from pipelines.places import place
+    from pipelines.profile import parse_profile
+    from pipelines.steps import run_step
+    from pipelines.steps import show_output
+    from pipelines.training import train_profile
+    from tfcomp.sweeps.scheduling import SchedulerOptions
+
+    with run_step("trainer") as step:
+        place(runs, work_dir, "runs")
+        options = SchedulerOptions(workers=workers, scheduler=scheduler)
+        with show_output(step):
+            result = train_profile(
+                parse_profile(profile),
+                examples.path,
+                Path(runs.path),
+                options,
+            )
+        # Steps that come after are skipped only if these are the same.
+        runs.metadata["digest"] = result.digest
+        metrics.log_metric("trials", result.num_trials)
+        metrics.log_metric("failed", len(result.failures))
+        for failure in result.failures:
+            step.say(f"failed: {failure}")
+        step.note = (
+            f"{result.num_trials} trials, {len(result.failures)} failed, "
+            f"in {runs.path}"
+        )

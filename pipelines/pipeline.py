@@ -1,0 +1,79 @@
+"""The pipeline: which step gets what from which.
+
+    example_gen -> example_validator -> trainer -> evaluator
+        -> (blessed?) -> infra_validator -> pusher
+                                 trainer -> report
+
+Importing this runs nothing and needs no cluster.
+"""
+
+from collections.abc import Callable
+
+from kfp import dsl
+
+from pipelines.components.component import BASE_IMAGE
+from pipelines.components.evaluator import evaluator
+from pipelines.components.example_gen import example_gen
+from pipelines.components.example_validator import example_validator
+from pipelines.components.infra_validator import infra_validator
+from pipelines.components.pusher import pusher
+from pipelines.components.report import report
+from pipelines.components.trainer import trainer
+
+NAME = "tfcomp"
+
+
+def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
+    """The pipeline as the SDK has it, to compile or to call.
+
+    Args:
+        profile: Default of the parameter `profile`, as JSON.
+        base_image: Image of the steps, with tfcomp, its pipelines and kfp.
+    """
+
+    @dsl.pipeline(name=NAME, description="From examples to a pushed model.")
+    def pipeline(
+        profile: str = profile,
+        export_dir: str = "saved_models",
+        work_dir: str = "",
+        workers: int = 0,
+        scheduler: str = "",
+    ):
+        generated = example_gen(profile=profile, work_dir=work_dir)
+        examples = generated.outputs["examples"]
+        validated = example_validator(profile=profile, examples=examples)
+        trained = trainer(
+            profile=profile,
+            examples=examples,
+            work_dir=work_dir,
+            workers=workers,
+            scheduler=scheduler,
+        ).after(validated)
+        runs = trained.outputs["runs"]
+        evaluated = evaluator(
+            profile=profile,
+            runs=runs,
+            export_dir=export_dir,
+            work_dir=work_dir,
+        )
+        evaluation = evaluated.outputs["evaluation"]
+        reported = report(profile=profile, runs=runs, work_dir=work_dir)
+        steps = [generated, validated, trained, evaluated, reported]
+        with dsl.If(evaluated.outputs["Output"] == True, "blessed"):  # noqa: E712
+            asked = infra_validator(
+                profile=profile, runs=runs, evaluation=evaluation
+            )
+            pushed = pusher(
+                profile=profile,
+                runs=runs,
+                evaluation=evaluation,
+                export_dir=export_dir,
+            ).after(asked)
+        # They look at what there is besides their inputs: finished trials,
+        # and the models that were pushed. Nothing is done twice.
+        for step in (trained, evaluated, pushed):
+            step.set_caching_options(False)
+        for step in [*steps, asked, pushed]:
+            step.set_container_image(base_image)
+
+    return pipeline

@@ -1,0 +1,193 @@
+"""A profile: what one pipeline trains, and when its model may be pushed.
+
+A folder with
+
+    profile.toml       the rules of the evaluator, and the name to push to
+    *.flags            sweeps, each a flagfile of `python -m tfcomp.sweep`
+    threshold*.flags   searches, of `python -m tfcomp.threshold`
+
+Steps get it as one JSON string with every flag resolved, so they need no
+file of it, and a cluster can run a profile that its image does not contain.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import tomllib
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.code_version import compute_code_version
+from pipelines.rules import Rules
+from pipelines.rules import make_rules
+from tfcomp.datasets.mnist import find_data_dir
+from tfcomp.datasets.mnist import has_mnist
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+from tfcomp.run_flags import expand_flagfiles
+from tfcomp.run_flags import parse_flags
+from tfcomp.sweep import define_flags
+from tfcomp.sweep import make_sweep
+from tfcomp.sweeps.run import Sweep
+from tfcomp.threshold import define_all_flags
+from tfcomp.threshold import make_study
+from tfcomp.thresholds.run import Study
+
+SHIPPED = Path(__file__).parent / "profiles"
+RULES_FILE = "profile.toml"
+Arguments = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile with all of its flags resolved.
+
+    Attributes:
+        name: Its name.
+        sweeps: Arguments of each sweep.
+        searches: Arguments of each threshold search.
+        rules: When a model may be pushed.
+        code: Hash of the sources, so that steps are not skipped after their
+            code has changed.
+        notes: What a user should know.
+    """
+
+    name: str
+    sweeps: tuple[Arguments, ...]
+    searches: tuple[Arguments, ...]
+    rules: Rules
+    code: str = ""
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """The profile as one string."""
+        return json.dumps(dataclasses.asdict(self))
+
+
+def load_profile(name: str) -> Profile:
+    """A shipped profile by name, or the profile in a folder.
+
+    Raises:
+        ConfigError: If there is none, or a flag breaks a rule.
+        RunError: If one of its files is not as it should be.
+    """
+    folder = find_profile(name)
+    sweeps, searches = [], []
+    for path in sorted(folder.glob("*.flags")):
+        arguments = tuple(expand_flagfiles([f"--flagfile={path}"]))
+        is_search = path.name.startswith("threshold")
+        (searches if is_search else sweeps).append(arguments)
+    if not sweeps:
+        raise RunError(f"--profile: {folder} has no flagfile of a sweep")
+    rules = make_rules(_read_toml(folder / RULES_FILE))
+    profile = Profile(folder.name, tuple(sweeps), tuple(searches), rules)
+    profile = _replace_missing_digits(profile)
+    code = compute_code_version(check_profile(profile))
+    return dataclasses.replace(profile, code=code)
+
+
+def parse_profile(text: str) -> Profile:
+    """The inverse of `Profile.to_json`."""
+    fields = json.loads(text)
+    for name in ("sweeps", "searches"):
+        fields[name] = tuple(tuple(arguments) for arguments in fields[name])
+    fields["rules"] = make_rules(fields["rules"])
+    fields["notes"] = tuple(fields["notes"])
+    return Profile(**fields)
+
+
+def check_profile(profile: Profile) -> set[str]:
+    """Checks sweeps and searches, as far as possible without TensorFlow.
+
+    Returns:
+        The plugins that trials import.
+
+    Raises:
+        ConfigError: If a flag breaks a rule.
+        RunError: If two of them have one name, or the rules name no sweep.
+    """
+    sweeps = make_sweeps(profile)
+    names = [sweep.folder.path.name for sweep in sweeps]
+    searches = [study.folder.path.name for study in make_studies(profile)]
+    for name in names:
+        if [*names, *searches].count(name) > 1:
+            raise RunError(f"--profile: two flagfiles have --run_name={name}")
+    if profile.rules.sweep not in names:
+        raise RunError(
+            f"--profile: the candidate's sweep must be one of "
+            f"{', '.join(names)}, got {profile.rules.sweep!r}"
+        )
+    return {
+        plugin.strip()
+        for sweep in sweeps
+        for plugin in sweep.trials[0].config.plugins.split(",")
+        if plugin.strip()
+    }
+
+
+def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
+    """The sweeps of a profile; writes nothing.
+
+    Args:
+        profile: The profile.
+        *places: More flags for all of them, as `--log_dir=...`.
+    """
+    with redirect_stdout(io.StringIO()):  # what the commands would say
+        return [
+            make_sweep(parse_flags([*arguments, *places], define_flags()))
+            for arguments in profile.sweeps
+        ]
+
+
+def make_studies(profile: Profile, *places: str) -> list[Study]:
+    """The threshold searches of a profile; as `make_sweeps`."""
+    with redirect_stdout(io.StringIO()):
+        return [
+            make_study(parse_flags([*arguments, *places], define_all_flags()))
+            for arguments in profile.searches
+        ]
+
+
+def find_profile(name: str) -> Path:
+    """The folder of a profile.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    for folder in (SHIPPED / name, Path(name)):
+        if name and (folder / RULES_FILE).is_file():
+            return folder.resolve()
+    shipped = ", ".join(sorted(path.name for path in SHIPPED.iterdir()))
+    rule = f"must be one of {shipped}, or a folder with a {RULES_FILE}"
+    raise ConfigError("profile", rule, name)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"--profile: {path} cannot be read: {error}") from error
+
+
+def _replace_missing_digits(profile: Profile) -> Profile:
+    """Takes drawn digits where a sweep wants MNIST and it is not there."""
+    sweeps, notes = [], []
+    for arguments in profile.sweeps:
+        settings = parse_flags(arguments, define_flags())
+        folder = find_data_dir(settings["data_dir"])
+        wants = settings["dataset"] == "rotated_digits"
+        if wants and settings["digit_source"] == "mnist":
+            if not has_mnist(folder):
+                arguments = (*arguments, "--digit_source=stand_in")
+                notes.append(
+                    f"{settings['run_name']}: drawn digits, since there is "
+                    f"no MNIST in {folder}"
+                )
+        sweeps.append(arguments)
+    return dataclasses.replace(
+        profile, sweeps=tuple(sweeps), notes=tuple(notes)
+    )

@@ -1,0 +1,106 @@
+"""The progress of a pipeline for people, out of the SDK's flood of lines."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+from typing import TextIO
+
+from pipelines.steps import read_event
+from tfcomp.sweeps.progress import format_seconds
+
+STEPS = (
+    "example_gen",
+    "example_validator",
+    "trainer",
+    "evaluator",
+    "infra_validator",
+    "pusher",
+    "report",
+)
+WIDTH = max(map(len, STEPS))
+_CACHE_HIT = re.compile(r"Task (\S+) cache hit")
+
+
+class Progress:
+    """Prints a line for each step that ends, and those in between.
+
+    Args:
+        show: Prints a line.
+
+    Attributes:
+        problems: `step: reason` of what failed or was stopped.
+        running: The step that has started and not ended, if any.
+    """
+
+    def __init__(self, show: Callable[[str], None] = print) -> None:
+        self._show = show
+        self._seen: set[str] = set()
+        self.problems: list[str] = []
+        self.running = ""
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Takes an event of a step (see `pipelines.steps`)."""
+        step, state = event["step"], event["state"]
+        text = event.get("text", "")
+        self._seen.add(step)
+        if state == "started":
+            self.running = step
+        elif state == "running":
+            self._print(step, "", text)
+        else:
+            self.running = ""
+            time = format_seconds(event["seconds"])
+            self._print(step, state, f"{text}  ({time})")
+            if state != "done":
+                self.problems.append(f"{step}: {text}")
+
+    def keep(self, task: str) -> None:
+        """A step was done before, with the same inputs and code."""
+        step = task.replace("-", "_")
+        self._seen.add(step)
+        self._print(step, "kept", "done before")
+
+    def finish(self) -> None:
+        """Names the steps that were not reached."""
+        for step in STEPS:
+            if step not in self._seen:
+                self._print(step, "skipped", "")
+
+    def _print(self, step: str, state: str, text: str) -> None:
+        self._show(f"{state:8}{step:{WIDTH}}  {text}".rstrip())
+
+
+class LogStream(io.TextIOBase):
+    """A stream to a log file that picks the events out of it.
+
+    Args:
+        log: The file; everything goes there.
+        progress: What is told of events and of steps that are kept.
+    """
+
+    def __init__(self, log: TextIO, progress: Progress) -> None:
+        self._log = log
+        self._progress = progress
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        """Takes a piece of text, which need not be a whole line."""
+        self._log.write(text)
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._take(line)
+        return len(text)
+
+    def flush(self) -> None:
+        self._log.flush()
+
+    def _take(self, line: str) -> None:
+        event = read_event(line)
+        if event is not None:
+            self._log.flush()
+            self._progress.take(event)
+        elif found := _CACHE_HIT.search(line):
+            self._progress.keep(found[1])

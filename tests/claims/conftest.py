@@ -1,0 +1,428 @@
+"""Planted evidence: runs whose numbers make a claim true, false or open."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
+from tfcomp.run_flags import parse_config
+
+SEEDS = range(4)
+STAGES = ("code", "stage_0", "stage_1", "stage_2", "image")
+COUNTS = (0, 10, 100)
+_numbers = itertools.count()
+
+# How far from its rule a number is planted: well inside, well outside, or on
+# both sides of the bound, one seed here and one there.
+KINDS = ("reproduced", "refuted", "undecided")
+
+
+def plant(bound: float, kind: str, seed: int, gap: float = 0.2) -> float:
+    """A number that is above a bound, below it, or on either side."""
+    noise = 0.01 * gap * seed
+    if kind == "reproduced":
+        return bound + gap + noise
+    if kind == "refuted":
+        return bound - gap - noise
+    return bound + gap * (-1) ** seed + noise
+
+
+def make_run(
+    flagfile: str,
+    seed: int,
+    *flags: str,
+    relative: float = 0.8,
+    fit: float = 0.003,
+    scores: dict[str, dict] | None = None,
+    layers: dict[str, list[float]] | None = None,
+    **measures: Any,
+) -> Run:
+    """A finished run with some numbers, as if read from its files."""
+    arguments = [f"--flagfile={flagfile}", *flags, f"--seed={seed}"]
+    metrics: dict[str, Any] = {
+        "id": {"relative_mse": fit, "mse": fit / 250},
+        "ood": {
+            "relative_mse": relative,
+            "mse": relative / 250,
+            "position_accuracy": 0.2,
+            "num_peaks": 1.4,
+        },
+        "layers": {
+            stage: {name: values[i] for name, values in (layers or {}).items()}
+            for i, stage in enumerate(STAGES)
+        },
+        "train": {"epochs": 50, "seconds": 100.0, "examples_per_second": 1.0},
+    }
+    for subset, numbers in (scores or {}).items():
+        metrics.setdefault(subset, {}).update(numbers)
+    return Run(
+        Path(f"/logs/sweep/trials/{next(_numbers):04d}"),
+        parse_config(arguments).to_flags(),
+        metrics,
+        {"stages": list(STAGES), "version": "planted", **measures},
+        {"tensorflow": "2.21.0"},
+    )
+
+
+def on_both_codes(make: Callable[[str, int], Run]) -> list[Run]:
+    files = {"bump": "donut.flags", "ramp": "ramp.flags"}
+    return [make(file, seed) for file in files.values() for seed in SEEDS]
+
+
+def slope(amount: float) -> list[float]:
+    """Numbers per stage that rise (amount > 0) or fall."""
+    return [0.5 + amount * place for place in range(len(STAGES))]
+
+
+def trend(kind: str, seed: int) -> float:
+    """Sign of a falling trend that is there, reversed, or either."""
+    return -plant(0, kind, seed)
+
+
+def plant_c1(kind: str) -> list[Run]:
+    files = ("donut", "ramp", "one_hot", "positional")
+    settings = [(f"{f}.flags", ()) for f in files]
+    settings += [(f"{f}.flags", ("--region=corner:14",)) for f in files[:2]]
+    return [
+        make_run(file, seed, *flags, relative=plant(0.5, kind, seed))
+        for file, flags in settings
+        for seed in SEEDS
+    ]
+
+
+def plant_c2(kind: str) -> list[Run]:
+    settings = ((), ("--encoding=ramp", "--epochs=100"))
+    return [
+        make_run("mlp.flags", seed, *flags, relative=plant(0.5, kind, seed))
+        for flags in settings
+        for seed in SEEDS
+    ]
+
+
+def plant_c3(kind: str) -> list[Run]:
+    return [
+        make_run(
+            "donut.flags",
+            seed,
+            border_rank_correlation=plant(0, kind, seed),
+            border_relative_mse=[0.2, 0.5 + 0.1 * seed, 1.1],
+        )
+        for seed in SEEDS
+    ]
+
+
+def plant_c4(kind: str) -> list[Run]:
+    def make(file: str, seed: int) -> Run:
+        r2 = plant(0.5, kind, seed)
+        far = {"superposition_far_r2": 0.6, "conjunctive_far_r2": 0.1}
+        return make_run(
+            file, seed, superposition_r2=r2, conjunctive_r2=r2 - 0.2, **far
+        )
+
+    return on_both_codes(make)
+
+
+def plant_c5(kind: str) -> list[Run]:
+    def make(file: str, seed: int) -> Run:
+        return make_run(
+            file,
+            seed,
+            alignment_factorized=0.3 + plant(0, kind, seed),
+            alignment_conjunctive=0.3,
+            alignment_constant=0.0,
+            alignment_factorized_smooth=0.6,
+            alignment_radial=0.4,
+        )
+
+    return on_both_codes(make)
+
+
+def plant_c6(kind: str) -> list[Run]:
+    def make(file: str, seed: int) -> Run:
+        falling = slope(0.1 * trend(kind, seed))
+        layers = {"factorization": falling, "cosine_factorization": falling}
+        return make_run(file, seed, layers=layers)
+
+    return on_both_codes(make)
+
+
+def plant_c7(kind: str) -> list[Run]:
+    def make(depth: int, drop: float, seed: int) -> Run:
+        values = [1.0, 1.0, 0.99, 0.99 - drop, 0.98 - drop]
+        layers = {"factorization": values}
+        return make_run("ramp.flags", seed, f"--depth={depth}", layers=layers)
+
+    return [
+        run
+        for seed in SEEDS
+        for run in (
+            make(2, 0.1 + plant(0, kind, seed, 0.05), seed),
+            make(4, 0.3, seed),
+            make(6, 0.1, seed),
+        )
+    ]
+
+
+def plant_c8(kind: str) -> list[Run]:
+    def make(file: str, seed: int) -> Run:
+        falling = slope(0.1 * trend(kind, seed))
+        layers = {"probe_r2_id": falling, "probe_r2_ood": falling}
+        return make_run(file, seed, layers=layers)
+
+    return on_both_codes(make)
+
+
+def plant_c9(kind: str) -> list[Run]:
+    def make(file: str, seed: int) -> Run:
+        step = {"reproduced": 0.1, "refuted": 0.0}.get(
+            kind, 0.05 * (-1) ** seed
+        )
+        spread = [0.5, *(0.5 + step * place for place in range(1, 5))]
+        return make_run(
+            file,
+            seed,
+            log_volume_sd_id=[0.5] * 5,
+            log_volume_sd_ood=spread,
+        )
+
+    return on_both_codes(make)
+
+
+def plant_c10(kind: str) -> list[Run]:
+    def make(file: str, seed: int, value: float, *flags: str) -> Run:
+        return make_run(
+            file, seed, *flags, log_volume_difference=[0.0, *[value] * 4]
+        )
+
+    ramp = ("--encoding=ramp", "--epochs=100")
+    runs = []
+    for seed in SEEDS:
+        low, other = -0.5 - 0.01 * seed, plant(0, kind, seed)
+        runs += [make("donut.flags", seed, low), make("ramp.flags", seed, low)]
+        runs += [make("mlp.flags", seed, other)]
+        runs += [make("mlp.flags", seed, other, *ramp)]
+    return runs
+
+
+def plant_c11(kind: str) -> list[Run]:
+    def make(seed: int, region: str) -> Run:
+        error = 0.1 - plant(0, kind, seed, 0.05)
+        accuracy = {"ood": {"position_accuracy": 0.99}}
+        flag = f"--region={region}"
+        return make_run(
+            "low_rank.flags", seed, flag, relative=error, scores=accuracy
+        )
+
+    return [make(s, r) for s in SEEDS for r in ("corner:12", "square:8-23")]
+
+
+def plant_c12(kind: str) -> list[Run]:
+    files = ("_none", "_entropy", "_variance", "")
+    return [
+        make_run(
+            f"low_rank{file}.flags",
+            seed,
+            relative=10.0 ** -(place * plant(0, kind, seed, 0.8)),
+            fit=1e-3 * (place + 1),
+        )
+        for seed in SEEDS
+        for place, file in enumerate(files)
+    ]
+
+
+def make_spread(file: str, seed: int, value: float, *flags: str) -> Run:
+    return make_run(
+        file,
+        seed,
+        *flags,
+        log_volume_sd=[9.0, *[value] * 4],
+        log_volume_sd_id=[9.0, *[value] * 4],
+        log_volume_sd_ood=[9.0, *[value] * 4],
+    )
+
+
+def plant_c13(kind: str) -> list[Run]:
+    return [
+        run
+        for seed in SEEDS
+        for run in (
+            make_spread(
+                "low_rank_none.flags", seed, 0.5 + plant(0, kind, seed)
+            ),
+            make_spread("low_rank.flags", seed, 0.5),
+        )
+    ]
+
+
+def plant_c14(kind: str) -> list[Run]:
+    return [
+        make_run(
+            "stripes.flags",
+            seed,
+            scores={
+                "ood": {"position_accuracy": plant(0.95, kind, seed, 0.04)},
+                "ood_plus": {"relative_mse": 0.5},
+            },
+        )
+        for seed in SEEDS
+    ]
+
+
+def plant_c15(kind: str) -> list[Run]:
+    def make(seed: int, place: int, count: int) -> Run:
+        relative = 0.5 * 10 ** ((2 - place) * plant(0, kind, seed))
+        if place == 2:
+            relative = 0.5 - plant(0, kind, seed)
+        flag = f"--num_bumps={count}"
+        return make_run(
+            "stripes_and_bumps.flags", seed, flag, relative=relative
+        )
+
+    return [make(s, p, c) for s in SEEDS for p, c in enumerate(COUNTS)]
+
+
+def plant_c16(kind: str) -> list[dict]:
+    shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
+    return [
+        {
+            "kind": name,
+            "region": "corner",
+            "criterion": "position_accuracy",
+            "quantity": "num_examples",
+            "slope": value + shift,
+            "low": value + shift - 0.2,
+            "high": value + shift + 0.2,
+            "n": 12.0,
+        }
+        for name, value in (("bumps", 3.0), ("stripes_and_bumps", 1.0))
+    ]
+
+
+def plant_c17(kind: str) -> list[Run]:
+    corner = ("--polarity=bright",)
+    return [
+        run
+        for seed in SEEDS
+        for run in (
+            make_spread(
+                "corner.flags", seed, 0.5 + plant(0, kind, seed), *corner
+            ),
+            make_spread("stripes_and_bumps.flags", seed, 0.5),
+        )
+    ]
+
+
+def plant_c18(kind: str) -> list[Run]:
+    return [
+        make_run(
+            "stripes_and_bumps.flags",
+            seed,
+            f"--num_bumps={count}",
+            additive_share=slope(0.1 * trend(kind, seed)),
+            additive_share_weighted=slope(-0.1),
+        )
+        for seed in SEEDS
+        for count in COUNTS
+    ]
+
+
+def plant_c19(kind: str) -> list[Run]:
+    return [
+        make_run(
+            "rotated_mnist.flags",
+            seed,
+            edge_r2=plant(0.8, kind, seed, 0.1),
+            edge_r2_min=0.75,
+            edge_linear_r2=0.9,
+            edge_truth_r2=0.6,
+            curve_values=[0.0, 180.0, 360.0],
+            curve_mse=[1e-4, 1e-2 * (seed + 1), 1e-4],
+        )
+        for seed in SEEDS
+    ]
+
+
+def plant_c20(kind: str) -> list[Run]:
+    def make(seed: int) -> Run:
+        ratio = 2 - plant(0, kind, seed, 1.0)
+        steps = [1.0, 0.9, ratio, 0.5, 0.5]
+        return make_run(
+            "rotated_mnist.flags",
+            seed,
+            gap_max_speed=steps,
+            gap_max_turning=steps,
+        )
+
+    return [make(seed) for seed in SEEDS]
+
+
+@pytest.fixture(scope="session")
+def plant_claim() -> Callable[[str, str], Evidence]:
+    """Evidence on one claim, by its name and the verdict it should have."""
+
+    def make(name: str, kind: str) -> Evidence:
+        if name == "C16":
+            return Evidence(slopes=tuple(plant_c16(kind)))
+        return Evidence(tuple(globals()[f"plant_{name.lower()}"](kind)))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_planted_run() -> Callable[..., Run]:
+    """Builds a run from a flagfile, a seed, flags and numbers."""
+    return make_run
+
+
+def merge(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Joins the numbers of runs that are the same experiment."""
+    merged: dict[str, Run] = {}
+    for run in runs:
+        key = repr((sorted(run.setting.items()), run.seed))
+        other = merged.get(key, run)
+        layers = {
+            stage: other.metrics["layers"][stage] | run.metrics["layers"][stage]
+            for stage in STAGES
+        }
+        merged[key] = dataclasses.replace(
+            other,
+            measures=other.measures | run.measures,
+            metrics=other.metrics | {"layers": layers},
+        )
+    return tuple(merged.values())
+
+
+@pytest.fixture(scope="session")
+def everything(plant_claim) -> Evidence:
+    """Evidence on all claims at once, of all three kinds."""
+    thresholds = [
+        {
+            "kind": kind,
+            "region": "corner",
+            "criterion": "position_accuracy",
+            "grid_size": float(size),
+            "seed": float(seed),
+            "num_bumps": float(size**exponent),
+            "num_examples": float(size**exponent * (1 + 0.1 * seed)),
+            "reached": True,
+            "score": 0.97,
+        }
+        for kind, exponent in (("bumps", 3), ("stripes_and_bumps", 1))
+        for size in (16, 24, 32)
+        for seed in range(2)
+    ]
+    runs = [
+        run
+        for number in range(1, 21)
+        for run in plant_claim(f"C{number}", KINDS[number % 3]).runs
+    ]
+    slopes = plant_claim("C16", "undecided").slopes
+    return Evidence(merge(runs), tuple(thresholds), slopes, ("a note",))

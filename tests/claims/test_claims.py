@@ -1,0 +1,143 @@
+"""Every claim gets every verdict from evidence that deserves it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.parts import judge_claim
+from tfcomp.claims.table import CLAIMS
+from tfcomp.claims.table import judge
+from tfcomp.claims.verdict import Verdict
+
+NAMES = [claim.name for claim in CLAIMS]
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+# Claims on networks that must have learned what they were shown.
+ON_FITTED = [f"C{n}" for n in range(1, 11)] + ["C17", "C19", "C20"]
+
+
+def misfit(evidence: Evidence) -> Evidence:
+    """The same runs, but with a bad ID error."""
+    runs = []
+    for run in evidence.runs:
+        scores = run.metrics["id"] | {"relative_mse": 0.3 + 0.01 * run.seed}
+        metrics = run.metrics | {"id": scores}
+        runs.append(dataclasses.replace(run, metrics=metrics))
+    return dataclasses.replace(evidence, runs=tuple(runs))
+
+
+def test_all_claims_are_there_once() -> None:
+    assert NAMES == [f"C{number}" for number in range(1, 21)]
+    for claim in CLAIMS:
+        for text in (claim.title, claim.statement, claim.rule, claim.method):
+            assert text.strip()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_evidence_nothing_is_run(name: str) -> None:
+    result = judge_claim(BY_NAME[name], Evidence())
+    assert result.verdict is Verdict.NOT_RUN
+    assert result.parts
+    assert all(part.verdict is Verdict.NOT_RUN for part in result.parts)
+
+
+@pytest.mark.parametrize("kind", ["reproduced", "refuted", "undecided"])
+@pytest.mark.parametrize("name", NAMES)
+def test_planted_verdicts(name: str, kind: str, plant_claim) -> None:
+    result = judge_claim(BY_NAME[name], plant_claim(name, kind))
+    assert result.verdict == kind, [
+        (p.label, p.estimate, p.verdict, p.reason) for p in result.parts
+    ]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
+def test_two_seeds_decide_nothing(name: str, plant_claim) -> None:
+    evidence = plant_claim(name, "reproduced")
+    few = tuple(run for run in evidence.runs if run.seed < 2)
+    result = judge_claim(BY_NAME[name], Evidence(few))
+    assert result.verdict is Verdict.UNDECIDED
+    assert "of at least 3 seeds" in result.parts[0].reason
+
+
+@pytest.mark.parametrize("kind", ["reproduced", "refuted"])
+@pytest.mark.parametrize("name", ON_FITTED)
+def test_an_underfitted_network_proves_nothing(
+    name: str, kind: str, plant_claim
+) -> None:
+    evidence = misfit(plant_claim(name, kind))
+    result = judge_claim(BY_NAME[name], evidence)
+    assert result.verdict is Verdict.UNDECIDED
+    reasons = {part.reason for part in result.parts if part.decides}
+    assert any("not fitted" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
+def test_a_missing_number_is_not_left_out_of_the_mean(
+    name: str, plant_claim
+) -> None:
+    evidence = plant_claim(name, "reproduced")
+    bare = [
+        dataclasses.replace(
+            run,
+            measures={},
+            metrics={"id": run.metrics["id"], "ood": {}, "layers": {}},
+        )
+        if run.seed == 0
+        else run
+        for run in evidence.runs
+    ]
+    result = judge_claim(BY_NAME[name], Evidence(tuple(bare)))
+    assert result.verdict is Verdict.UNDECIDED
+
+
+def test_one_false_part_refutes_the_claim(plant_claim) -> None:
+    good, bad = (plant_claim("C4", kind) for kind in ("reproduced", "refuted"))
+    mixed = [run for run in good.runs if run.flags["encoding"] == "bump"]
+    mixed += [run for run in bad.runs if run.flags["encoding"] == "ramp"]
+    result = judge_claim(BY_NAME["C4"], Evidence(tuple(mixed)))
+    assert result.verdict is Verdict.REFUTED
+    assert result.reason == "3 of 4 reproduced, 1 of 4 refuted"
+
+
+def test_a_required_part_that_is_missing_leaves_the_claim_open(
+    plant_claim,
+) -> None:
+    evidence = plant_claim("C2", "reproduced")
+    bump = [run for run in evidence.runs if run.flags["encoding"] == "bump"]
+    result = judge_claim(BY_NAME["C2"], Evidence(tuple(bump)))
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.reason == "1 of 2 reproduced, 1 of 2 not run"
+
+
+def test_settings_that_cannot_be_compared(plant_claim) -> None:
+    runs = []
+    for run in plant_claim("C12", "reproduced").runs:
+        is_plain = not run.flags["variance_weight"]
+        epochs = 500 if is_plain else run.flags["epochs"]
+        flags = run.flags | {"epochs": epochs}
+        runs.append(dataclasses.replace(run, flags=flags))
+    result = judge_claim(BY_NAME["C12"], Evidence(tuple(runs)))
+    reasons = {part.label: part.reason for part in result.parts}
+    assert "not comparable" in reasons["entropy over variance"]
+    assert "epochs" in reasons["entropy over variance"]
+    assert reasons["none over entropy"] == ""
+    assert result.verdict is Verdict.UNDECIDED
+
+
+def test_slopes_without_a_fit(plant_claim) -> None:
+    rows = [dict(row) for row in plant_claim("C16", "reproduced").slopes]
+    rows[0] |= {"not_reached": 2.0}
+    rows[1] |= {"slope": None, "low": None, "high": None, "note": "2 sizes"}
+    result = judge_claim(BY_NAME["C16"], Evidence(slopes=tuple(rows)))
+    assert result.verdict is Verdict.UNDECIDED
+    assert "did not reach" in result.parts[0].reason
+    assert result.parts[1].reason == "2 sizes"
+
+
+def test_claims_do_not_disturb_each_other(everything) -> None:
+    results = {result.claim.name: result for result in judge(everything)}
+    assert results["C16"].verdict is Verdict.UNDECIDED
+    for name in ("C2", "C11", "C12", "C20"):
+        assert results[name].verdict is not Verdict.NOT_RUN

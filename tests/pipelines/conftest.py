@@ -1,0 +1,87 @@
+"""Fixtures of the pipeline's tests: small profiles, and runs without sweeps."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.profile import Profile
+from pipelines.profile import load_profile
+from tfcomp.config import RunConfig
+
+SWEEP = "tiny"
+TINY = (
+    "--flagfile=smoke.flags",
+    f"--run_name={SWEEP}",
+    "--grid_size=8",
+    "--region=corner:5",
+    "--width=4",
+    "--epochs=1",
+    "--steps_per_epoch=5",
+    "--eval_every=0",
+    "--layerwise_every=0",
+)
+RULES = """
+push_as = "tiny"
+sweep = "tiny"
+
+[thresholds]
+id_relative_mse = {below = 1000}
+"""
+
+
+@pytest.fixture
+def write_profile(tmp_path: Path) -> Callable[..., Path]:
+    """Writes the folder of a profile with one tiny sweep."""
+
+    def write(*flags: str, rules: str = RULES, name: str = "own") -> Path:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        text = "\n".join([*TINY, *flags])
+        (folder / "tiny_sweep.flags").write_text(text)
+        (folder / "profile.toml").write_text(rules)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def tiny_profile(write_profile: Callable[..., Path]) -> Profile:
+    """A profile with one trial that takes a second."""
+    return load_profile(str(write_profile()))
+
+
+@pytest.fixture
+def runs_dir(smoke_run: RunConfig, tmp_path: Path) -> Path:
+    """What the trainer would have written: one trial, the smoke run."""
+    folder = tmp_path / "runs"
+    trials = folder / "logs" / SWEEP / "trials"
+    shutil.copytree(smoke_run.run_dir, trials / "smoke")
+    models = folder / "saved_models" / SWEEP / "smoke"
+    shutil.copytree(smoke_run.export_path, models)
+    metrics = json.loads((trials / "smoke" / "metrics.json").read_text())
+    row = {"trial": "smoke", "status": "finished", "reason": "", "seed": 0}
+    for subset in ("id", "ood"):
+        row |= {f"{subset}_{k}": v for k, v in metrics[subset].items()}
+    write_trials(trials.parent / "trials.csv", [row])
+    return folder
+
+
+def write_trials(path: Path, rows: list[dict]) -> None:
+    """A table of trials, as a sweep writes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.fixture
+def write_table() -> Callable[[Path, list[dict]], None]:
+    """Writes a table of trials, as a sweep does."""
+    return write_trials

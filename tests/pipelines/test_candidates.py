@@ -1,0 +1,109 @@
+"""The choice of the candidate: by ID error, never by OOD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.candidates import TrialRow
+from pipelines.candidates import choose_setting
+from pipelines.candidates import choose_trial
+from pipelines.candidates import read_trials
+from pipelines.rules import Rules
+from tfcomp.errors import RunError
+
+BOUNDS = {"id_mse": {"below": 1.0}}
+# Depth 2 is better in distribution, depth 3 out of it.
+SCORES = {
+    ("2", 0): (0.3, 9.0),
+    ("2", 1): (0.1, 8.0),
+    ("3", 0): (0.4, 0.1),
+    ("3", 1): (0.5, 0.2),
+}
+
+
+def make_rules(**changes: object) -> Rules:
+    return Rules("a", "tiny", BOUNDS, choose_by="id_mse", **changes)
+
+
+def make_trial(depth: str, seed: int, **changes: object) -> TrialRow:
+    id_mse, ood_mse = SCORES[depth, seed]
+    fields = {
+        "name": f"{depth}-{seed}",
+        "reason": "",
+        "is_finished": True,
+        "setting": (("depth", depth), ("encoding", "bump")),
+        "seed": seed,
+        "scores": {"id_mse": id_mse, "ood_mse": ood_mse},
+    }
+    return TrialRow(**{**fields, **changes})
+
+
+@pytest.fixture
+def trials() -> list[TrialRow]:
+    return [make_trial(*key) for key in SCORES]
+
+
+def test_best_setting_and_trial_by_id_error(trials: list[TrialRow]) -> None:
+    setting = choose_setting(trials, make_rules())
+    assert [t.name for t in setting] == ["2-0", "2-1"]
+    assert choose_trial(setting, make_rules()).name == "2-1"
+
+
+def test_declared_setting(trials: list[TrialRow]) -> None:
+    # A number in the profile, text in the table.
+    for depth in (3, 3.0, "3"):
+        setting = choose_setting(trials, make_rules(setting={"depth": depth}))
+        assert [t.name for t in setting] == ["3-0", "3-1"]
+    rules = make_rules(setting={"depth": 3, "encoding": "ramp"})
+    with pytest.raises(RunError, match="has no trials with"):
+        choose_setting(trials, rules)
+    assert [t.name for t in setting] == ["3-0", "3-1"]
+    assert choose_trial(setting, make_rules()).name == "3-0"
+
+
+def test_failed_trials_are_not_chosen(trials: list[TrialRow]) -> None:
+    trials[1] = make_trial("2", 1, is_finished=False, scores={})
+    assert len(choose_setting(trials, make_rules())) == 1
+    two = choose_setting(trials, make_rules(min_seeds=2))
+    assert [t.name for t in two] == ["3-0", "3-1"]
+
+
+def test_trial_without_the_score_is_not_chosen(
+    trials: list[TrialRow],
+) -> None:
+    trials[1] = make_trial("2", 1, scores={"id_mse": None})
+    setting = choose_setting(trials, make_rules())
+    assert choose_trial(setting, make_rules()).name == "2-0"
+
+
+def test_nothing_to_choose(trials: list[TrialRow]) -> None:
+    failed = [
+        make_trial(*key, is_finished=False, scores={}, reason="it diverged")
+        for key in SCORES
+    ]
+    with pytest.raises(RunError, match="0 of 4 trials.*: it diverged"):
+        choose_setting(failed, make_rules())
+    with pytest.raises(RunError, match="no trials with {'depth': 9}"):
+        choose_setting(trials, make_rules(setting={"depth": 9}))
+
+
+def test_table_of_a_sweep(
+    tmp_path: Path, write_table: Callable[[Path, list[dict]], None]
+) -> None:
+    row = {"trial": "a", "status": "finished", "reason": "", "depth": 2}
+    row |= {"seed": 1, "id_mse": 0.25, "ood_num_peaks": ""}
+    lost = row | {"trial": "b", "status": "failed", "reason": "no, really"}
+    write_table(tmp_path / "trials.csv", [row, lost | {"id_mse": ""}])
+    one, two = read_trials(tmp_path / "trials.csv")
+    assert one.setting == (("depth", "2"),) and one.seed == 1
+    assert one.scores == {"id_mse": 0.25, "ood_num_peaks": None}
+    assert one.is_finished and not two.is_finished
+    assert two.reason == "no, really"
+
+
+def test_no_table(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no table of trials"):
+        read_trials(tmp_path / "trials.csv")

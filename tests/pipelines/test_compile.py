@@ -1,0 +1,95 @@
+"""The compiled pipeline: valid, complete, free of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from kfp import components
+
+from pipelines.compile import main
+from pipelines.profile import parse_profile
+from pipelines.progress import STEPS
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("compiled") / "pipeline.yaml"
+    flags = ["--profile=quick", "--base_image=registry.example/python:9"]
+    assert main(["", f"--output={path}", *flags]) == 0
+    return path
+
+
+def test_it_loads_back(compiled: Path) -> None:
+    pipeline = components.load_component_from_file(str(compiled))
+    assert pipeline.name == "tfcomp"
+    assert set(pipeline.component_spec.inputs) == {
+        "profile",
+        "export_dir",
+        "work_dir",
+        "workers",
+        "scheduler",
+    }
+
+
+def test_every_step_has_the_image_and_installs_nothing(
+    compiled: Path,
+) -> None:
+    spec = next(yaml.safe_load_all(compiled.read_text()))
+    executors = spec["deploymentSpec"]["executors"]
+    assert set(executors) == {f"exec-{s.replace('_', '-')}" for s in STEPS}
+    for executor in executors.values():
+        container = executor["container"]
+        assert container["image"] == "registry.example/python:9"
+        assert "pip install" not in " ".join(container["command"])
+
+
+def test_profile_is_inside(compiled: Path) -> None:
+    spec = next(yaml.safe_load_all(compiled.read_text()))
+    parameters = spec["root"]["inputDefinitions"]["parameters"]
+    profile = parse_profile(parameters["profile"]["defaultValue"])
+    assert profile.name == "quick" and profile.sweeps
+
+
+def test_nothing_of_this_machine(compiled: Path) -> None:
+    text = compiled.read_text()
+    assert str(Path(__file__).parents[2]) not in text
+    assert str(Path.home()) not in text
+
+
+def test_order_of_the_steps(compiled: Path) -> None:
+    spec = next(yaml.safe_load_all(compiled.read_text()))
+    tasks = spec["root"]["dag"]["tasks"]
+    assert "example-validator" in tasks["trainer"]["dependentTasks"]
+    (gate,) = (t for t in tasks.values() if "triggerPolicy" in t)
+    assert gate["dependentTasks"] == ["evaluator", "trainer"]
+    inner = spec["components"][gate["componentRef"]["name"]]["dag"]["tasks"]
+    assert set(inner) == {"infra-validator", "pusher"}
+    assert inner["pusher"]["dependentTasks"] == ["infra-validator"]
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--output must end in .yaml"):
+        main(["", "--output=pipeline.json"])
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="--output must be writable"):
+        main(["", f"--output={tmp_path / 'file' / 'p.yaml'}"])
+
+
+def test_importing_the_pipeline_runs_nothing(tmp_path: Path) -> None:
+    code = "import sys, pipelines.pipeline; assert 'tensorflow' not in " + (
+        "sys.modules"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "" and not list(tmp_path.iterdir())

@@ -1,0 +1,192 @@
+"""The evaluator: thresholds over seeds, and the model pushed before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pipelines.evaluation import check_thresholds
+from pipelines.evaluation import compare_with_pushed
+from pipelines.evaluation import evaluate_sweep
+from pipelines.evaluation import find_candidate
+from pipelines.evaluation import find_model
+from pipelines.evaluation import read_trials
+from pipelines.pushed_model import score_pushed_model
+from pipelines.rules import Rules
+from pipelines.rules import Threshold
+from tfcomp.config import RunConfig
+from tfcomp.errors import RunError
+
+LENIENT = {"id_relative_mse": {"below": 1000.0}}
+SCORES = ("mse", "relative_mse", "position_accuracy", "num_peaks")
+
+
+def make_rules(thresholds: dict | None = None, **changes: Any) -> Rules:
+    return Rules("tiny", "tiny", thresholds or LENIENT, **changes)
+
+
+def make_rows(*values: float | str) -> list[dict]:
+    first = {"status": "finished", "reason": ""}
+    return [
+        {"trial": f"t{n}", **first, "seed": n, "id_relative_mse": value}
+        for n, value in enumerate(values)
+    ]
+
+
+def write_rows(
+    folder: Path, write_table: Callable[[Path, list[dict]], None], *values
+) -> Path:
+    path = folder / "logs" / "tiny" / "trials.csv"
+    write_table(path, make_rows(*values))
+    return folder
+
+
+# Thresholds
+
+
+@pytest.mark.parametrize("is_upper", [True, False])
+def test_threshold(is_upper: bool) -> None:
+    threshold = Threshold("id_mse", 0.5, is_upper)
+    assert threshold.passes(0.4) == is_upper
+    assert threshold.passes(0.6) != is_upper
+    assert not threshold.passes(0.5)
+    assert not threshold.passes(None)
+    assert threshold.is_worse(1.2, 1.0, 0.1) == is_upper
+    assert threshold.is_worse(0.8, 1.0, 0.1) != is_upper
+    assert not threshold.is_worse(1.05, 1.0, 0.1)
+    assert not threshold.is_worse(0.95, 1.0, 0.1)
+    assert not threshold.is_worse(1.0, 1.0, 0.0)
+
+
+def test_mean_over_seeds_decides(
+    tmp_path: Path, write_table: Callable[[Path, list[dict]], None]
+) -> None:
+    values = (0.1, 0.2, 0.6)
+    folder = write_rows(tmp_path, write_table, *values)
+    rules = make_rules({"id_relative_mse": {"below": 0.31}})
+    verdict = evaluate_sweep(folder, rules, tmp_path / "none")
+    (check,) = verdict.checks
+    assert verdict.blessed and check.passed and check.count == 3
+    assert check.value == pytest.approx(np.mean(values))
+    quantile = stats.t.ppf(0.975, 2)
+    expected = quantile * np.std(values, ddof=1) / np.sqrt(3)
+    assert check.half_width == pytest.approx(expected)
+    assert verdict.candidate.name == "t0"
+    stricter = make_rules({"id_relative_mse": {"below": 0.29}})
+    verdict = evaluate_sweep(folder, stricter, tmp_path / "none")
+    assert not verdict.blessed
+    assert verdict.describe() == (
+        "not blessed: id_relative_mse 0.3 ± 0.66 must be below 0.29"
+    )
+
+
+def test_missing_score_does_not_pass(
+    tmp_path: Path, write_table: Callable[[Path, list[dict]], None]
+) -> None:
+    rows = make_rows(0.1, 0.2)
+    for row, value in zip(rows, (0.5, ""), strict=True):
+        row["ood_mse"] = value
+    path = tmp_path / "trials.csv"
+    write_table(path, rows)
+    rules = make_rules({"ood_mse": {"below": 9.0}})
+    (check,) = check_thresholds(read_trials(path), rules)
+    assert not check.passed and check.value is None
+    assert str(check) == "ood_mse missing must be below 9"
+
+
+def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
+    verdict = evaluate_sweep(tmp_path, make_rules(), tmp_path / "none")
+    assert not verdict.blessed and verdict.candidate is None
+    assert "no table of trials" in verdict.describe()
+    verdict.write(tmp_path / "evaluation.json")
+    content = json.loads((tmp_path / "evaluation.json").read_text())
+    assert content["blessed"] is False and content["candidate"] is None
+
+
+def test_evaluation_names_the_candidate(runs_dir: Path, tmp_path: Path) -> None:
+    verdict = evaluate_sweep(runs_dir, make_rules(), tmp_path / "none")
+    file = tmp_path / "evaluation.json"
+    verdict.write(file)
+    content = json.loads(file.read_text())
+    assert content["blessed"] is True and content["pushed"] == ""
+    assert content["candidate"]["name"] == "smoke"
+    run = find_candidate(runs_dir, file)
+    assert (run / "metrics.json").exists()
+    assert (find_model(run) / "saved_model.pb").exists()
+
+
+def test_candidate_without_a_model(runs_dir: Path) -> None:
+    shutil.rmtree(runs_dir / "saved_models")
+    with pytest.raises(RunError, match="has no SavedModel"):
+        find_model(runs_dir / "logs" / "tiny" / "trials" / "smoke")
+
+
+# The model that was pushed before
+
+
+@pytest.fixture
+def pushed(runs_dir: Path, tmp_path: Path) -> Path:
+    """The same model, pushed before."""
+    folder = tmp_path / "pushed" / "tiny"
+    model = runs_dir / "saved_models" / "tiny" / "smoke" / "1"
+    shutil.copytree(model, folder / "1")
+    return folder
+
+
+def test_scores_of_a_pushed_model(smoke_run: RunConfig, pushed: Path) -> None:
+    run = Path(smoke_run.run_dir)
+    found = score_pushed_model(pushed / "1", run)
+    metrics = json.loads((run / "metrics.json").read_text())
+    for subset in ("id", "ood"):
+        for score in SCORES:
+            expected = metrics[subset][score]
+            value = found[f"{subset}_{score}"]
+            assert value == pytest.approx(expected, rel=1e-5)
+
+
+def test_same_model_is_not_worse(runs_dir: Path, pushed: Path) -> None:
+    verdict = evaluate_sweep(runs_dir, make_rules(tolerance=1e-4), pushed)
+    assert verdict.blessed and verdict.pushed == str(pushed / "1")
+    assert len(verdict.checks) == 2
+    assert "not worse than" in verdict.checks[1].rule
+
+
+def test_worse_than_the_pushed_model(
+    runs_dir: Path,
+    pushed: Path,
+    write_table: Callable[[Path, list[dict]], None],
+) -> None:
+    path = runs_dir / "logs" / "tiny" / "trials.csv"
+    (trial,) = read_trials(path)
+    rows = make_rows(trial.scores["id_relative_mse"] * 1.2)
+    write_table(path, [rows[0] | {"trial": "smoke"}])
+    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
+    assert not verdict.blessed
+    assert "must be not worse than" in verdict.describe()
+    assert "of tiny/1 by more than 10%" in verdict.describe()
+    lenient = evaluate_sweep(runs_dir, make_rules(tolerance=0.3), pushed)
+    assert lenient.blessed
+
+
+def test_other_scores_are_not_compared(runs_dir: Path, pushed: Path) -> None:
+    rules = make_rules({"ood_rank": {"below": 1.0}})
+    (trial,) = read_trials(runs_dir / "logs" / "tiny" / "trials.csv")
+    run = runs_dir / "logs" / "tiny" / "trials" / "smoke"
+    assert compare_with_pushed(run, trial, pushed / "1", rules) == []
+
+
+def test_pushed_model_that_cannot_be_loaded(
+    runs_dir: Path, pushed: Path
+) -> None:
+    (pushed / "1" / "saved_model.pb").write_bytes(b"broken")
+    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
+    assert not verdict.blessed
+    (reason,) = verdict.reasons
+    assert "push under another name" in reason and "\n" not in reason

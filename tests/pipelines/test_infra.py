@@ -1,0 +1,119 @@
+"""The infra validator: a model is asked where tfcomp does not exist."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.canary import SIGNATURES
+from pipelines.infra import ask_model
+from pipelines.infra import compare_answers
+from pipelines.infra import make_answers
+from pipelines.infra import make_requests
+from pipelines.infra import validate_model
+from tfcomp.config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.errors import RunError
+from tfcomp.loading import load_run
+
+Arrays = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def expected(smoke_run: RunConfig) -> Arrays:
+    run = load_run(smoke_run.run_dir)
+    return make_answers(run, make_requests(run.dataset))
+
+
+@pytest.fixture
+def model(smoke_run: RunConfig, tmp_path: Path) -> Path:
+    """A copy of the exported model, to be damaged."""
+    source = Path(smoke_run.export_path) / "1"
+    return Path(shutil.copytree(source, tmp_path / "model"))
+
+
+def test_good_model(smoke_run: RunConfig, expected: Arrays) -> None:
+    version = Path(smoke_run.export_path) / "1"
+    count = validate_model(Path(smoke_run.run_dir), version)
+    assert count == len(expected)
+    asked = {name.split("/")[0] for name in expected}
+    assert asked == set(SIGNATURES)
+    requests = {name.split("/")[1] for name in expected}
+    assert requests == {"one", "id", "ood"}
+
+
+def test_requests_are_of_both_kinds(smoke_run: RunConfig) -> None:
+    dataset = make_dataset(smoke_run)
+    requests = make_requests(dataset)
+    assert len(requests["one"]) == 1 and len(requests["ood"]) == 5
+    assert dataset.region.contains(requests["ood"]).all()
+    assert not dataset.region.contains(requests["id"]).any()
+
+
+def test_model_that_cannot_be_loaded(model: Path, smoke_run: RunConfig) -> None:
+    data = next((model / "variables").glob("*.data*"))
+    data.write_bytes(data.read_bytes()[:100])
+    requests = make_requests(make_dataset(smoke_run))
+    with pytest.raises(RunError, match="with TensorFlow alone") as caught:
+        ask_model(model, requests)
+    assert "\n" not in str(caught.value)
+
+
+def test_absent_model(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no SavedModel"):
+        ask_model(tmp_path / "none", {})
+
+
+def test_model_that_needs_tfcomp_is_refused(tmp_path: Path) -> None:
+    # As one would be that calls back into Python.
+    from pipelines.canary import Refuse
+
+    for name in ("tfcomp", "tfcomp.models", "keras", "pipelines"):
+        with pytest.raises(ImportError, match="when a model is served"):
+            Refuse().find_spec(name)
+    assert Refuse().find_spec("tensorflow.saved_model") is None
+
+
+def test_signature_that_is_missing(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    module = tf.Module()
+    signature = tf.TensorSpec((None, 2), name="factors")
+    draw = tf.function(lambda factors: {"image": factors}, [signature])
+    tf.saved_model.save(module, tmp_path / "m", {"serving_default": draw})
+    with pytest.raises(RunError, match="no signature activations, geometry"):
+        ask_model(tmp_path / "m", {"one": np.zeros((1, 2), np.float32)})
+
+
+# Wrong answers
+
+
+def test_same_answers_pass(expected: Arrays) -> None:
+    compare_answers(dict(expected), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a[:-1], "with shape"),
+        (lambda a: a * np.nan, "is not finite"),
+        (lambda a: a + 0.01 * np.abs(a).max(), "differs from the network's"),
+    ],
+)
+def test_wrong_answers(change, message: str, expected: Arrays) -> None:
+    for name in ("serving_default/id/image", "geometry/ood/stage_1"):
+        wrong = expected | {name: change(expected[name])}
+        with pytest.raises(RunError, match=f"answers? {name} .*{message}"):
+            compare_answers(wrong, expected)
+
+
+def test_missing_and_surplus_answers(expected: Arrays) -> None:
+    name = "activations/one/image"
+    fewer = {k: v for k, v in expected.items() if k != name}
+    with pytest.raises(RunError, match=f"no answer {name}"):
+        compare_answers(fewer, expected)
+    with pytest.raises(RunError, match=f"an answer {name} too many"):
+        compare_answers(expected, fewer)

@@ -1,0 +1,190 @@
+"""Profiles: flags resolved, rules checked, mistakes in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.examples import list_datasets
+from pipelines.profile import SHIPPED
+from pipelines.profile import Profile
+from pipelines.profile import load_profile
+from pipelines.profile import make_sweeps
+from pipelines.profile import parse_profile
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+
+NAMES = sorted(path.name for path in SHIPPED.iterdir())
+THRESHOLDS = "\n[thresholds]\nid_mse = {below = 1}\n"
+
+
+def test_shipped_profiles_are_there() -> None:
+    assert NAMES == ["paper", "quick", "smoke"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shipped_profile_is_valid(name: str) -> None:
+    profile = load_profile(name)
+    assert profile.name == name
+    assert make_sweeps(profile)
+    assert list_datasets(profile)
+
+
+def test_profile_is_a_string_and_back(tiny_profile: Profile) -> None:
+    text = tiny_profile.to_json()
+    assert "\n" not in text
+    assert parse_profile(text) == tiny_profile
+
+
+def test_flags_are_resolved(tiny_profile: Profile) -> None:
+    # Without the flagfiles, which another machine does not have.
+    flags = tiny_profile.sweeps[0]
+    assert not any(flag.startswith("--flagfile") for flag in flags)
+    assert "--model=cnn" in flags and "--grid_size=8" in flags
+
+
+def test_order_of_thresholds_is_kept(
+    write_profile: Callable[..., Path],
+) -> None:
+    rules = (
+        'push_as = "a"\nsweep = "tiny"\n[thresholds]\n'
+        "ood_mse = {below = 1, above = 0}\nid_mse = {below = 2}\n"
+    )
+    profile = load_profile(str(write_profile(rules=rules)))
+    found = parse_profile(profile.to_json()).rules.list_thresholds()
+    assert [(t.score, str(t)) for t in found] == [
+        ("ood_mse", "below 1"),
+        ("ood_mse", "above 0"),
+        ("id_mse", "below 2"),
+    ]
+
+
+def test_code_is_part_of_a_profile(
+    write_profile: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = load_profile(str(write_profile()))
+    assert len(plain.code) == 64
+    plugin = tmp_path / "my_parts.py"
+    plugin.write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = str(write_profile("--plugins=my_parts"))
+    with_plugin = load_profile(path)
+    plugin.write_text("# changed\n")
+    changed = load_profile(path)
+    assert len({plain.code, with_plugin.code, changed.code}) == 3
+
+
+def test_data_sets_are_shared_by_trials(
+    write_profile: Callable[..., Path],
+) -> None:
+    path = write_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
+    profile = load_profile(str(path))
+    assert len(make_sweeps(profile)[0].trials) == 12
+    assert [c.data.sigma for c in list_datasets(profile)] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("has_mnist", [True, False])
+def test_drawn_digits_where_there_is_no_mnist(
+    has_mnist: bool, write_profile: Callable[..., Path], tmp_path: Path
+) -> None:
+    info = tmp_path / "tfds" / "mnist" / "3.0.1" / "dataset_info.json"
+    if has_mnist:
+        info.parent.mkdir(parents=True)
+        info.touch()
+    folder = write_profile()
+    (folder / "digits.flags").write_text(
+        f"--flagfile=rotated_mnist.flags\n--data_dir={tmp_path / 'tfds'}\n"
+    )
+    profile = load_profile(str(folder))
+    sources = [c.data.digit_source for c in list_datasets(profile)]
+    # The first sweep draws no digits and keeps its flags.
+    assert sources[0] == ("mnist" if has_mnist else "stand_in")
+    assert bool(profile.notes) != has_mnist
+    assert all("rotated_mnist: drawn digits" in n for n in profile.notes)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize("name", ["", "nix", "/"])
+def test_unknown_profile(name: str) -> None:
+    with pytest.raises(ConfigError, match="must be one of paper, quick, smoke"):
+        load_profile(name)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("push_as = ", "cannot be read"),
+        ('sweep = "tiny"' + THRESHOLDS, "has no push_as"),
+        ('push_as = "a"\nsweep = "tiny"\n', "has no thresholds"),
+        (
+            'push_as = "a/b"\nsweep = "tiny"' + THRESHOLDS,
+            "must be a plain name without a path, got 'a/b'",
+        ),
+        (
+            'push_as = "a"\nsweep = "other"' + THRESHOLDS,
+            "candidate's sweep must be one of tiny, got 'other'",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\nextra = 1' + THRESHOLDS,
+            "must not have extra",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\nchoose_by = "ood_mse"' + THRESHOLDS,
+            "choose_by must be an ID score",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\nmin_seeds = 0' + THRESHOLDS,
+            "min_seeds must be an integer of at least 1, got 0",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\ntolerance = "a"' + THRESHOLDS,
+            "tolerance must be a number",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\n[thresholds]\nid_mse = 1\n',
+            "must name scores with bounds",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\n[thresholds]\nid_mse = {at = 1}\n',
+            "must name scores with bounds",
+        ),
+    ],
+)
+def test_wrong_rules(
+    rules: str, message: str, write_profile: Callable[..., Path]
+) -> None:
+    with pytest.raises(RunError, match=message) as caught:
+        load_profile(str(write_profile(rules=rules)))
+    assert str(caught.value).startswith("--profile")
+
+
+def test_wrong_flag_is_named(write_profile: Callable[..., Path]) -> None:
+    path = str(write_profile("--grid=depth=2,x"))
+    with pytest.raises(ConfigError, match="--depth must be an integer"):
+        load_profile(path)
+
+
+def test_two_sweeps_of_one_name(write_profile: Callable[..., Path]) -> None:
+    folder = write_profile()
+    (folder / "again.flags").write_text("--flagfile=tiny_sweep.flags\n")
+    with pytest.raises(RunError, match="two flagfiles have --run_name=tiny"):
+        load_profile(str(folder))
+
+
+def test_profile_without_a_sweep(write_profile: Callable[..., Path]) -> None:
+    folder = write_profile()
+    (folder / "tiny_sweep.flags").unlink()
+    with pytest.raises(RunError, match="has no flagfile of a sweep"):
+        load_profile(str(folder))
+
+
+def test_json_has_no_quote_trouble(tiny_profile: Profile) -> None:
+    # It is a parameter of the pipeline and must survive as a plain string.
+    assert json.loads(tiny_profile.to_json())["name"] == "own"

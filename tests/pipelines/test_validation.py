@@ -1,0 +1,179 @@
+"""The example validator: planted anomalies, and none in good data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.validation import Findings
+from pipelines.validation import find_anomalies
+from pipelines.validation import validate_datasets
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.materialized import Examples
+from tfcomp.datasets.materialized import materialize
+from tfcomp.run_flags import parse_config
+
+SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
+GOOD = {
+    "bumps": SMALL,
+    "no region": ("--flagfile=smoke.flags", "--region=none"),
+    "gap": ("--flagfile=smoke.flags", "--region=gap:x:4-6"),
+    "continuous": (*SMALL, "--coordinates=continuous"),
+    "stripes": (*SMALL, "--dataset=stripes", "--num_bumps=5"),
+    "digit": (
+        "--flagfile=rotated_mnist.flags",
+        "--digit_source=stand_in",
+        "--num_angles=37",
+    ),
+}
+
+
+def make(*flags: str) -> tuple[Dataset, Examples, Examples]:
+    """A data set and its examples as they should be."""
+    dataset = make_dataset(parse_config(list(flags)))
+    splits = dataset.splits
+    tables = (splits.train, splits.grid[splits.is_ood])
+    train, ood = (Examples(t, dataset.render_array(t)) for t in tables)
+    return dataset, train, ood
+
+
+def append(examples: Examples, factors: list[float], dataset: Dataset):
+    """Examples with one more, drawn as it should be."""
+    row = np.array([factors], np.float32)
+    return Examples(
+        np.concatenate([examples.factors, row]),
+        np.concatenate([examples.images, dataset.render_array(row)]),
+    )
+
+
+def change_image(examples: Examples, number: int, image) -> Examples:
+    images = examples.images.copy()
+    images[number] = image
+    return dataclasses.replace(examples, images=images)
+
+
+def find(dataset: Dataset, train: Examples, ood: Examples) -> dict[str, str]:
+    """Reasons by check; the last one of a check."""
+    return dict(find_anomalies(dataset, train, ood))
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_good_data_have_no_anomalies(kind: str, tmp_path: Path) -> None:
+    config = parse_config(list(GOOD[kind]))
+    materialize(config, tmp_path)
+    findings = validate_datasets([config], tmp_path)
+    assert findings.anomalies == []
+    ((name, splits),) = findings.statistics.items()
+    assert name.startswith(config.data.dataset)
+    train = make_dataset(config).splits.train
+    assert splits["train"]["examples"] == len(train)
+
+
+def test_leak() -> None:
+    dataset, train, ood = make(*SMALL)
+    found = find(dataset, append(train, [8, 9], dataset), ood)
+    assert found["leak"] == (
+        "1 training examples lie in the region corner:7, the first at "
+        "[8.0, 9.0]"
+    )
+    assert found["splits"] == ("120 training examples, the flags describe 119")
+
+
+def test_held_out_example_outside_of_the_region() -> None:
+    dataset, train, ood = make(*SMALL)
+    found = find(dataset, train, append(ood, [1, 2], dataset))
+    assert found["leak"] == (
+        "1 held-out examples lie outside the region corner:7, the first at "
+        "[1.0, 2.0]"
+    )
+
+
+def test_moved_example() -> None:
+    dataset, train, ood = make(*SMALL)
+    factors = train.factors.copy()
+    factors[3] += 0.25
+    moved = Examples(factors, dataset.render_array(factors))
+    found = find(dataset, moved, ood)
+    assert set(found) == {"splits"}
+    assert "the first is number 3 at [0.25, 3.25]" in found["splits"]
+
+
+def test_duplicate() -> None:
+    dataset, train, ood = make(*SMALL)
+    found = find(dataset, append(train, [0, 0], dataset), ood)
+    assert found["duplicates"] == (
+        "1 training examples repeat another one, the flags describe 0"
+    )
+
+
+def test_missing_factor_value() -> None:
+    dataset, train, ood = make(*SMALL)
+    rows = train.factors[:, 1] != 9
+    fewer = Examples(train.factors[rows], train.images[rows])
+    found = find(dataset, fewer, ood)
+    assert found["coverage"] == (
+        "1 values of y never occur in training, the first is 9"
+    )
+
+
+def test_too_few_examples_to_cover_all_values() -> None:
+    # As the flags describe them, and still no test of composition.
+    found = find(*make(*SMALL, "--num_train=8"))
+    assert set(found) == {"coverage"}
+
+
+@pytest.mark.parametrize(
+    ("image", "reason"),
+    [
+        (np.nan, "1 training images are not finite"),
+        (1.0, "1 training images are blank, the first is number 4"),
+        (0.5, "1 training images are blank, the first is number 4"),
+    ],
+)
+def test_odd_pixels(image: float, reason: str) -> None:
+    dataset, train, ood = make(*SMALL)
+    found = list(find_anomalies(dataset, change_image(train, 4, image), ood))
+    assert ("pixels", reason) in found
+
+
+def test_pixels_out_of_range() -> None:
+    dataset, train, ood = make(*SMALL)
+    found = list(
+        find_anomalies(dataset, train, change_image(ood, 0, ood.images[0] * 3))
+    )
+    assert any("held-out pixels must be from 0 to 1" in r for _, r in found)
+
+
+def test_image_of_other_factors() -> None:
+    dataset, train, ood = make(*SMALL)
+    found = find(dataset, change_image(train, 7, train.images[8]), ood)
+    assert set(found) == {"pixels"}
+    assert (
+        "1 training images are not those of their factors, the first is "
+        in (found["pixels"])
+    )
+
+
+def test_absent_data_set_is_an_anomaly(tmp_path: Path) -> None:
+    configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2)]
+    materialize(configs[0], tmp_path)
+    findings = validate_datasets(configs, tmp_path)
+    (anomaly,) = findings.anomalies
+    assert anomaly.check == "readable" and "sigma=2" in anomaly.dataset
+    assert len(findings.statistics) == 1
+
+
+def test_findings_as_a_file(tmp_path: Path) -> None:
+    configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2)]
+    findings: Findings = validate_datasets(configs, tmp_path)
+    findings.write(tmp_path / "anomalies")
+    content = json.loads((tmp_path / "anomalies").read_text())
+    assert [a["check"] for a in content["anomalies"]] == ["readable"] * 2
+    assert content["statistics"] == {}
+    line = findings.describe()
+    assert "\n" not in line and line.endswith("and 1 more anomalies")

@@ -1,0 +1,126 @@
+"""The search: planted thresholds, ends of the range, any kind of response."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tfcomp.thresholds.search import Found
+from tfcomp.thresholds.search import Limits
+from tfcomp.thresholds.search import dither
+from tfcomp.thresholds.search import find_threshold
+
+
+def search(threshold: float, **limits: float) -> Found:
+    chosen = {"first": 16, "maximum": 4096, **limits}
+    return find_threshold(lambda count: count >= threshold, Limits(**chosen))
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 3, 7, 15, 16, 17, 100, 4095, 4096])
+@pytest.mark.parametrize("first", [1, 10, 4096])
+@pytest.mark.parametrize("tolerance", [1.001, 1.2, 2.5])
+def test_step_is_found_within_the_tolerance(
+    threshold: int, first: int, tolerance: float
+) -> None:
+    found = search(threshold, first=first, tolerance=tolerance)
+    assert found.reached
+    assert threshold <= found.count <= max(threshold * tolerance, threshold + 1)
+    if tolerance < 1.01:
+        # Counts up to 1000 are nearer to each other than the tolerance.
+        assert found.count == threshold or threshold > 1000
+
+
+def test_zero_suffices_and_nothing_else_is_tried() -> None:
+    found = search(0, minimum=0)
+    assert (found.count, found.reached) == (0, True)
+    assert found.answers == {0: True}
+
+
+def test_one_is_found_above_a_failing_zero() -> None:
+    found = search(1, minimum=0)
+    assert found.count == 1
+    assert found.answers[0] is False
+
+
+def test_zero_is_not_tried_where_it_makes_no_sense() -> None:
+    found = search(0)
+    assert found.count == 1
+    assert 0 not in found.answers
+
+
+def test_never_reached() -> None:
+    found = search(math.inf, maximum=1000)
+    assert (found.count, found.reached) == (1000, False)
+    assert list(found.answers) == [16, 32, 64, 128, 256, 512, 1000]
+
+
+def test_cost() -> None:
+    # Up to the bracket (64, 128], then two halvings of a factor of 2.
+    found = search(100)
+    assert list(found.answers) == [16, 32, 64, 128, 91, 108]
+    assert found.count == 108
+
+
+def test_every_count_is_asked_once() -> None:
+    asked = []
+
+    def reaches(count: int) -> bool:
+        asked.append(count)
+        return count >= 50
+
+    found = find_threshold(reaches, Limits(16, 4096, 0, 1.01))
+    assert len(asked) == len(set(asked))
+    assert asked == list(found.answers)
+
+
+def test_any_response_gives_a_count_above_a_failing_one(
+    rng: np.random.Generator,
+) -> None:
+    reached_at_all = 0
+    for _ in range(300):
+        table = rng.uniform(size=1001) < rng.uniform(0.05, 0.95)
+        limits = Limits(int(rng.integers(1, 1001)), 1000, int(rng.integers(2)))
+        found = find_threshold(lambda n, table=table: table[n], limits)
+        if not found.reached:
+            assert found.count == 1000 and not table[1000]
+            continue
+        reached_at_all += 1
+        assert table[found.count]
+        below = [n for n, reached in found.answers.items() if not reached]
+        below = [n for n in below if n < found.count]
+        if found.count > 1:
+            near = max(below) * limits.tolerance
+            assert found.count <= max(near, max(below) + 1)
+    assert reached_at_all > 100
+
+
+def test_a_search_is_repeated_from_its_answers() -> None:
+    found = search(77, minimum=0)
+    limits = Limits(16, 4096, 0)
+    again = find_threshold(found.answers.__getitem__, limits)
+    assert again == found
+
+
+def test_dither_is_uniform_in_log_scale_and_reproducible() -> None:
+    shifts = [math.log2(dither(1e6, seed, 16) / 1e6) for seed in range(2000)]
+    assert 0 <= min(shifts) < 0.01 and 0.99 < max(shifts) <= 1
+    assert np.mean(shifts) == pytest.approx(0.5, abs=0.03)
+    assert dither(100, 3, 16) == dither(100, 3, 16)
+    assert len({dither(1000, 3, size) for size in range(10)}) > 5
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"first": 0},
+        {"first": 20, "maximum": 10},
+        {"minimum": 2},
+        {"minimum": -1},
+        {"tolerance": 1.0},
+    ],
+)
+def test_impossible_limits(limits: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        search(1, **limits)

@@ -1,0 +1,86 @@
+"""How far inside a held-out region a point lies, and what that costs.
+
+Section 3.2 of the paper: some codes generalize near the border of the region,
+where bumps overlap with those that were trained on. Distances are counted in
+grid steps along the ordered factors (the larger one of the two), to the
+nearest grid point that is not held out; other values of a categorical factor
+are no neighbours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.ndimage import distance_transform_cdt
+from scipy.stats import spearmanr
+
+from tfcomp.factors import FactorSpace
+
+MIN_POINTS = 3
+
+
+def compute_border_distance(
+    is_ood: np.ndarray, space: FactorSpace
+) -> np.ndarray:
+    """Grid steps from every grid point to the nearest ID one.
+
+    Args:
+        is_ood: Whether each grid point is held out, [prod(space.shape)].
+        space: The factors; a periodic one goes on behind its last value.
+
+    Returns:
+        Distances [prod(space.shape)]: 0 for ID points, infinite where all
+        points with the same categorical values are held out.
+    """
+    ordered = list(space.ordered)
+    names = [i for i in range(len(space)) if i not in ordered]
+    mask = np.asarray(is_ood, bool).reshape(space.shape)
+    slices = mask.transpose(names + ordered)
+    shape = slices.shape
+    periodic = [space.factors[i].periodic for i in ordered]
+    steps = np.stack(
+        [
+            _measure(part, periodic)
+            for part in slices.reshape(-1, *shape[len(names) :])
+        ]
+    )
+    back = np.argsort(names + ordered)
+    return steps.reshape(shape).transpose(back).ravel()
+
+
+def correlate_with_distance(
+    error: np.ndarray, distance: np.ndarray
+) -> float | None:
+    """Spearman's rank correlation of OOD error and distance to ID.
+
+    Args:
+        error: A number per grid point, [n].
+        distance: As of `compute_border_distance`, [n].
+
+    Returns:
+        The correlation over OOD points; None for fewer than three, for equal
+        errors or distances, or if a number is not finite.
+    """
+    chosen = distance > 0
+    error, distance = error[chosen], distance[chosen]
+    if len(error) < MIN_POINTS or not np.isfinite([error, distance]).all():
+        return None
+    if np.ptp(error) == 0 or np.ptp(distance) == 0:
+        return None
+    return float(spearmanr(distance, error).statistic)
+
+
+def _measure(mask: np.ndarray, periodic: list[bool]) -> np.ndarray:
+    if mask.all():
+        return np.full(mask.shape, np.inf)
+    # One copy of the grid on either side of a periodic factor is enough.
+    padding = [
+        (size, size) if wraps else (0, 0)
+        for size, wraps in zip(mask.shape, periodic, strict=True)
+    ]
+    wrapped = np.pad(mask, padding, mode="wrap")
+    steps = distance_transform_cdt(wrapped, "chessboard").astype(float)
+    inner = tuple(
+        slice(before, before + size)
+        for (before, _), size in zip(padding, mask.shape, strict=True)
+    )
+    return steps[inner]

@@ -1,0 +1,147 @@
+"""What made a set of runs: machine, versions, seeds, flags, time."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Sequence
+from pathlib import Path
+
+import tfcomp
+from tfcomp.claims.evidence import UNIMPORTANT
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
+from tfcomp.claims.parts import ClaimResult
+from tfcomp.measures.files import compute_version
+
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+def list_used_runs(results: Iterable[ClaimResult]) -> list[Run]:
+    """The runs behind any part of any claim, each once."""
+    runs = {
+        run.path: run
+        for result in results
+        for part in result.parts
+        for run in part.runs
+    }
+    return list(runs.values())
+
+
+def describe_origin(
+    evidence: Evidence, results: Sequence[ClaimResult], command: str = ""
+) -> dict[str, str]:
+    """Facts about a report, by name.
+
+    Args:
+        evidence: All that was read.
+        results: What was made of it.
+        command: The command that made the report, if one did.
+    """
+    used = list_used_runs(results)
+    facts = {
+        "command": command,
+        "runs": f"{len(used)} used of {len(evidence.runs)} found",
+        "seeds": ", ".join(map(str, sorted({run.seed for run in used}))),
+        "time of training": format_duration(sum_seconds(used)),
+        "threshold searches": str(len(evidence.thresholds) or ""),
+        "this machine": describe_machine(),
+        "code": describe_code(),
+    }
+    names = dict.fromkeys(name for run in used for name in run.origin)
+    for name in names:
+        facts[f"{name} (runs)"] = count_values(
+            run.origin.get(name, "unknown") for run in used
+        )
+    facts["measured with"] = count_values(
+        run.measures.get("version", "not measured") for run in used
+    )
+    facts["left out"] = "; ".join(evidence.notes)
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def describe_machine() -> str:
+    """Processor, cores and system of this machine."""
+    cores = os.cpu_count()
+    name = read_cpu_name() or platform.processor() or platform.machine()
+    return f"{name}, {cores} cores, {platform.system()}, Python " + (
+        platform.python_version()
+    )
+
+
+def read_cpu_name() -> str:
+    """The model of the processor, where the system tells; else empty."""
+    try:
+        lines = CPU_INFO.read_text().splitlines()
+    except OSError:
+        return ""
+    names = [
+        ln.partition(":")[2] for ln in lines if ln.startswith("model name")
+    ]
+    return names[0].strip() if names else ""
+
+
+def describe_code() -> str:
+    """Version of tfcomp, commit if it is a checkout, hash of the measures."""
+    words = [f"tfcomp {tfcomp.__version__}"]
+    commit = read_commit()
+    if commit:
+        words.append(f"commit {commit}")
+    words.append(f"measures {compute_version()}")
+    return ", ".join(words)
+
+
+def read_commit() -> str:
+    """The commit of the checkout that tfcomp is in; empty if in none."""
+    folder = Path(tfcomp.__file__).parent
+    command = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return result.stdout.strip() if result.returncode == 0 else ""
+
+
+def sum_seconds(runs: Iterable[Run]) -> float:
+    """Seconds of training of all runs together."""
+    times = [run.get("train/seconds") for run in runs]
+    return sum(time for time in times if time is not None)
+
+
+def list_varied_flags(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Flags in which runs differ, and their values with counts."""
+    names = dict.fromkeys(name for run in runs for name in run.flags)
+    rows = []
+    for name in names:
+        if name in UNIMPORTANT:
+            continue
+        values = [str(run.flags.get(name, "unknown")) for run in runs]
+        if len(set(values)) > 1:
+            rows.append((name, count_values(values)))
+    return rows
+
+
+def count_values(values: Iterable[str]) -> str:
+    """Distinct values, with how often each occurs if there are several."""
+    counts = Counter(values)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(
+        f"{value or 'empty'} ({count})"
+        for value, count in sorted(counts.items())
+    )
+
+
+def format_duration(seconds: float) -> str:
+    """Hours and minutes, or seconds if it is short."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return (
+        f"{minutes // 60} h {minutes % 60} min"
+        if minutes > 59
+        else (f"{minutes} min")
+    )

@@ -1,0 +1,83 @@
+"""Measures finished runs.
+
+    python -m tfcomp.measure --runs='tensorboard_logs/donut*'
+
+computes what the claims need beyond metrics.json (superposition, kernels,
+volumes, tuning, interpolation) and writes it as measures.json into every
+run folder. Sweeps are searched for runs. Runs that are measured already cost
+nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from absl import flags
+
+from tfcomp.errors import ConfigError
+from tfcomp.errors import RunError
+from tfcomp.errors import exit_on_user_error
+from tfcomp.measures import is_measured
+from tfcomp.quiet import quiet_startup
+from tfcomp.run_flags import parse_flags
+from tfcomp.run_flags import print_help
+from tfcomp.run_flags import wants_help
+from tfcomp.run_search import find_runs
+from tfcomp.run_search import split_patterns
+
+
+def main(argv: list[str]) -> int:
+    """Measures every run that is not; needs no TensorFlow if all are."""
+    values = define_flags()
+    if wants_help(argv[1:]):
+        print_help(__doc__, values)
+        return 0
+    settings = parse_flags(argv[1:], values)
+    runs = find_runs(split_patterns(str(settings["runs"])))
+    if not runs:
+        rule = "must match at least one finished run"
+        raise ConfigError("runs", rule, settings["runs"])
+    missing = [path for path in runs if not is_measured(path)]
+    print(f"{len(runs)} runs, {len(missing)} to measure")
+    failed = measure_all(missing) if missing else 0
+    return 1 if failed else 0
+
+
+def define_flags() -> flags.FlagValues:
+    """The flags of this command."""
+    values = flags.FlagValues()
+    flags.DEFINE_string(
+        "runs",
+        "",
+        "Run folders or folders of them (sweeps): patterns with *, separated "
+        "by commas.",
+        flag_values=values,
+    )
+    return values
+
+
+def measure_all(paths: list[Path]) -> int:
+    """Measures runs one after another; returns how many could not be.
+
+    A run that fails is reported and does not stop the others.
+    """
+    with quiet_startup():
+        import keras
+
+        from tfcomp.measures.run import measure_run
+    failed = 0
+    for number, path in enumerate(paths, 1):
+        print(f"[{number}/{len(paths)}] {path}", flush=True)
+        try:
+            with quiet_startup():
+                measure_run(path)
+        except RunError as error:
+            print(f"error: {error}", file=sys.stderr)
+            failed += 1
+        keras.backend.clear_session()  # frees the model and its graphs
+    return failed
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

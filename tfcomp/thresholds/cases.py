@@ -1,0 +1,139 @@
+"""The searches of a study, and the trainings that each may ask for.
+
+A case is one search: a kind of training set, a region, a grid size, a seed.
+The seed is that of everything random: which bumps are drawn, the initial
+weights, the order of the batches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from tfcomp.config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.errors import ConfigError
+from tfcomp.thresholds.fractions import scale_region
+from tfcomp.thresholds.search import Limits
+from tfcomp.thresholds.search import dither
+from tfcomp.thresholds.settings import SearchSettings
+
+# The largest number of bumps for a cell of the grid, unless a flag says so.
+MAX_DENSITY = 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """One search.
+
+    Attributes:
+        kind: `bumps` or `stripes_and_bumps`.
+        region: Held-out region with bounds in fractions of the side.
+        grid_size: Pixels along a side.
+        seed: Seed of its trainings.
+        base: The run whose flags hold for everything else.
+        settings: How to search.
+    """
+
+    kind: str
+    region: str
+    grid_size: int
+    seed: int
+    base: RunConfig
+    settings: SearchSettings
+
+    @property
+    def name(self) -> str:
+        """A name without characters that mean something to a file system."""
+        region = "".join(c if c.isalnum() else "_" for c in self.region)
+        return f"{self.kind}-{region}-n{self.grid_size}-s{self.seed}"
+
+    def describe(self) -> str:
+        """The case in one line."""
+        return (
+            f"{self.kind} region={self.region} N={self.grid_size} "
+            f"seed={self.seed}"
+        )
+
+    def make_config(self, num_bumps: int) -> RunConfig:
+        """The training with so many bumps; steps do not depend on them.
+
+        When a run would be scored and saved makes no difference here, and
+        no other training.
+        """
+        fresh = RunConfig()
+        base = dataclasses.replace(
+            self.base,
+            eval_every=fresh.eval_every,
+            layerwise_every=fresh.layerwise_every,
+            checkpoint_seconds=fresh.checkpoint_seconds,
+        )
+        data: dict[str, Any] = {
+            "grid_size": self.grid_size,
+            "region": scale_region(self.region, self.grid_size),
+        }
+        if self.kind == "bumps":
+            data |= {
+                "dataset": "gaussian_bumps",
+                "coordinates": "continuous",
+                "num_train": num_bumps,
+                "num_bumps": 0,
+            }
+        else:
+            data |= {
+                "dataset": "stripes",
+                "coordinates": "grid",
+                "num_train": 0,
+                "num_bumps": num_bumps,
+            }
+        training = {
+            "seed": self.seed,
+            "epochs": 1,
+            "steps_per_epoch": self.settings.steps,
+        }
+        return dataclasses.replace(
+            base,
+            data=dataclasses.replace(base.data, **data),
+            training=dataclasses.replace(base.training, **training),
+        )
+
+    def count_examples(self, num_bumps: int) -> int:
+        """Examples in the training table, stripes included."""
+        return len(make_dataset(self.make_config(num_bumps)).splits.train)
+
+    def make_limits(self) -> Limits:
+        """Where to search: from a bump for about 4 cells, up and down."""
+        cells = self.grid_size**2
+        maximum = self.settings.max_bumps or MAX_DENSITY * cells
+        minimum = 1
+        if self.kind == "stripes_and_bumps":
+            minimum = 0
+            splits = make_dataset(self.make_config(0)).splits
+            maximum = min(maximum, int(splits.is_id.sum()))
+        first = dither(cells / 4, self.seed, self.grid_size)
+        return Limits(
+            min(first, maximum), maximum, minimum, self.settings.tolerance
+        )
+
+
+def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
+    """All searches, the small grids of every kind first.
+
+    Raises:
+        ConfigError: If `--plateau_patience` is set: a training is one epoch
+            here, and a plateau has several.
+    """
+    if base.training.plateau_patience:
+        raise ConfigError(
+            "plateau_patience",
+            "must be 0 for a threshold search",
+            base.training.plateau_patience,
+        )
+    seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
+    return [
+        Case(kind, region, size, seed, base, settings)
+        for kind, region in settings.variants
+        for size in settings.sizes
+        for seed in seeds
+    ]

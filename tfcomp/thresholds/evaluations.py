@@ -1,0 +1,100 @@
+"""Scores of trainings, one file each: what makes a search resumable.
+
+A file is named by a hash of what decides its content: the flags of the
+training and the code. Targets are not among them, so another target or a
+finer tolerance asks only for trainings that have not been done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tfcomp.config import RunConfig
+from tfcomp.errors import RunError
+from tfcomp.files import write_text
+from tfcomp.sweeps.code_version import compute_code_version
+from tfcomp.sweeps.trials import compute_hash
+from tfcomp.thresholds.cases import Case
+from tfcomp.thresholds.criteria import is_reached
+from tfcomp.thresholds.search import Found
+from tfcomp.thresholds.search import find_threshold
+
+Scores = dict[str, float | None]
+TRIAL_SOURCE = Path(__file__).with_name("trial.py")
+
+
+class MissingError(LookupError):
+    """A training that a search needs has not been done."""
+
+
+class Evaluations:
+    """Recorded scores.
+
+    Args:
+        folder: Where the files are; it need not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, config: RunConfig) -> Scores:
+        """Scores of a training.
+
+        Raises:
+            MissingError: If it has not been done.
+            RunError: If its file is damaged.
+        """
+        path = self._locate(config)
+        try:
+            return json.loads(path.read_text("utf-8"))["scores"]
+        except FileNotFoundError as error:
+            raise MissingError(path.name) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} is damaged: remove it") from error
+
+    def write(self, config: RunConfig, scores: Scores, seconds: float) -> None:
+        """Records the scores of a training in one step."""
+        content = {
+            "flags": config.identity(),
+            "scores": scores,
+            "seconds": seconds,
+        }
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        write_text(self._locate(config), text)
+
+    def _locate(self, config: RunConfig) -> Path:
+        version = compute_code_version(config.plugins) + _hash_trial()
+        return self.folder / f"{compute_hash(config, version)}.json"
+
+
+def find_in(
+    case: Case, criterion: str, score_fn: Callable[[RunConfig], Scores]
+) -> tuple[Found, float | None]:
+    """Searches one case for one criterion.
+
+    Args:
+        case: The search.
+        criterion: Which score has to reach its target.
+        score_fn: The scores of a training, recorded or made.
+
+    Returns:
+        What was found, and the score at its count.
+    """
+    target = case.settings.targets[criterion]
+
+    def score(count: int) -> float | None:
+        return score_fn(case.make_config(count))[criterion]
+
+    found = find_threshold(
+        lambda count: is_reached(criterion, score(count), target),
+        case.make_limits(),
+    )
+    return found, score(found.count)
+
+
+def _hash_trial() -> str:
+    return hashlib.sha256(TRIAL_SOURCE.read_bytes()).hexdigest()

@@ -1,0 +1,80 @@
+"""Searches, in one process: `python -m tfcomp.thresholds.one_search FLAGS`.
+
+`tfcomp.threshold` starts one such process for each search. All trainings of
+a process share TensorFlow's start; those that are recorded are not repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tfcomp.config import RunConfig
+from tfcomp.config import make_config
+from tfcomp.errors import exit_on_user_error
+from tfcomp.quiet import quiet_startup
+from tfcomp.registry import import_plugins
+from tfcomp.run_flags import parse_flags
+from tfcomp.thresholds.cases import Case
+from tfcomp.thresholds.cases import list_cases
+from tfcomp.thresholds.evaluations import Evaluations
+from tfcomp.thresholds.evaluations import MissingError
+from tfcomp.thresholds.evaluations import Scores
+from tfcomp.thresholds.evaluations import find_in
+from tfcomp.thresholds.folder import ThresholdFolder
+from tfcomp.thresholds.settings import define_flags
+from tfcomp.thresholds.settings import make_settings
+
+TrainFn = Callable[[RunConfig], Scores]
+
+
+def main(argv: list[str]) -> int:
+    """Runs all searches that the flags describe, one after another."""
+    values = parse_flags(argv[1:], define_flags())
+    base = make_config(values)
+    import_plugins(base.plugins)
+    evaluations = Evaluations(ThresholdFolder(base).evaluations)
+    with quiet_startup():
+        from tfcomp.thresholds.trial import train_and_score
+
+    for case in list_cases(base, make_settings(values)):
+        search_case(case, evaluations, train_and_score)
+    return 0
+
+
+def search_case(case: Case, evaluations: Evaluations, train: TrainFn) -> None:
+    """Makes every training that one search needs and that is not recorded.
+
+    Args:
+        case: The search; it is made for each of its criteria.
+        evaluations: Where scores are read and recorded.
+        train: Makes a training and returns its scores.
+    """
+
+    def read_or_train(config: RunConfig) -> Scores:
+        try:
+            return evaluations.read(config)
+        except MissingError:
+            start = time.monotonic()
+            scores = train(config)
+            seconds = time.monotonic() - start
+            evaluations.write(config, scores, seconds)
+            print(f"{_describe(config, scores)}  {seconds:.1f} s", flush=True)
+            return scores
+
+    for criterion in case.settings.targets:
+        find_in(case, criterion, read_or_train)
+
+
+def _describe(config: RunConfig, scores: Scores) -> str:
+    count = config.data.num_train + config.data.num_bumps
+    named = {key: scores[key] for key in ("position_accuracy", "relative_mse")}
+    cells = [
+        f"{key} {'-' if score is None else format(score, '.3g')}"
+        for key, score in named.items()
+    ]
+    return f"{count:>6} bumps  {'  '.join(cells)}"
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)
