@@ -68,7 +68,7 @@ def test_intervals_of_settings() -> None:
     assert labels == ["2, bump", "3, bump"]
     assert first.yaxis_inverted()
     assert first.get_ylabel() == "depth, code"
-    points, interval, mean, *second = first.lines
+    interval, points, mean, *second = first.lines
     np.testing.assert_array_equal(points.get_xdata(), [0.45, 0.55])
     np.testing.assert_array_equal(interval.get_xdata(), [0.4, 0.6])
     np.testing.assert_array_equal(mean.get_xdata(), [0.5])
