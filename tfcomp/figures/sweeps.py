@@ -165,11 +165,9 @@ def _draw_band_curve(
 def _draw_interval(axes: Axes, row: int, interval: Interval) -> None:
     color = get_line_style(0)["color"]
     points = to_numbers(interval.points)
-    axes.plot(
-        points, np.full(len(points), row), "o", color="0.35", ms=3, zorder=3
-    )
     if interval.low is not None and interval.high is not None:
         axes.plot([interval.low, interval.high], [row, row], color=color, lw=2)
+    axes.plot(points, np.full(len(points), row), "o", color="0.35", ms=3)
     axes.plot(interval.mean, row, "D", color=color, ms=5)
 
 
