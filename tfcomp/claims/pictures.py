@@ -95,7 +95,11 @@ def draw_stages(
             found = summarize_stages(group, own)
             if found is None:
                 continue
-            stages[name], mean, error = found
+            names, mean, error = found
+            if stages.setdefault(name, names) != names:
+                # A line has the same stages in all panels; this is another.
+                name = f"{name}, {panel}"
+                stages[name] = names
             means.setdefault(panel, {})[name] = mean
             errors.setdefault(panel, {})[name] = error
     if not means:

@@ -23,6 +23,7 @@ from tfcomp.claims.tables import format_markdown
 from tfcomp.claims.tables import list_claims
 from tfcomp.claims.tables import list_rows
 from tfcomp.claims.tables import select_shown
+from tfcomp.claims.tables import shorten_reason
 from tfcomp.claims.tables import summarize_counts
 from tfcomp.errors import RunError
 from tfcomp.figures import figure_to_png
@@ -158,6 +159,7 @@ def _describe_part(part: Part) -> dict[str, Any]:
         "rule": str(part.rule),
         "verdict": str(part.verdict),
         "reason": part.reason,
+        "short": shorten_reason(part),
         "decides": part.decides,
         "differences": ", ".join(part.differences),
     }
