@@ -32,10 +32,11 @@ class Refuse:
 def main(arguments: Sequence[str]) -> None:
     """Loads the model, asks every signature, writes the answers."""
     model_dir, requests_file, answers_file = arguments
-    sys.meta_path.insert(0, Refuse())
     import numpy as np
     import tensorflow as tf
 
+    # TensorFlow looks where Keras is, and imports it only when it is used.
+    sys.meta_path.insert(0, Refuse())
     model = tf.saved_model.load(model_dir)
     missing = set(SIGNATURES) - set(model.signatures)
     if missing:

@@ -85,7 +85,6 @@ def load_profile(name: str) -> Profile:
         raise RunError(f"--profile: {folder} has no flagfile of a sweep")
     rules = make_rules(_read_toml(folder / RULES_FILE))
     profile = Profile(folder.name, tuple(sweeps), tuple(searches), rules)
-    profile = _replace_missing_digits(profile)
     code = compute_code_version(check_profile(profile))
     return dataclasses.replace(profile, code=code)
 
@@ -127,6 +126,26 @@ def check_profile(profile: Profile) -> set[str]:
         for plugin in sweep.trials[0].config.plugins.split(",")
         if plugin.strip()
     }
+
+
+def replace_missing_digits(profile: Profile) -> Profile:
+    """Takes drawn digits where a sweep wants MNIST and it is not here."""
+    sweeps, notes = [], []
+    for arguments in profile.sweeps:
+        settings = parse_flags(arguments, define_flags())
+        folder = find_data_dir(settings["data_dir"])
+        wants = settings["dataset"] == "rotated_digits"
+        if wants and settings["digit_source"] == "mnist":
+            if not has_mnist(folder):
+                arguments = (*arguments, "--digit_source=stand_in")
+                notes.append(
+                    f"{settings['run_name']}: drawn digits, since there is "
+                    f"no MNIST in {folder}"
+                )
+        sweeps.append(arguments)
+    return dataclasses.replace(
+        profile, sweeps=tuple(sweeps), notes=tuple(notes)
+    )
 
 
 def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
@@ -171,23 +190,3 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"--profile: {path} cannot be read: {error}") from error
-
-
-def _replace_missing_digits(profile: Profile) -> Profile:
-    """Takes drawn digits where a sweep wants MNIST and it is not there."""
-    sweeps, notes = [], []
-    for arguments in profile.sweeps:
-        settings = parse_flags(arguments, define_flags())
-        folder = find_data_dir(settings["data_dir"])
-        wants = settings["dataset"] == "rotated_digits"
-        if wants and settings["digit_source"] == "mnist":
-            if not has_mnist(folder):
-                arguments = (*arguments, "--digit_source=stand_in")
-                notes.append(
-                    f"{settings['run_name']}: drawn digits, since there is "
-                    f"no MNIST in {folder}"
-                )
-        sweeps.append(arguments)
-    return dataclasses.replace(
-        profile, sweeps=tuple(sweeps), notes=tuple(notes)
-    )

@@ -52,12 +52,13 @@ def draw_grid(version: Path, dataset: Dataset) -> np.ndarray:
         RunError: If it cannot be loaded, or takes other factors.
     """
     try:
-        draw = tf.saved_model.load(str(version)).signatures["serving_default"]
+        model = tf.saved_model.load(str(version))  # keeps the variables
+        draw = model.signatures["serving_default"]
         found = evaluate_in_batches(
             lambda factors: draw(factors=factors), dataset.splits.grid
         )
     except Exception as error:  # whatever a damaged or foreign model leads to
-        reason = str(error).strip().splitlines()[0]
+        reason = str(error).strip().splitlines()[-1]
         raise RunError(
             f"{version} was pushed under this name and cannot be asked for "
             f"the images of this run ({reason}): push under another name"

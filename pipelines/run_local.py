@@ -15,6 +15,7 @@ from pipelines.local_root import check_path
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from pipelines.profile import make_sweeps
+from pipelines.profile import replace_missing_digits
 from tfcomp.errors import exit_on_user_error
 from tfcomp.quiet import quiet_startup
 from tfcomp.run_flags import parse_flags
@@ -32,7 +33,7 @@ def main(argv: list[str]) -> int:
     settings = parse_flags(argv[1:], values)
     SchedulerOptions(settings["workers"], settings["scheduler"])
     check_path("export_dir", settings["export_dir"])
-    profile = load_profile(settings["profile"])
+    profile = replace_missing_digits(load_profile(settings["profile"]))
     default = f"pipeline_runs/{profile.name}"
     root = LocalRoot(settings["pipeline_root"] or default)
     root.check(profile.name, settings["resume"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,3 +86,29 @@ def write_trials(path: Path, rows: list[dict]) -> None:
 def write_table() -> Callable[[Path, list[dict]], None]:
     """Writes a table of trials, as a sweep does."""
     return write_trials
+
+
+def list_marked(marker: str) -> list[int]:
+    """Processes that have a text in their environment (Linux)."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            text = (folder / "environ").read_text(errors="replace")
+        except OSError:
+            continue  # not a process, not ours, or gone
+        if folder.name.isdigit() and marker in text:
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.fixture
+def are_gone() -> Callable[[str], bool]:
+    """Whether all processes with a marker end within ten seconds."""
+
+    def check(marker: str) -> bool:
+        deadline = time.monotonic() + 10
+        while list_marked(marker) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return not list_marked(marker)
+
+    return check

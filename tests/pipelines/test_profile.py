@@ -14,6 +14,7 @@ from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from pipelines.profile import make_sweeps
 from pipelines.profile import parse_profile
+from pipelines.profile import replace_missing_digits
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 
@@ -100,7 +101,7 @@ def test_drawn_digits_where_there_is_no_mnist(
     (folder / "digits.flags").write_text(
         f"--flagfile=rotated_mnist.flags\n--data_dir={tmp_path / 'tfds'}\n"
     )
-    profile = load_profile(str(folder))
+    profile = replace_missing_digits(load_profile(str(folder)))
     sources = [c.data.digit_source for c in list_datasets(profile)]
     # The first sweep draws no digits and keeps its flags.
     assert sources[0] == ("mnist" if has_mnist else "stand_in")

@@ -1,0 +1,281 @@
+"""The pipeline as a user runs it, from nothing to a pushed model.
+
+The tests of the smoke profile go on with one folder, in their order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from pipelines.compile import compile_pipeline
+from pipelines.profile import SHIPPED
+from pipelines.profile import load_profile
+from pipelines.progress import STEPS
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.materialized import materialize
+from tfcomp.datasets.table_builder import TableBuilder
+from tfcomp.run_flags import parse_config
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a pipeline of a test works."""
+
+    path: Path
+
+    @property
+    def work(self) -> Path:
+        return self.path / "root" / "work"
+
+    def make_command(self, *flags: str) -> list[str]:
+        return [
+            sys.executable,
+            "-m",
+            "pipelines.run_local",
+            f"--pipeline_root={self.path / 'root'}",
+            f"--export_dir={self.path / 'out'}",
+            "--workers=2",
+            *flags,
+        ]
+
+    def run(self, *flags: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            self.make_command(*flags),
+            capture_output=True,
+            text=True,
+            cwd=self.path,
+        )
+
+    def list_versions(self) -> list[str]:
+        return sorted(os.listdir(self.path / "out" / "smoke"))
+
+    def find_candidate(self) -> dict:
+        file = self.work / "evaluation.json"
+        return json.loads(file.read_text())["candidate"]
+
+    def list_states(self) -> dict[Path, int]:
+        """When each file of the runs was changed."""
+        files = (self.work / "runs" / "logs").rglob("*/trials/*/*")
+        return {path: path.stat().st_mtime_ns for path in files}
+
+
+def read_states(output: str) -> dict[str, str]:
+    """The last state of each step in the progress of a run."""
+    rows = [line.split() for line in output.splitlines()]
+    return {r[1]: r[0] for r in rows if len(r) > 1 and r[1] in STEPS}
+
+
+@pytest.fixture(scope="module")
+def smoke(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Place, subprocess.CompletedProcess]:
+    """The smoke profile, from nothing."""
+    place = Place(tmp_path_factory.mktemp("smoke"))
+    return place, place.run("--profile=smoke")
+
+
+def write_changed(folder: Path, old: str, new: str) -> Path:
+    """The smoke profile with a change in its rules."""
+    copy = folder / "smoke"
+    if not copy.exists():
+        shutil.copytree(SHIPPED / "smoke", copy)
+    text = (SHIPPED / "smoke" / "profile.toml").read_text()
+    assert old in text
+    (copy / "profile.toml").write_text(text.replace(old, new))
+    return copy
+
+
+def test_from_nothing_to_a_pushed_model(smoke) -> None:
+    place, result = smoke
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert read_states(result.stdout) == dict.fromkeys(STEPS, "done")
+    # The flood of the SDK is in the log and nowhere else.
+    assert result.stderr == "" and len(result.stdout.splitlines()) < 30
+    assert "KFP Executor" in (place.path / "root/pipeline.log").read_text()
+    assert "[2/2]" in result.stdout
+    version = place.path / "out" / "smoke" / "1"
+    evidence = version / "assets.extra" / "evaluation.json"
+    verdict = json.loads(evidence.read_text())
+    assert verdict["blessed"] and len(verdict["checks"]) == 3
+    assert all(check["count"] == 2 for check in verdict["checks"])
+    assert (version / "saved_model.pb").exists()
+    assert (place.work / "report" / "report.html").exists()
+    anomalies = place.path.glob("root/kfp/*/example-validator/anomalies")
+    assert json.loads(next(anomalies).read_text())["anomalies"] == []
+
+
+def test_resume_repeats_nothing(smoke) -> None:
+    place, _ = smoke
+    before = place.list_states()
+    result = place.run("--profile=smoke", "--resume")
+    assert result.returncode == 0, result.stderr
+    states = read_states(result.stdout)
+    for step in ("example_gen", "example_validator", "infra_validator"):
+        assert states[step] == "kept"
+    assert states["report"] == "kept"
+    assert "nothing new, the model is" in result.stdout
+    assert "trials to run" not in result.stdout
+    assert place.list_states() == before
+    assert place.list_versions() == [".lock", "1"]
+
+
+def test_compiled_pipeline_runs_here(smoke, tmp_path: Path) -> None:
+    place, _ = smoke
+    path = tmp_path / "pipeline.yaml"
+    compile_pipeline(load_profile("smoke").to_json(), path)
+    script = (
+        "import sys\n"
+        "from kfp import components, local\n"
+        "local.init(local.SubprocessRunner(use_venv=False), sys.argv[2])\n"
+        "pipeline = components.load_component_from_file(sys.argv[1])\n"
+        "pipeline(work_dir=sys.argv[3], export_dir=sys.argv[4])\n"
+    )
+    arguments = [path, tmp_path / "kfp", place.work, place.path / "out"]
+    result = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr
+    assert "nothing new, the model is" in result.stdout
+    assert place.list_versions() == [".lock", "1"]
+
+
+# Planted failures: stopped at the right step, nothing pushed
+
+
+def test_bad_model_is_stopped(smoke, tmp_path: Path) -> None:
+    place, _ = smoke
+    profile = write_changed(tmp_path, "{below = 0.1}", "{below = 1e-9}")
+    result = place.run(f"--profile={profile}", "--resume")
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: evaluator: not blessed: id_relative_mse ")
+    assert "must be below 1e-09; nothing was pushed" in line
+    states = read_states(result.stdout)
+    assert states["evaluator"] == "stopped" and states["report"] == "done"
+    assert states["infra_validator"] == states["pusher"] == "skipped"
+    assert place.list_versions() == [".lock", "1"]
+
+
+def test_broken_saved_model_is_stopped(smoke, tmp_path: Path) -> None:
+    place, _ = smoke
+    name = place.find_candidate()["name"]
+    models = place.work / "runs" / "saved_models" / "smoke_low_rank" / name
+    (data,) = models.glob("*/variables/*.data*")
+    whole = data.read_bytes()
+    data.write_bytes(whole[: len(whole) // 2])
+    profile = write_changed(tmp_path, "min_seeds = 2", "min_seeds = 1")
+    result = place.run(f"--profile={profile}", "--resume")
+    data.write_bytes(whole)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: infra_validator: the SavedModel cannot be ")
+    states = read_states(result.stdout)
+    assert states["evaluator"] == "done"
+    assert states["infra_validator"] == "failed"
+    assert states["pusher"] == "skipped" and states["report"] == "done"
+    assert place.list_versions() == [".lock", "1"]
+
+
+def test_leak_is_stopped(smoke, tmp_path: Path) -> None:
+    place, _ = smoke
+    plant_leak(place.work / "examples", tmp_path / "leaky")
+    profile = write_changed(tmp_path, "min_seeds = 2", "tolerance = 0.2")
+    result = place.run(f"--profile={profile}", "--resume")
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(
+        "error: example_validator: leak: 1 training examples lie in the "
+        "region corner:7, the first at [7.0, 7.0] "
+    )
+    states = read_states(result.stdout)
+    skipped = set(STEPS) - {"example_gen", "example_validator"}
+    assert {s for s in states if states[s] == "skipped"} == skipped
+    assert place.list_versions() == [".lock", "1"]
+
+
+def plant_leak(examples: Path, scratch: Path) -> None:
+    """Puts data with one held-out example among those of training."""
+    sweep = load_profile("smoke").sweeps[0]
+    flags = [flag for flag in sweep if not flag.startswith("--seeds")]
+    make = TableBuilder._dataset
+    with mock.patch.object(TableBuilder, "_dataset", lambda b: leak(make(b))):
+        folder = materialize(parse_config(flags), scratch)
+    target = examples / folder.relative_to(scratch)
+    shutil.rmtree(target)
+    shutil.copytree(folder, target)
+
+
+def leak(dataset: Dataset) -> Dataset:
+    """A data set that trains on a combination of the region."""
+    held_out = dataset.splits.grid[dataset.splits.is_ood][:1]
+    train = np.concatenate([dataset.splits.train, held_out])
+    splits = dataclasses.replace(dataset.splits, train=train)
+    return dataclasses.replace(dataset, splits=splits)
+
+
+# Killed in the middle
+
+
+@contextmanager
+def start(place: Place, *flags: str) -> Iterator[subprocess.Popen]:
+    """A pipeline whose processes can be told by their environment."""
+    with subprocess.Popen(
+        place.make_command(*flags),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=place.path,
+        env=os.environ | {"TFCOMP_TEST": str(place.path)},
+    ) as process:
+        yield process
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_killed_while_it_trains(
+    how: signal.Signals,
+    write_profile: Callable[..., Path],
+    are_gone: Callable[[str], bool],
+    tmp_path: Path,
+) -> None:
+    """No training is left behind, and a second start finishes it."""
+    profile = write_profile("--seeds=4", "--steps_per_epoch=200")
+    places = [Place(tmp_path / name) for name in ("killed", "whole")]
+    for place in places:
+        place.path.mkdir()
+    with start(places[0], f"--profile={profile}") as process:
+        for line in process.stdout:
+            if "[1/4]" in line:
+                break
+        time.sleep(2)  # other trials are under way
+        process.send_signal(how)
+    assert are_gone(f"TFCOMP_TEST={places[0].path}")
+    again = places[0].run(f"--profile={profile}", "--resume")
+    whole = places[1].run(f"--profile={profile}")
+    assert again.returncode == whole.returncode == 0, again.stderr
+    assert "finished already" in again.stdout
+    assert read_states(again.stdout)["example_gen"] == "kept"
+    tables = [
+        (place.work / "runs" / "logs" / "tiny" / "trials.csv").read_text()
+        for place in places
+    ]
+    assert tables[0] == tables[1]
