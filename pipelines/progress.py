@@ -24,6 +24,11 @@ WIDTH = max(map(len, STEPS))
 _CACHE_HIT = re.compile(r"Task (\S+) cache hit")
 
 
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number of things, as `1 trial` or `2 trials`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 class Progress:
     """Prints a line for each step that ends, and those in between.
 

@@ -14,8 +14,10 @@ from pipelines.local_root import LocalRoot
 from pipelines.local_root import check_path
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
+from pipelines.profile import make_studies
 from pipelines.profile import make_sweeps
 from pipelines.profile import replace_missing_digits
+from pipelines.progress import count
 from tfcomp.errors import exit_on_user_error
 from tfcomp.quiet import quiet_startup
 from tfcomp.run_flags import parse_flags
@@ -87,11 +89,14 @@ def define_flags() -> flags.FlagValues:
 def describe_profile(profile: Profile) -> str:
     """What a profile has, a line each."""
     sweeps = make_sweeps(profile)
-    count = sum(len(sweep.trials) for sweep in sweeps)
-    lines = [
-        f"profile  {profile.name}: {len(sweeps)} sweeps, {count} trials, "
-        f"{len(profile.searches)} searches"
+    parts = [
+        count(len(sweeps), "sweep"),
+        count(sum(len(sweep.trials) for sweep in sweeps), "trial"),
     ]
+    if profile.searches:
+        cases = sum(len(study.cases) for study in make_studies(profile))
+        parts.append(count(cases, "threshold search", "threshold searches"))
+    lines = [f"profile  {profile.name}: {', '.join(parts)}"]
     return "\n".join([*lines, *(f"note     {n}" for n in profile.notes)])
 
 

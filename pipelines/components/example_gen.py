@@ -19,10 +19,11 @@ def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
     from pipelines.examples import write_examples
     from pipelines.places import place
     from pipelines.profile import parse_profile
+    from pipelines.progress import count
     from pipelines.steps import run_step
 
     with run_step("example_gen") as step:
         place(examples, work_dir, "examples")
         folders = write_examples(parse_profile(profile), Path(examples.path))
         examples.metadata["datasets"] = len(folders)
-        step.note = f"{len(folders)} data sets in {examples.path}"
+        step.note = f"{count(len(folders), 'data set')} in {examples.path}"

@@ -25,6 +25,7 @@ def example_validator(
 
     from pipelines.examples import list_datasets
     from pipelines.profile import parse_profile
+    from pipelines.progress import count
     from pipelines.steps import run_step
     from pipelines.validation import validate_datasets
     from tfcomp.errors import RunError
@@ -37,4 +38,4 @@ def example_validator(
         metrics.log_metric("anomalies", len(findings.anomalies))
         if findings.anomalies:
             raise RunError(findings.describe())
-        step.note = f"no anomalies in {len(datasets)} data sets"
+        step.note = f"no anomalies in {count(len(datasets), 'data set')}"

@@ -32,6 +32,7 @@ def trainer(
 
     from pipelines.places import place
     from pipelines.profile import parse_profile
+    from pipelines.progress import count
     from pipelines.steps import run_step
     from pipelines.steps import show_output
     from pipelines.training import train_profile
@@ -54,6 +55,6 @@ def trainer(
         for failure in result.failures:
             step.say(f"failed: {failure}")
         step.note = (
-            f"{result.num_trials} trials, {len(result.failures)} failed, "
-            f"in {runs.path}"
+            f"{count(result.num_trials, 'trial')}, "
+            f"{len(result.failures)} failed, in {runs.path}"
         )
