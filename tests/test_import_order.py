@@ -23,8 +23,8 @@ ORDER = (
     "config run_flags curves metrics figures renderers encodings datasets "
     "models checks analysis stage_blocks stage_numbers training evaluation "
     "export run_folder run_search loading descriptions exhibits pictures "
-    "study measures summaries monitor experiment few_shot_series sweeps "
-    "thresholds train few_shot measure sweep threshold"
+    "study measures summaries monitor experiment few_shot_series report "
+    "claims sweeps thresholds train few_shot measure sweep threshold"
 ).split()
 LIGHT = (
     "tfcomp",

@@ -17,12 +17,14 @@ from tfcomp.config import make_config
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 from tfcomp.run_flags import SHIPPED
+from tfcomp.run_flags import define_run_flags
 from tfcomp.run_flags import expand_flagfiles
 from tfcomp.run_flags import format_flags
 from tfcomp.run_flags import list_flagfiles
 from tfcomp.run_flags import parse_config
 from tfcomp.train import check_config
 
+RUN_FLAGFILES = list_flagfiles(define_run_flags())
 HEAVY = ("tensorflow", "keras", "tensorflow_datasets", "matplotlib")
 
 DIGITS = ["--dataset=rotated_digits", "--encoding=circle"]
@@ -354,7 +356,7 @@ def test_help_of_the_command(tmp_path: Path) -> None:
     for item in all_fields():
         assert f"--{item.name}=" in result.stdout
         assert item.metadata["help"] in result.stdout
-    for name in ("--flagfile=", *list_flagfiles()):
+    for name in ("--flagfile=", *RUN_FLAGFILES):
         assert name in result.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -392,9 +394,13 @@ def test_all_shipped_flagfiles_are_listed() -> None:
     assert list_flagfiles() == sorted(p.name for p in SHIPPED.iterdir())
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in list_flagfiles() if find_command(n) == "train"]
-)
+def test_flagfiles_of_other_commands_are_left_out() -> None:
+    assert "donut.flags" in RUN_FLAGFILES
+    assert "sweep_depth.flags" in list_flagfiles()
+    assert "sweep_depth.flags" not in RUN_FLAGFILES
+
+
+@pytest.mark.parametrize("name", RUN_FLAGFILES)
 def test_shipped_flagfile_describes_a_run_that_can_start(name: str) -> None:
     config = parse_config([f"--flagfile={name}"])
     check_config(config)
@@ -411,7 +417,7 @@ def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
     command = f"#   python -m tfcomp.{find_command(name)} --flagfile={name}"
     assert any(line.startswith(command) for line in comment)
     assert (SHIPPED.parent / f"{find_command(name)}.py").exists()
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, comment)) <= 80
 
 
 def test_error_carries_its_parts() -> None:

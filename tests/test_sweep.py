@@ -18,6 +18,7 @@ from tfcomp import sweep
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 from tfcomp.run_folder import lock_folder
+from tfcomp.sweeps import reports
 from tfcomp.sweeps import run
 from tfcomp.sweeps.scheduling import Outcome
 from tfcomp.sweeps.scheduling import SchedulerOptions
@@ -52,11 +53,15 @@ class FakePool:
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Starts sweeps of trials that take no time, in an empty folder."""
+    """Starts sweeps of trials that take no time, in an empty folder.
+
+    Nothing is drawn, which would take longer than all the rest.
+    """
     monkeypatch.chdir(tmp_path)
     fake = runpy.run_path(str(FAKE_SWEEP))
     monkeypatch.setattr(run, "make_task", fake["make_task"])
     monkeypatch.setattr(run, "Pool", FakePool)
+    monkeypatch.setattr(run, "write_reports", lambda *arguments: None)
     monkeypatch.setattr(FakePool, "ran", [])
 
     def main(*flags: str) -> int:
@@ -66,6 +71,13 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
         )
 
     return main
+
+
+@pytest.fixture
+def draw(start: Start, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """The same, with statistics and figures."""
+    monkeypatch.setattr(run, "write_reports", reports.write_reports)
+    return start
 
 
 def read(name: str) -> list[dict[str, str]]:
@@ -99,6 +111,56 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
     assert "all in" in printed[4]
 
 
+def test_statistics_of_a_sweep(draw: Start) -> None:
+    """What the fake trials write is known: 1 / (1 + d) + 0.01 seed d."""
+    assert draw("--grid=depth=2,3", "--seeds=3") == 0
+    summary = {(r["depth"], r["score"]): r for r in read("summary.csv")}
+    row = {
+        name: float(v)
+        for name, v in summary["3", "ood_mse"].items()
+        if name not in ("score",)
+    }
+    # Seeds give 0.25, 0.28, 0.31; Student's quantile for n = 3 is 4.3027.
+    half = 4.3027 * 0.03 / 3**0.5
+    assert row == pytest.approx(
+        {
+            "depth": 3,
+            "mean": 0.28,
+            "sd": 0.03,
+            "low": 0.28 - half,
+            "high": 0.28 + half,
+            "n": 3,
+        },
+        rel=1e-4,
+    )
+    pairs = {row["score"]: row for row in read("paired.csv")}
+    assert set(pairs) == {score for _, score in summary}
+    pair = pairs["ood_mse"]
+    assert (pair["depth_a"], pair["depth_b"], pair["n"]) == ("2", "3", "3")
+    # 1/3 + 0.02 s against 1/4 + 0.03 s
+    mean = 1 / 4 - 1 / 3 + 0.01
+    assert float(pair["difference"]) == pytest.approx(mean)
+    assert float(pair["sd"]) == pytest.approx(0.01)
+
+
+def test_reports_are_made_when_something_changes(draw: Start) -> None:
+    draw("--grid=depth=2,3", "--seeds=2")
+    folder = Path("tensorboard_logs/s")
+    summary, figure = folder / "summary.csv", folder / "figures/scores.png"
+    first = summary.read_text(), figure.read_bytes()
+    for file in (summary, figure):
+        file.write_text("as it was")
+    draw("--grid=depth=2,3", "--seeds=2")
+    assert summary.read_text() == figure.read_text() == "as it was"
+    draw("--grid=depth=2,3", "--seeds=2", "--interval=bootstrap")
+    found = summary.read_text(), figure.read_bytes()
+    assert "as it was" not in found and found != first
+    draw("--grid=depth=2", "--seeds=2")
+    assert not (folder / "paired.csv").exists()  # nothing to compare
+    draw("--grid=depth=2,3", "--seeds=2")
+    assert (summary.read_text(), figure.read_bytes()) == first
+
+
 def test_a_second_start_runs_nothing(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,8 +172,8 @@ def test_a_second_start_runs_nothing(
     assert {p: p.read_bytes() for p in Path().rglob("*.csv")} == tables
 
 
-def test_a_second_start_takes_a_moment(start: Start, tmp_path: Path) -> None:
-    start("--grid=depth=2,3", "--seeds=2")
+def test_a_second_start_takes_a_moment(draw: Start, tmp_path: Path) -> None:
+    draw("--grid=depth=2,3", "--seeds=2")
     script = (
         "import sys\n"
         "from tfcomp import sweep\n"
@@ -214,6 +276,7 @@ def test_trials_draw_no_pictures_unless_asked(
         (["--grid=depth=1,2"], "--depth must be at least 2"),
         (["--grid=seed=1"], "--grid must leave the seed to --seeds"),
         (["--seeds=0"], "--seeds must be at least 1"),
+        (["--interval=wide"], "--interval must be one of: student, boot"),
         (["--seeds=many"], "--seeds must be an integer"),
         (["--first_seed=-1"], "--first_seed must be at least 0"),
         (["--workers=-1"], "--workers must be at least 0"),

@@ -114,9 +114,17 @@ def expand_flagfiles(
     return expanded
 
 
-def list_flagfiles() -> list[str]:
-    """Names of the shipped flagfiles."""
-    return sorted(path.name for path in SHIPPED.glob("*.flags"))
+def list_flagfiles(values: flags.FlagValues | None = None) -> list[str]:
+    """Names of the shipped flagfiles.
+
+    Args:
+        values: The flags of a command; only files that it can read are
+            listed then.
+    """
+    names = sorted(path.name for path in SHIPPED.glob("*.flags"))
+    if values is None:
+        return names
+    return [name for name in names if _list_names(name) <= set(values)]
 
 
 def format_flags(config: RunConfig) -> str:
@@ -142,8 +150,10 @@ def print_help(purpose: str, values: flags.FlagValues) -> None:
         if flag.boolean:
             default = default.lower()
         print(f"  --{name}={default}\n        {flag.help}")
-    print("  --flagfile=FILE\n        Read flags from a file; shipped with")
-    print(f"        tfcomp: {', '.join(list_flagfiles())}.")
+    print("  --flagfile=FILE\n        Read flags from a file.")
+    shipped = list_flagfiles(values)
+    if shipped:
+        print(f"        Shipped with tfcomp: {', '.join(shipped)}.")
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
@@ -175,6 +185,12 @@ def _read_flag_lines(path: Path) -> list[str]:
         raise RunError(f"--flagfile must be readable text: {error}") from error
     stripped = (line.strip() for line in lines)
     return [ln for ln in stripped if ln and not ln.startswith(("#", "//"))]
+
+
+def _list_names(flagfile: str) -> set[str]:
+    """The flags that a shipped flagfile sets."""
+    lines = expand_flagfiles([f"--flagfile={SHIPPED / flagfile}"])
+    return {line.lstrip("-").partition("=")[0] for line in lines}
 
 
 def _unknown(name: str, values: flags.FlagValues) -> RunError:

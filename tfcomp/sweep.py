@@ -23,6 +23,7 @@ from tfcomp.run_flags import format_flags
 from tfcomp.run_flags import parse_flags
 from tfcomp.run_flags import print_help
 from tfcomp.run_flags import wants_help
+from tfcomp.sweeps.code_version import compute_code_version
 from tfcomp.sweeps.folder import SweepFolder
 from tfcomp.sweeps.grid import list_seeds
 from tfcomp.sweeps.grid import list_settings
@@ -114,7 +115,9 @@ def make_sweep(settings: dict[str, object]) -> Sweep:
     lines = [f"--grid={spec}\n" for spec in settings["grid"]]
     for name in ("seeds", "first_seed", "measure", "interval"):
         lines.append(f"--{name}={str(settings[name]).lower()}\n")
-    text = format_flags(config) + "".join(lines)
+    version = compute_code_version(config.plugins)
+    header = f"# code version: {version}\n"
+    text = header + format_flags(config) + "".join(lines)
     return Sweep(
         folder,
         trials,

@@ -136,6 +136,23 @@ def test_slopes_without_a_fit(plant_claim) -> None:
     assert result.parts[1].reason == "2 sizes"
 
 
+def test_models_with_different_stages_share_a_figure(plant_claim) -> None:
+    runs = []
+    for run in plant_claim("C10", "reproduced").runs:
+        measures = dict(run.measures)
+        if run.flags["model"] == "mlp":
+            measures["stages"] = ["code", "stage_0", "image"]
+            values = measures["log_volume_difference"]
+            measures["log_volume_difference"] = values[:3]
+        runs.append(dataclasses.replace(run, measures=measures))
+    evidence = Evidence(tuple(runs))
+    result = judge_claim(BY_NAME["C10"], evidence)
+    assert result.verdict is Verdict.REPRODUCED
+    (figure,) = BY_NAME["C10"].draw(evidence, result.parts).values()
+    lines = [len(axes.get_lines()[0].get_xdata()) for axes in figure.axes]
+    assert lines == [5, 3]
+
+
 def test_claims_do_not_disturb_each_other(everything) -> None:
     results = {result.claim.name: result for result in judge(everything)}
     assert results["C16"].verdict is Verdict.UNDECIDED

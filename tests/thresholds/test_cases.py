@@ -97,8 +97,14 @@ def test_limits() -> None:
     assert make_case("bumps", max_bumps=10).make_limits().first == 10
 
 
-def test_plateau_is_refused() -> None:
-    training = dataclasses.replace(BASE.training, plateau_patience=2)
-    base = dataclasses.replace(BASE, training=training)
-    with pytest.raises(ConfigError, match="--plateau_patience must be 0"):
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--plateau_patience=2", "--plateau_patience must be 0"),
+        ("--examples_dir=somewhere", "--examples_dir must be empty"),
+    ],
+)
+def test_flags_that_no_search_can_follow(flag: str, message: str) -> None:
+    base = parse_config(["--flagfile=donut.flags", flag])
+    with pytest.raises(ConfigError, match=message):
         list_cases(base, SearchSettings())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.parts import Part
@@ -94,7 +95,11 @@ def draw_stages(
             found = summarize_stages(group, own)
             if found is None:
                 continue
-            stages[name], mean, error = found
+            names, mean, error = found
+            if stages.setdefault(name, names) != names:
+                # A line has the same stages in all panels; this is another.
+                name = f"{name}, {panel}"
+                stages[name] = names
             means.setdefault(panel, {})[name] = mean
             errors.setdefault(panel, {})[name] = error
     if not means:
@@ -155,6 +160,7 @@ def draw_border_curves(parts: Sequence[Part]) -> Figures:
         xlabel="distance to the nearest ID position (grid steps)",
         ylabel="OOD MSE / blank",
     )
+    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return {
         "OOD error, as a multiple of a blank image's, against the distance "
         "to ID; mean over positions and seeds, with 95 % intervals over "

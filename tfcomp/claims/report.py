@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.origin import describe_origin
 from tfcomp.claims.origin import list_used_runs
@@ -25,14 +23,16 @@ from tfcomp.claims.tables import format_markdown
 from tfcomp.claims.tables import list_claims
 from tfcomp.claims.tables import list_rows
 from tfcomp.claims.tables import select_shown
+from tfcomp.claims.tables import shorten_reason
 from tfcomp.claims.tables import summarize_counts
 from tfcomp.errors import RunError
 from tfcomp.figures import figure_to_png
 from tfcomp.files import write_csv
 from tfcomp.files import write_text
-from tfcomp.report.page import encode_figure
+from tfcomp.report.page import encode_png
 from tfcomp.report.page import render_template
 
+Pictures = dict[str, bytes]  # PNG files by caption
 TITLE = "Reproduction report"
 RULE_CAPTION = (
     "Numbers of the parts that decide: dots are seeds, the bar is the 95 % "
@@ -75,12 +75,12 @@ def write_report(
     output = Path(output)
     results = judge(evidence)
     facts = describe_origin(evidence, results, command)
-    figures = {r.claim.name: draw_claim(evidence, r) for r in results}
-    page = render_report(evidence, results, facts, figures)
+    pictures = {r.claim.name: draw_claim(evidence, r) for r in results}
+    page = render_report(results, facts, pictures)
     try:
         (output / "figures").mkdir(parents=True, exist_ok=True)
-        for name, drawn in figures.items():
-            save_figures(output / "figures", name, drawn)
+        for name, drawn in pictures.items():
+            save_pictures(output / "figures", name, drawn)
         write_csv(output / "claims.csv", list_rows(results))
         content = {"origin": facts, "claims": list_claims(results)}
         text = json.dumps(content, indent=1, allow_nan=False) + "\n"
@@ -92,30 +92,28 @@ def write_report(
     return Report(output / "report.html", tuple(results))
 
 
-def draw_claim(evidence: Evidence, result: ClaimResult) -> dict[str, Figure]:
-    """All figures of a claim by caption; none if it was not run."""
+def draw_claim(evidence: Evidence, result: ClaimResult) -> Pictures:
+    """All figures of a claim; none if it was not run."""
     figures = {}
     numbers = draw_parts(result.parts)
     if numbers is not None:
         figures[RULE_CAPTION] = numbers
     if result.claim.draw is not None:
         figures |= result.claim.draw(evidence, result.parts)
-    return figures
+    return {caption: figure_to_png(f) for caption, f in figures.items()}
 
 
-def save_figures(folder: Path, name: str, figures: dict[str, Figure]) -> None:
+def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
     """Writes `C1.png`, `C1_2.png`, ..."""
-    for number, figure in enumerate(figures.values(), 1):
+    for number, picture in enumerate(pictures.values(), 1):
         suffix = "" if number == 1 else f"_{number}"
-        path = folder / f"{name}{suffix}.png"
-        path.write_bytes(figure_to_png(figure))
+        (folder / f"{name}{suffix}.png").write_bytes(picture)
 
 
 def render_report(
-    evidence: Evidence,
     results: Sequence[ClaimResult],
     facts: dict[str, str],
-    figures: dict[str, dict[str, Figure]],
+    pictures: dict[str, Pictures],
 ) -> str:
     """The page as HTML."""
     used = list_used_runs(results)
@@ -124,16 +122,14 @@ def render_report(
         title=TITLE,
         summary=f"{len(results)} claims: {summarize_counts(results)}.",
         counts=count_verdicts(results),
-        claims=[_describe(r, figures[r.claim.name]) for r in results],
+        claims=[_describe(r, pictures[r.claim.name]) for r in results],
         facts=facts,
         varied=list_varied_flags(used),
         num_runs=len(used),
     )
 
 
-def _describe(
-    result: ClaimResult, figures: dict[str, Figure]
-) -> dict[str, Any]:
+def _describe(result: ClaimResult, pictures: Pictures) -> dict[str, Any]:
     groups = {
         tuple(run.path for run in group.runs): group
         for part in result.parts
@@ -147,8 +143,8 @@ def _describe(
         "shown": [_describe_part(p) for p in select_shown(result.parts)],
         "parts": [_describe_part(part) for part in result.parts],
         "figures": [
-            {"caption": caption, "image": encode_figure(figure)}
-            for caption, figure in figures.items()
+            {"caption": caption, "image": encode_png(picture)}
+            for caption, picture in pictures.items()
         ],
         "groups": [_describe_group(group) for group in groups.values()],
     }
@@ -163,6 +159,7 @@ def _describe_part(part: Part) -> dict[str, Any]:
         "rule": str(part.rule),
         "verdict": str(part.verdict),
         "reason": part.reason,
+        "short": shorten_reason(part),
         "decides": part.decides,
         "differences": ", ".join(part.differences),
     }

@@ -135,7 +135,13 @@ def describe_part(part: Part) -> str:
     """A part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
     count = part.estimate.count if part.estimate else 0
     text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
-    return f"{text}, {part.verdict}"
+    return f"{text}, {part.verdict}{shorten_reason(part)}"
+
+
+def shorten_reason(part: Part) -> str:
+    """Why a part is not plain, in a few words, as ` (not fitted)`."""
+    words = part.reason.partition(":")[0]
+    return f" ({words})" if words else ""
 
 
 def _list_values(part: Part) -> dict[str, float]:

@@ -9,6 +9,9 @@ from dataclasses import field
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike
 
 from tfcomp.figures.curves import add_line_legend
@@ -22,6 +25,8 @@ from tfcomp.figures.layout import settle_layout
 
 _PANEL_WIDTH = 3.4
 _MAX_MARKERS = 16
+# Below this ratio of the ends of an axis, powers of ten alone are too few.
+_FEW_DECADES = 60
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ def draw_curve_panels(
             _draw_band_curve(axes, names.index(name), name, curve, panel in log)
         if panel in log:
             _set_log_scale(axes, [curve.mean for curve in curves.values()])
+        if all(_are_integers(curve.x) for curve in curves.values()):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(xlabel)
         finish_axes(axes)
         add_panel_title(axes, panel, _PANEL_WIDTH)
@@ -158,10 +165,15 @@ def _draw_band_curve(
 def _draw_interval(axes: Axes, row: int, interval: Interval) -> None:
     color = get_line_style(0)["color"]
     points = to_numbers(interval.points)
-    axes.plot(points, np.full(len(points), row), "o", color="0.6", ms=3)
     if interval.low is not None and interval.high is not None:
         axes.plot([interval.low, interval.high], [row, row], color=color, lw=2)
+    axes.plot(points, np.full(len(points), row), "o", color="0.35", ms=3)
     axes.plot(interval.mean, row, "D", color=color, ms=5)
+
+
+def _are_integers(values: ArrayLike) -> bool:
+    values = np.asarray(values, float)
+    return bool((values == values.round()).all())
 
 
 def _set_log_scale(
@@ -169,9 +181,14 @@ def _set_log_scale(
 ) -> None:
     """A logarithmic axis that ends near the numbers, not near an interval."""
     axes.set(**{f"{direction}scale": "log"})
-    known = [to_numbers(values).ravel() for values in numbers]
-    known = np.concatenate([*known, []])
+    known = np.concatenate([to_numbers(n).ravel() for n in numbers] or [[]])
     known = known[known > 0]
-    if len(known):
-        limits = known.min() / 1.5, known.max() * 1.5
-        axes.set(**{f"{direction}lim": limits})
+    if not len(known):
+        return
+    limits = known.min() / 1.5, known.max() * 1.5
+    axes.set(**{f"{direction}lim": limits})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    if limits[1] / limits[0] < _FEW_DECADES:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())

@@ -10,7 +10,6 @@ from typing import Any
 
 import jinja2
 import markupsafe
-from matplotlib.figure import Figure
 
 from tfcomp.exhibits import Exhibit
 from tfcomp.figures import figure_to_png
@@ -66,9 +65,9 @@ def render_template(path: Path, **values: Any) -> str:
     return template.render(style=markupsafe.Markup(style), **values)
 
 
-def encode_figure(figure: Figure) -> str:
-    """A figure as PNG in base64, to be embedded."""
-    return base64.b64encode(figure_to_png(figure)).decode("ascii")
+def encode_png(png: bytes) -> str:
+    """A picture in base64, to be embedded."""
+    return base64.b64encode(png).decode("ascii")
 
 
 def _describe(section: Section) -> dict[str, Any]:
@@ -83,7 +82,7 @@ def _describe(section: Section) -> dict[str, Any]:
 def _describe_exhibit(exhibit: Exhibit) -> dict[str, Any]:
     image = ""
     if exhibit.figure is not None:
-        image = encode_figure(exhibit.figure)
+        image = encode_png(figure_to_png(exhibit.figure))
     shown = exhibit.rows[:SHOWN_ROWS]
     return {
         "name": exhibit.name,

@@ -1,7 +1,9 @@
 """The version of the code that decides the numbers of a run.
 
 A trial whose code has changed is another trial. What only draws, prints or
-starts runs may change freely.
+starts runs may change freely. After an edit that is known to leave the
+numbers alone, as that of a comment, the variable TFCOMP_CODE_VERSION keeps
+earlier trials: it holds the version they were made with.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import os
 from collections.abc import Iterable
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+OVERRIDE = "TFCOMP_CODE_VERSION"
 
 # Modules and packages of tfcomp whose sources are hashed.
 DECIDING = (
@@ -33,6 +37,7 @@ DECIDING = (
     "keras_objects",
     "layers",
     "metrics",
+    "model_versions",
     "models",
     "monitor",
     "regions",
@@ -49,6 +54,7 @@ DECIDING = (
 # How flags are read is left out too, since the flags themselves are hashed.
 BYSTANDERS = (
     "analysis.__init__",
+    "analysis.border",
     "analysis.gram",
     "analysis.interpolation",
     "analysis.kernel_regression",
@@ -63,7 +69,6 @@ BYSTANDERS = (
     "errors",
     "figures",
     "files",
-    "model_versions",
     "pictures",
     "quiet",
     "registry",
@@ -78,10 +83,14 @@ BYSTANDERS = (
 def compute_code_version(plugins: str = "") -> str:
     """SHA-256 of the deciding sources and of plugin modules, in hex.
 
+    The variable TFCOMP_CODE_VERSION takes its place, if it is set.
+
     Args:
         plugins: Comma-separated modules, as in `--plugins`; they must be
             importable.
     """
+    if chosen := os.environ.get(OVERRIDE):
+        return chosen
     sources = [(_relative(path), path) for path in list_sources()]
     for name in filter(None, (part.strip() for part in plugins.split(","))):
         sources += [(name, path) for path in find_sources(name)]

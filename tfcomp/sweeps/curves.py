@@ -1,7 +1,8 @@
-"""Training curves over seeds: loss, ID and OOD error against the epoch."""
+"""Numbers over seeds against the epoch of training, or the stage."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -54,12 +55,30 @@ def tabulate_curves(
         setting = dict(zip(names, values, strict=True))
         for tag in QUANTITIES:
             for epoch in choose_epochs(sorted(curves.get(tag, ()))):
-                found = curves[tag][epoch]
-                low, high = compute_interval(found) or (None, None)
-                row = {"quantity": tag, "epoch": epoch}
-                row |= {"mean": float(np.mean(found)), "low": low, "high": high}
-                rows.append({**setting, **row, "n": len(found)})
+                row = {**setting, "quantity": tag, "epoch": epoch}
+                rows.append(row | _summarize(curves[tag][epoch]))
     return rows
+
+
+def tabulate_layers(
+    names: Sequence[str],
+    quantities: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """One row a setting, quantity and stage: mean, low, high (95 %), n.
+
+    Args:
+        names: The flags that tell the settings.
+        quantities: Columns of the rows to take.
+        rows: One row a trial and stage, as `tables.make_layers` gives them.
+    """
+    groups: dict[tuple, list[float]] = {}
+    for row, quantity in itertools.product(rows, quantities):
+        if row.get(quantity) is not None:
+            setting = tuple((name, row[name]) for name in names)
+            key = (*setting, ("quantity", quantity), ("stage", row["position"]))
+            groups.setdefault(key, []).append(row[quantity])
+    return [dict(key) | _summarize(found) for key, found in groups.items()]
 
 
 def choose_epochs(epochs: Sequence[int]) -> list[int]:
@@ -68,3 +87,9 @@ def choose_epochs(epochs: Sequence[int]) -> list[int]:
         return list(epochs)
     chosen = np.linspace(0, len(epochs) - 1, _MAX_POINTS).round().astype(int)
     return [epochs[index] for index in chosen]
+
+
+def _summarize(values: Sequence[float]) -> dict[str, Any]:
+    low, high = compute_interval(values) or (None, None)
+    mean = float(np.mean(values))
+    return {"mean": mean, "low": low, "high": high, "n": len(values)}

@@ -1,6 +1,7 @@
 """The figures of a sweep, with the numbers behind them.
 
 curves   loss, ID and OOD error against the epoch, a line a setting
+layers   factorization and probes against the stage, a line a setting
 scores   the scores of every setting, with intervals
 by_FLAG  the scores against a number that is varied, as the depth
 """
@@ -22,11 +23,16 @@ from tfcomp.sweeps.curves import QUANTITIES
 from tfcomp.sweeps.labels import choose_flags
 from tfcomp.sweeps.labels import make_label
 
-# Scores that are drawn, where they exist, and how they are called.
+# What is drawn, where it exists, and how it is called.
 SCORES = {
     "id_relative_mse": "ID relative MSE",
     "ood_relative_mse": "OOD relative MSE",
     "ood_position_accuracy": "OOD position accuracy",
+}
+LAYERS = {
+    "factorization": "factorization score",
+    "cosine_factorization": "factorization, cosine form",
+    "probe_r2_ood": "linear probes, R² in OOD",
 }
 LOGARITHMIC = {*QUANTITIES.values(), *list(SCORES.values())[:2]}
 _MAX_LINES = 8
@@ -40,6 +46,7 @@ def make_exhibits(
     settings: Sequence[Setting],
     summary: Rows,
     curves: Rows,
+    layers: Rows,
     method: str,
 ) -> list[Exhibit]:
     """All figures of a sweep that its flags and scores allow.
@@ -49,21 +56,28 @@ def make_exhibits(
         settings: Its settings, with the scores of every seed.
         summary: Rows of `seed_statistics.summarize`.
         curves: Rows of `curves.tabulate_curves`.
+        layers: Rows of `curves.tabulate_layers`.
         method: How the intervals of the summary were made.
     """
     flags = choose_flags([setting.flags for setting in settings])
     summary = [row for row in summary if row["mean"] is not None]
-    exhibits = make_curve_exhibits(title, flags, curves)
+    exhibits = draw_lines("curves", "epoch", QUANTITIES, title, flags, curves)
+    exhibits += draw_lines("layers", "stage", LAYERS, title, flags, layers)
     exhibits += make_score_exhibits(title, flags, settings, summary, method)
     for flag in flags:
         exhibits += make_trends(title, flag, flags, summary, method)
     return exhibits
 
 
-def make_curve_exhibits(
-    title: str, flags: Sequence[str], rows: Rows
+def draw_lines(
+    name: str,
+    x: str,
+    quantities: Mapping[str, str],
+    title: str,
+    flags: Sequence[str],
+    rows: Rows,
 ) -> list[Exhibit]:
-    """Curves against the epoch; several figures if there are many lines."""
+    """Quantities against x; several figures if there are many lines."""
     lines = {make_label(row, flags) for row in rows}
     split = len(flags) > 1 and len(lines) > _MAX_LINES
     groups: dict[str, list] = {}
@@ -74,25 +88,25 @@ def make_curve_exhibits(
     for part, chosen in groups.items():
         shown = flags[1:] if part else flags
         panels = {
-            name: _make_lines(
-                [row for row in chosen if row["quantity"] == tag],
-                "epoch",
+            label: _make_lines(
+                [row for row in chosen if row["quantity"] == quantity],
+                x,
                 shown,
             )
-            for tag, name in QUANTITIES.items()
+            for quantity, label in quantities.items()
         }
         figure = draw_curve_panels(
-            {name: found for name, found in panels.items() if found},
-            xlabel="epoch",
+            {label: found for label, found in panels.items() if found},
+            xlabel=x,
             title=_join(title, part, *shown),
             log=LOGARITHMIC,
         )
         caption = (
             "Mean over seeds and the 95 % interval of the mean (Student) "
-            f"after each epoch. {_explain(shown)}"
+            f"against the {x}. {_explain(shown)}"
         )
-        name = _slug(f"curves {part}")
-        exhibits.append(Exhibit(name, "Training", caption, figure, chosen))
+        full = _slug(f"{name} {part}")
+        exhibits.append(Exhibit(full, name, caption, figure, chosen))
     return exhibits
 
 

@@ -22,6 +22,7 @@ from tfcomp.sweeps.code_version import ROOT
 from tfcomp.sweeps.code_version import hash_files
 from tfcomp.sweeps.tables import group_trials
 from tfcomp.sweeps.tables import list_columns
+from tfcomp.sweeps.tables import make_layers
 from tfcomp.sweeps.tables import write_table
 from tfcomp.sweeps.trials import Trial
 
@@ -91,6 +92,8 @@ def _write(
     from tfcomp.seed_statistics import summarize
     from tfcomp.sweeps.curves import read_curves
     from tfcomp.sweeps.curves import tabulate_curves
+    from tfcomp.sweeps.curves import tabulate_layers
+    from tfcomp.sweeps.exhibits import LAYERS
     from tfcomp.sweeps.exhibits import make_exhibits
     from tfcomp.sweeps.hparams import write_experiment
 
@@ -107,9 +110,15 @@ def _write(
     if not finished:
         return
     names = list(trials[0].setting)
-    curves = tabulate_curves(names, read_curves(finished))
-    title = folder.name
-    for exhibit in make_exhibits(title, settings, summary, curves, method):
+    exhibits = make_exhibits(
+        folder.name,
+        settings,
+        summary,
+        tabulate_curves(names, read_curves(finished)),
+        tabulate_layers(names, list(LAYERS), make_layers(trials, results)),
+        method,
+    )
+    for exhibit in exhibits:
         save_exhibit(exhibit, folder / "figures")
 
 

@@ -42,6 +42,12 @@ _LOCAL = {
     "distributed.nanny.pre-spawn-environ": {},
     # A worker that was killed says little about its task.
     "distributed.scheduler.allowed-failures": 10,
+    # Tasks take minutes. What Dask does many times a second, profiling above
+    # all, would take a twentieth of a core from them.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.cycle": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
 }
 
 

@@ -121,15 +121,16 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     """All searches, the small grids of every kind first.
 
     Raises:
-        ConfigError: If `--plateau_patience` is set: a training is one epoch
-            here, and a plateau has several.
+        ConfigError: For a flag that no search can follow.
     """
     if base.training.plateau_patience:
-        raise ConfigError(
-            "plateau_patience",
-            "must be 0 for a threshold search",
-            base.training.plateau_patience,
-        )
+        # A training is one epoch here, and a plateau has several.
+        rule = "must be 0 for a threshold search"
+        value = base.training.plateau_patience
+        raise ConfigError("plateau_patience", rule, value)
+    if base.data.examples_dir:
+        rule = "must be empty for a threshold search, which has many data sets"
+        raise ConfigError("examples_dir", rule, base.data.examples_dir)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     return [
         Case(kind, region, size, seed, base, settings)

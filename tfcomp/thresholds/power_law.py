@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from tfcomp.seed_statistics import compute_statistics
+from tfcomp.seed_statistics import compute_interval
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,10 @@ def average_sizes(
             for count, other in zip(counts, sizes, strict=True)
             if other == size
         ]
-        found = compute_statistics(logs)
-        ends = [None, None]
-        if found.half_width is not None:
-            ends = [
-                float(np.exp(found.mean + sign * found.half_width))
-                for sign in (-1, 1)
-            ]
-        mean = float(np.exp(found.mean))
-        means.append(SizeMean(size, mean, *ends, found.count))
+        interval = compute_interval(logs)
+        ends = map(float, np.exp(interval)) if interval else (None, None)
+        mean = float(np.exp(np.mean(logs)))
+        means.append(SizeMean(size, mean, *ends, len(logs)))
     return means
 
 

@@ -1,0 +1,150 @@
+"""Which runs speak for a part: grouping, preference, refusals to mix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
+from tfcomp.claims.numbers import correlate_ranks
+from tfcomp.claims.numbers import largest_drop
+from tfcomp.claims.numbers import log_ratio
+from tfcomp.claims.numbers import rank_with_stage
+from tfcomp.claims.numbers import score
+from tfcomp.claims.selection import Group
+from tfcomp.claims.selection import estimate
+from tfcomp.claims.selection import estimate_difference
+from tfcomp.claims.selection import find_group
+from tfcomp.claims.selection import find_mismatch
+from tfcomp.claims.selection import find_series
+from tfcomp.claims.selection import make_reference
+from tfcomp.claims.selection import region_is
+
+MUST = {"model": "cnn", "encoding": "bump", "region": region_is("square")}
+
+
+@pytest.fixture
+def make(make_planted_run) -> Callable[..., list[Run]]:
+    """Donut runs with so many seeds and further flags."""
+
+    def make(seeds: int, *flags: str, **numbers) -> list[Run]:
+        return [
+            make_planted_run("donut.flags", seed, *flags, **numbers)
+            for seed in range(seeds)
+        ]
+
+    return make
+
+
+def find(*runs: list[Run]) -> Group:
+    evidence = Evidence(tuple(run for group in runs for run in group))
+    return find_group(evidence, make_reference("donut.flags"), MUST)
+
+
+def test_settings_are_never_mixed(make) -> None:
+    group = find(make(3), make(5, "--epochs=49"))
+    assert len({repr(sorted(run.setting.items())) for run in group.runs}) == 1
+
+
+def test_order_of_preference(make) -> None:
+    near, far = make(3), make(5, "--epochs=49", "--depth=6")
+    # Enough seeds: the published setting, though others have more.
+    assert find(far, near).runs == tuple(near)
+    assert find(near, far).differences == ()
+    # Too few seeds decide nothing: the other setting, and it says so.
+    few = find(make(2), far)
+    assert few.runs == tuple(far)
+    assert set(few.differences) == {"epochs=49", "depth=6"}
+    assert few.others == ("depth=4, epochs=50 (2 seeds)",)
+    # Equally near: more seeds.
+    more = make(5, "--epochs=49")
+    assert find(make(4, "--epochs=48"), more).runs == tuple(more)
+
+
+def test_preference_does_not_look_at_results(make) -> None:
+    for good, bad in ((0.9, 0.1), (0.1, 0.9)):
+        group = find(
+            make(3, "--epochs=49", relative=good),
+            make(3, "--epochs=48", relative=bad),
+        )
+        assert group.differences == ("epochs=49",)
+
+
+def test_only_matching_runs(make, make_planted_run) -> None:
+    corner = [make_planted_run("corner.flags", seed) for seed in range(3)]
+    ramp = [make_planted_run("ramp.flags", seed) for seed in range(3)]
+    assert find(corner, ramp).runs == ()
+    other = make(3, "--region=square:8-20")
+    assert find(corner, ramp, other).differences == ("region=square:8-20",)
+
+
+def test_bookkeeping_flags_do_not_split_a_setting(make) -> None:
+    runs = make(2, "--eval_every=7") + make(4)[2:]
+    assert [run.seed for run in find(runs).runs] == [0, 1, 2, 3]
+
+
+def test_estimate_of_a_group(make) -> None:
+    runs = [run for v in (0.2, 0.4) for run in make(1, relative=v)]
+    group = Group((runs[0], make(2, relative=0.4)[1]))
+    found = estimate(group, score("ood/relative_mse"))
+    assert found.mean == pytest.approx(0.3)
+    assert found.values == {0: 0.2, 1: 0.4}
+    assert estimate(group, score("ood/nothing")) is None
+    assert estimate(Group(), score("ood/mse")) is None
+
+
+def test_differences_are_taken_at_equal_seeds(make) -> None:
+    first = Group(tuple(make(3, relative=0.1)))
+    second = Group(tuple(make(4, relative=0.01)[1:]))
+    found = estimate_difference(first, second, log_ratio("ood/mse"))
+    assert set(found.values) == {1, 2}
+    assert found.mean == pytest.approx(1.0)
+
+
+def test_series_of_one_setting(make) -> None:
+    shallow, deep = make(3, "--depth=2"), make(3, "--depth=6")
+    stray = make(5, "--depth=3", "--epochs=10")
+    evidence = Evidence((*stray, *deep, *shallow))
+    must = {k: v for k, v in MUST.items() if k != "depth"}
+    reference = make_reference("donut.flags")
+    series = find_series(evidence, reference, must, "depth")
+    assert list(series) == [2, 6]
+    assert series[6].runs == tuple(deep)
+    assert series[6].differences == ()
+    assert find_series(Evidence(), reference, must, "depth") == {}
+
+
+def test_mismatch(make) -> None:
+    first, second = Group(tuple(make(2))), Group(tuple(make(2, "--depth=6")))
+    assert find_mismatch(first, second, ["depth"]) == ""
+    assert (
+        find_mismatch(first, second) == "not comparable: only one has depth=6"
+    )
+    assert find_mismatch(first, Group()) == ""
+
+
+def test_numbers_of_a_run(make) -> None:
+    values = [1.0, 0.9, 0.7, 0.75, 0.6]
+    (run,) = make(1, layers={"factorization": values})
+    assert largest_drop("factorization")(run) == pytest.approx(0.2)
+    rho = rank_with_stage("factorization")(run)
+    assert rho == pytest.approx(correlate_ranks(values)) and rho < -0.8
+    assert rank_with_stage("nothing")(run) is None
+    assert largest_drop("nothing")(run) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2, 3], 1.0),
+        ([3, 2, 1], -1.0),
+        ([2, 2, 2], 0.0),
+        ([1, 2], None),
+        ([1, None, 3], None),
+        ([], None),
+    ],
+)
+def test_rank_correlation(values: list, expected: float | None) -> None:
+    assert correlate_ranks(values) == expected

@@ -1,0 +1,96 @@
+"""Real trials on real workers: 2 x 2 tiny trainings."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tfcomp.sweeps.event_files import read_scalars
+
+NUM_TRIALS = 4
+
+
+def make_command(folder: Path, *flags: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "tfcomp.sweep",
+        "--flagfile=sweep_smoke.flags",
+        f"--log_dir={folder / 'logs'}",
+        f"--export_dir={folder / 'models'}",
+        "--workers=2",
+        *flags,
+    ]
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_sweep(tmp_path: Path) -> None:
+    command = make_command(tmp_path, "--measure")
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    sweep = tmp_path / "logs" / "sweep_smoke"
+    rows = read(sweep / "trials.csv")
+    assert [row["status"] for row in rows] == ["finished"] * NUM_TRIALS
+    for row in rows:
+        folder = sweep / "trials" / row["trial"]
+        metrics = json.loads((folder / "metrics.json").read_text())
+        assert float(row["ood_mse"]) == metrics["ood"]["mse"]
+        measures = json.loads((folder / "measures.json").read_text())
+        assert float(row["superposition_r2"]) == measures["superposition_r2"]
+        # No pictures, but the curves that the figures are made of.
+        assert not list(read_scalars(folder, ["samples/ood"]))
+        assert len(read_scalars(folder, ["train/loss"])["train/loss"]) == 3
+        model = tmp_path / "models" / "sweep_smoke" / row["trial"] / "1"
+        assert (model / "saved_model.pb").exists()
+    assert len({row["id_mse"] for row in rows}) == NUM_TRIALS
+    for name in ("curves", "layers", "scores"):
+        for ending in ("png", "pdf", "csv"):
+            assert (sweep / "figures" / f"{name}.{ending}").stat().st_size
+    losses = [
+        row
+        for row in read(sweep / "figures" / "curves.csv")
+        if row["quantity"] == "train/loss"
+    ]
+    assert [(r["depth"], r["epoch"], r["n"]) for r in losses] == [
+        (depth, epoch, "2") for depth in "23" for epoch in "123"
+    ]
+    stages = read(sweep / "layers.csv")
+    assert {row["stage"] for row in stages} > {"code", "image"}
+    assert len(read(sweep / "timings.csv")) == NUM_TRIALS
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_of_real_trials(tmp_path: Path, wait_for) -> None:
+    """Worker and sweep die by SIGKILL; the tables are those of a whole one."""
+    flags = ("--epochs=40", "--eval_every=10", "--checkpoint_seconds=0")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    subprocess.run(make_command(whole, *flags), check=True)
+    trials = killed / "logs" / "sweep_smoke" / "trials"
+    process = subprocess.Popen(make_command(killed, *flags))
+    wait_for(lambda: len(list(trials.glob("*/checkpoints/*"))) > 2)
+    for child in psutil.Process(process.pid).children(recursive=True):
+        if "tfcomp.sweeps.trial" in child.cmdline():
+            child.parent().kill()
+            break
+    wait_for(lambda: list(trials.glob("*/metrics.json")))
+    process.kill()
+    process.wait()
+    assert len(list(trials.glob("*/metrics.json"))) < NUM_TRIALS
+    subprocess.run(make_command(killed, *flags), check=True)
+    names = ("trials.csv", "layers.csv", "summary.csv", "paired.csv")
+    for name in (*names, "figures/curves.csv"):
+        first, second = (
+            (folder / "logs" / "sweep_smoke" / name).read_bytes()
+            for folder in (whole, killed)
+        )
+        assert first == second, name

@@ -1,0 +1,60 @@
+"""The shipped sweeps: all their trials are valid, and as many as they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfcomp import sweep
+from tfcomp.run_flags import list_flagfiles
+from tfcomp.run_flags import parse_flags
+from tfcomp.sweeps.run import Sweep
+
+NUM_TRIALS = {
+    "sweep_ablation.flags": 60,
+    "sweep_depth.flags": 50,
+    "sweep_encodings.flags": 80,
+    "sweep_mlp_depth.flags": 50,
+    "sweep_smoke.flags": 4,
+    "sweep_stripes.flags": 20,
+}
+
+
+def make(name: str) -> Sweep:
+    flags = parse_flags([f"--flagfile={name}"], sweep.define_flags())
+    return sweep.make_sweep(flags)
+
+
+def test_all_are_known() -> None:
+    shipped = {n for n in list_flagfiles() if n.startswith("sweep_")}
+    assert shipped == set(NUM_TRIALS)
+
+
+@pytest.mark.parametrize("name", list(NUM_TRIALS))
+def test_trials(name: str, capsys: pytest.CaptureFixture) -> None:
+    found = make(name)
+    assert len(found.trials) == NUM_TRIALS[name]
+    assert len({trial.name for trial in found.trials}) == NUM_TRIALS[name]
+    assert found.folder.path.name == name.removesuffix(".flags")
+    assert capsys.readouterr().out == ""  # no region hides a value
+
+
+def test_the_ablation_has_no_setting_twice() -> None:
+    """Without a variance penalty its basis changes nothing."""
+    settings = [trial.setting for trial in make("sweep_ablation.flags").trials]
+    without = [s for s in settings if s["variance_weight"] == 0]
+    assert {s["penalty_basis"] for s in without} == {"raw"}
+    assert {s["penalty_basis"] for s in settings} == {"raw", "unit"}
+
+
+def test_help_lists_what_the_command_can_read(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    sweep.main(["sweep", "--help"])
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in (*NUM_TRIALS, "donut.flags"))
+    from tfcomp import train
+
+    train.main(["train", "--help"])
+    listed = capsys.readouterr().out
+    assert "donut.flags" in listed
+    assert not any(name in listed for name in NUM_TRIALS)

@@ -1,0 +1,105 @@
+"""HParams of a sweep, as TensorBoard's own backend sees them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing import data_provider
+from tensorboard.backend.event_processing import plugin_event_multiplexer
+from tensorboard.context import RequestContext
+from tensorboard.plugins.hparams import api as hparams
+from tensorboard.plugins.hparams import api_pb2
+from tensorboard.plugins.hparams import get_experiment
+from tensorboard.plugins.hparams import list_session_groups
+from tensorboard.plugins.hparams.backend_context import Context
+
+from tfcomp.run_flags import parse_config
+from tfcomp.sweeps.hparams import write_experiment
+from tfcomp.sweeps.trials import Trial
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> list[Trial]:
+    """Trials that have written what a run writes for HParams."""
+    found = []
+    for depth in (2, 3):
+        config = parse_config(
+            [
+                "--flagfile=smoke.flags",
+                f"--run_name=t{depth}",
+                f"--depth={depth}",
+                f"--log_dir={tmp_path / 'trials'}",
+            ]
+        )
+        writer = tf.summary.create_file_writer(config.run_dir)
+        with writer.as_default(step=4):
+            hparams.hparams(config.identity(), trial_id=config.run_name)
+            tf.summary.scalar("ood/mse", depth / 8)
+        writer.close()
+        setting = {"depth": depth, "encoding": "bump"}
+        found.append(Trial(setting, config))
+    return found
+
+
+@pytest.fixture
+def backend(tmp_path: Path, trials: list[Trial]) -> Context:
+    write_experiment(tmp_path, trials, ["id/mse", "ood/mse"])
+    multiplexer = plugin_event_multiplexer.EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(str(tmp_path))
+    multiplexer.Reload()
+    provider = data_provider.MultiplexerDataProvider(multiplexer, "logs")
+    return Context(SimpleNamespace(data_provider=provider))
+
+
+def test_domains_and_scores(backend: Context) -> None:
+    request = api_pb2.GetExperimentRequest(include_metrics=True)
+    experiment = get_experiment.Handler(
+        RequestContext(), backend, "", request
+    ).run()
+    infos = {info.name: info for info in experiment.hparam_infos}
+    assert list(infos) == ["depth", "encoding", "seed"]
+    depths = infos["depth"].domain_discrete.values
+    assert [value.number_value for value in depths] == [2, 3]
+    assert infos["depth"].type == api_pb2.DATA_TYPE_FLOAT64
+    (code,) = infos["encoding"].domain_discrete.values
+    assert code.string_value == "bump"
+    assert infos["encoding"].type == api_pb2.DATA_TYPE_STRING
+    tags = [metric.name.tag for metric in experiment.metric_infos]
+    assert tags == ["id/mse", "ood/mse"]
+
+
+def test_every_trial_is_a_session(backend: Context) -> None:
+    metric = api_pb2.MetricName(tag="ood/mse")
+    request = api_pb2.ListSessionGroupsRequest(
+        slice_size=10,
+        allowed_statuses=[api_pb2.STATUS_UNKNOWN, api_pb2.STATUS_RUNNING],
+        col_params=[
+            api_pb2.ColParams(hparam="depth"),
+            api_pb2.ColParams(metric=metric),
+        ],
+    )
+    response = list_session_groups.Handler(
+        RequestContext(), backend, "", request
+    ).run()
+    found = {
+        group.hparams["depth"].number_value: group.metric_values[0].value
+        for group in response.session_groups
+    }
+    assert found == {2: 0.25, 3: 0.375}
+
+
+def test_types(tmp_path: Path, trials: list[Trial]) -> None:
+    """Booleans are numbers in Python, and must not be here."""
+    varied = [
+        dataclasses.replace(trial, setting={"flag": value, "rate": 0.5})
+        for trial, value in zip(trials, (True, False), strict=True)
+    ]
+    from tfcomp.sweeps.hparams import make_experiment
+
+    experiment = make_experiment([trial.setting for trial in varied], [])
+    kinds = [info.type for info in experiment.hparam_infos]
+    assert kinds == [api_pb2.DATA_TYPE_BOOL, api_pb2.DATA_TYPE_FLOAT64]

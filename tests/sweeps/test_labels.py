@@ -1,0 +1,32 @@
+"""Short names of settings."""
+
+from __future__ import annotations
+
+from tfcomp.sweeps.labels import choose_flags
+from tfcomp.sweeps.labels import make_label
+
+
+def test_flags_that_follow_from_others_are_left_out() -> None:
+    settings = [
+        {"encoding": code, "epochs": epochs, "width": 8, "depth": depth}
+        for code, epochs in (("bump", 50), ("ramp", 100))
+        for depth in (2, 3)
+    ]
+    flags = choose_flags(settings)
+    assert flags == ["encoding", "depth"]
+    labels = [make_label(setting, flags) for setting in settings]
+    assert labels == ["bump, 2", "bump, 3", "ramp, 2", "ramp, 3"]
+
+
+def test_an_axis_that_is_no_product() -> None:
+    """Two flags of which neither tells the settings apart alone."""
+    points = [("a", 1), ("a", 2), ("b", 1)]
+    settings = [{"model": m, "rank": r} for m, r in points]
+    flags = choose_flags(settings)
+    assert len({make_label(setting, flags) for setting in settings}) == 3
+
+
+def test_a_single_setting() -> None:
+    assert choose_flags([{}]) == []
+    assert choose_flags([{"depth": 2}]) == []
+    assert make_label({"depth": 2}, []) == "all"
