@@ -17,6 +17,7 @@ from pipelines.profile import parse_profile
 from pipelines.profile import replace_missing_digits
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
+from tfcomp.run_flags import list_flagfiles
 
 NAMES = sorted(path.name for path in SHIPPED.iterdir())
 THRESHOLDS = "\n[thresholds]\nid_mse = {below = 1}\n"
@@ -32,6 +33,13 @@ def test_shipped_profile_is_valid(name: str) -> None:
     assert profile.name == name
     assert make_sweeps(profile)
     assert list_datasets(profile)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_flagfiles_are_their_own(name: str) -> None:
+    # `--flagfile=donut.flags` in a profile means the shipped one.
+    names = {path.name for path in (SHIPPED / name).glob("*.flags")}
+    assert not names & set(list_flagfiles())
 
 
 def test_profile_is_a_string_and_back(tiny_profile: Profile) -> None:
