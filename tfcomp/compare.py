@@ -26,6 +26,7 @@ from tfcomp.run_flags import print_help
 from tfcomp.run_flags import wants_help
 from tfcomp.run_folder import METRICS_FILE
 from tfcomp.run_folder import check_run
+from tfcomp.seed_statistics import Setting
 from tfcomp.seed_statistics import format_markdown
 from tfcomp.seed_statistics import get_score
 from tfcomp.seed_statistics import group_by_setting
@@ -46,7 +47,8 @@ def main(argv: list[str]) -> int:
     for score in scores:
         if all(get_score(metrics, score) is None for _, metrics in runs):
             raise ConfigError("scores", "must name scores of the runs", score)
-    rows = tabulate(group_by_setting(runs), scores)
+    settings_found = sorted(group_by_setting(runs), key=_order)
+    rows = tabulate(settings_found, scores)
     text = format_markdown(rows, scores)
     print(text, end="")
     if settings["output"]:
@@ -93,6 +95,11 @@ def read_runs(pattern: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         rule = "must match at least one finished run"
         raise ConfigError("runs", rule, pattern)
     return runs
+
+
+def _order(setting: Setting) -> list[tuple[bool, Any]]:
+    # Numbers by size, then texts; not as folders happen to be named.
+    return [(isinstance(v, str), v) for v in setting.flags.values()]
 
 
 def write_table(path: Path, rows: list[dict[str, Any]], text: str) -> None:
