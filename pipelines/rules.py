@@ -104,6 +104,11 @@ def make_rules(content: Mapping[str, Any]) -> Rules:
         rules.push_as,
     )
     _check(
+        isinstance(rules.setting, dict),
+        "setting must be a table of flags, such as {depth = 4}",
+        rules.setting,
+    )
+    _check(
         str(rules.choose_by).startswith("id_"),
         "choose_by must be an ID score (an OOD score would leak)",
         rules.choose_by,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from kfp import components
 
+import tfcomp
 from pipelines.compile import main
 from pipelines.profile import parse_profile
 from pipelines.progress import STEPS
@@ -79,6 +81,16 @@ def test_mistakes(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="--output must be writable"):
         main(["", f"--output={tmp_path / 'file' / 'p.yaml'}"])
+
+
+def test_tfcomp_knows_nothing_of_its_pipelines() -> None:
+    for path in Path(tfcomp.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert not str(node.module).startswith("pipelines"), path
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+                assert not any(n.startswith("pipelines") for n in names), path
 
 
 def test_importing_the_pipeline_runs_nothing(tmp_path: Path) -> None:

@@ -149,6 +149,10 @@ def test_unknown_profile(name: str) -> None:
             "choose_by must be an ID score",
         ),
         (
+            'push_as = "a"\nsweep = "tiny"\nsetting = 2' + THRESHOLDS,
+            "setting must be a table of flags",
+        ),
+        (
             'push_as = "a"\nsweep = "tiny"\nmin_seeds = 0' + THRESHOLDS,
             "min_seeds must be an integer of at least 1, got 0",
         ),
