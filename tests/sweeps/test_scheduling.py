@@ -17,6 +17,7 @@ import pytest
 from distributed import LocalCluster
 
 from tfcomp.errors import ConfigError
+from tfcomp.sweeps.process import GUARD
 from tfcomp.sweeps.scheduling import Pool
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import Task
@@ -151,8 +152,7 @@ def test_leaving_early_kills_what_runs(
 
 
 def test_a_process_whose_parent_is_gone_does_not_start() -> None:
-    code = "from tfcomp.sweeps.guard import main; main()"
-    command = [sys.executable, "-c", code, "1", "echo", "started"]
+    command = [sys.executable, *GUARD, "1", "echo", "started"]
     result = subprocess.run(command, capture_output=True)
     assert result.returncode == -signal.SIGKILL
     assert result.stdout == b""

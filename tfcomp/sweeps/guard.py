@@ -1,11 +1,14 @@
 """Starts a command that dies with the process that started it.
 
-    python -c 'from tfcomp.sweeps.guard import main; main()' PARENT COMMAND...
+    python -I -S guard.py PARENT COMMAND...
 
 Linux sends the signal when the *thread* that started us ends; whoever starts
 us must do so from the thread that waits for us. The setting survives the
 `exec` of the command. Elsewhere than on Linux the command outlives a parent
 that is killed.
+
+It is run as a file and needs the standard library alone, so that it starts in
+a hundredth of a second.
 """
 
 from __future__ import annotations
@@ -31,3 +34,7 @@ def main() -> None:
         os.execvp(command[0], command)
     except OSError as error:
         sys.exit(f"error: cannot start {command[0]}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

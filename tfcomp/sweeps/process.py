@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-GUARD = "from tfcomp.sweeps.guard import main; main()"
+# Isolated from the environment and without packages, which it does not need.
+GUARD = ("-I", "-S", str(Path(__file__).with_name("guard.py")))
 _POLL_SECONDS = 0.5
 _TAIL_BYTES = 20_000
 _MAX_REASON = 300
@@ -67,7 +68,7 @@ def run_job(job: Job) -> tuple[int, str, float]:
 def make_guarded(command: tuple[str | None, ...]) -> list[str]:
     """The command, so that it dies with the calling thread."""
     resolved = [sys.executable if part is None else part for part in command]
-    return [sys.executable, "-c", GUARD, str(os.getpid()), *resolved]
+    return [sys.executable, *GUARD, str(os.getpid()), *resolved]
 
 
 def wait_or_kill(

@@ -42,11 +42,10 @@ _LOCAL = {
     "distributed.nanny.pre-spawn-environ": {},
     # A worker that was killed says little about its task.
     "distributed.scheduler.allowed-failures": 10,
-    # Tasks take minutes. What Dask does many times a second, profiling above
-    # all, would take a twentieth of a core from them.
+    # What Dask watches many times a second, for dashboards and tasks of
+    # milliseconds, costs more than all the rest when tasks take minutes.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
-    "distributed.admin.tick.cycle": "1s",
     "distributed.admin.system-monitor.interval": "5s",
 }
 
