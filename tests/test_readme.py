@@ -81,3 +81,13 @@ def test_every_flagfile_is_listed() -> None:
             assert f"{name}`" in pages or f"={name} " in pages, name
         else:
             assert f"`{name.removesuffix('.flags')}`" in readme
+
+
+def test_tables_in_the_results_are_those_of_the_commands() -> None:
+    root = README.parent
+    text = (root / "docs/results.md").read_text("utf-8")
+    named = re.findall(r"<!-- (docs/tables/\S+\.md) -->\n", text)
+    assert named
+    for name in named:
+        table = (root / name).read_text("utf-8")
+        assert f"<!-- {name} -->\n{table}" in text, name
