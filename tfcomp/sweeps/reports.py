@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 
 from tfcomp.files import write_text
@@ -25,6 +26,9 @@ from tfcomp.sweeps.tables import list_columns
 from tfcomp.sweeps.tables import make_layers
 from tfcomp.sweeps.tables import write_table
 from tfcomp.sweeps.trials import Trial
+
+if TYPE_CHECKING:
+    from tfcomp.seed_statistics import Setting
 
 # Holds the version of what was made; hidden, since it is for us alone.
 STAMP_FILE = ".reports"
@@ -80,36 +84,45 @@ def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
     )
 
 
-def _write(
+def write_statistics(
+    folder: Path, settings: Sequence[Setting], method: str
+) -> list[dict[str, Any]]:
+    """Writes `summary.csv` and `paired.csv`; returns the summary."""
+    # Late imports, here and below: who has nothing new to report should not
+    # wait for them.
+    from tfcomp.paired_comparison import compare_settings
+    from tfcomp.seed_statistics import summarize
+
+    scores = list_columns(settings)
+    summary = summarize(settings, scores, method)
+    write_table(folder / "summary.csv", summary)
+    paired = compare_settings(settings, scores, method)
+    write_table(folder / "paired.csv", paired)
+    return summary
+
+
+def write_figures(
     folder: Path,
     trials: Sequence[Trial],
     results: Mapping[str, dict[str, Any]],
+    settings: Sequence[Setting],
+    summary: Sequence[dict[str, Any]],
     method: str,
 ) -> None:
-    # Late imports: what has nothing new to draw should not wait for them.
+    """Draws `figures/`, and removes those of an earlier grid."""
     from tfcomp.exhibits import save_exhibit
-    from tfcomp.paired_comparison import compare_settings
-    from tfcomp.seed_statistics import summarize
     from tfcomp.sweeps.curves import read_curves
     from tfcomp.sweeps.curves import tabulate_curves
     from tfcomp.sweeps.curves import tabulate_layers
     from tfcomp.sweeps.exhibits import LAYERS
     from tfcomp.sweeps.exhibits import make_exhibits
-    from tfcomp.sweeps.hparams import write_experiment
 
-    settings = group_trials(trials, results)
-    scores = list_columns(settings)
-    summary = summarize(settings, scores, method)
-    paired = compare_settings(settings, scores, method)
-    write_table(folder / "summary.csv", summary)
-    write_table(folder / "paired.csv", paired)
-    write_experiment(folder, trials, list_tags(results))
     for path in (folder / "figures").glob("*.*"):
-        path.unlink()  # an earlier grid may have had others
-    finished = [trial for trial in trials if trial.name in results]
-    if not finished:
+        path.unlink()
+    if not results:
         return
     names = list(trials[0].setting)
+    finished = [trial for trial in trials if trial.name in results]
     exhibits = make_exhibits(
         folder.name,
         settings,
@@ -120,6 +133,20 @@ def _write(
     )
     for exhibit in exhibits:
         save_exhibit(exhibit, folder / "figures")
+
+
+def _write(
+    folder: Path,
+    trials: Sequence[Trial],
+    results: Mapping[str, dict[str, Any]],
+    method: str,
+) -> None:
+    from tfcomp.sweeps.hparams import write_experiment
+
+    settings = group_trials(trials, results)
+    summary = write_statistics(folder, settings, method)
+    write_experiment(folder, trials, list_tags(results))
+    write_figures(folder, trials, results, settings, summary, method)
 
 
 def _list_sources() -> list[Path]:
