@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from tfcomp.config import RunConfig
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# A shell lets what it starts in the background ignore Ctrl-C, and so would
+# the programs that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

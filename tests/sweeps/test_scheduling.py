@@ -168,7 +168,7 @@ def test_a_killed_program_leaves_nothing(
     assert set(read_pids(tmp_path)) <= set(family)
     # A terminal sends an interrupt to the workers too.
     os.killpg(process.pid, number)
-    output = process.communicate()[0]
+    output = process.communicate(timeout=300)[0]
     wait_for(lambda: not any(map(is_running, family)))
     if number == signal.SIGINT:
         assert process.returncode == 130
