@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from pipelines.training import MODELS
 from tfcomp.errors import RunError
 from tfcomp.files import write_text
 from tfcomp.model_versions import list_versions
+from tfcomp.model_versions import read_fingerprint
 from tfcomp.seed_statistics import compute_statistics
 
 
@@ -61,8 +63,10 @@ class Evaluation:
 
     Attributes:
         candidate: The trial, None if there is none to choose.
-        checks: Every rule.
+        checks: The thresholds.
         reasons: Why it is not blessed; empty if it is.
+        compared: Comparisons with the model that was pushed before; none if
+            it is the candidate itself.
         run: Run folder of the candidate, from where the trainer wrote.
         pushed: Folder of the version that it was compared with, if any.
     """
@@ -70,6 +74,7 @@ class Evaluation:
     candidate: TrialRow | None
     checks: list[Check]
     reasons: list[str]
+    compared: list[Check] = field(default_factory=list)
     run: str = ""
     pushed: str = ""
 
@@ -82,16 +87,17 @@ class Evaluation:
         """The verdict in one line."""
         if not self.blessed:
             return "not blessed: " + "; ".join(self.reasons)
-        scores = ", ".join(str(check) for check in self.checks)
-        return f"blessed {self.candidate.name}: {scores}"
+        scores = ", ".join(map(str, self.checks))
+        line = f"blessed {self.candidate.name}: {scores}"
+        compared = f"; not worse than {self.pushed}" if self.pushed else ""
+        return line + compared
 
     def list_numbers(self) -> dict[str, float]:
         """The scores over seeds, and 1 for blessed."""
         numbers = {"blessed": float(self.blessed)}
         for check in self.checks:
             if check.value is not None:
-                # The first check of a score is that of its threshold.
-                numbers.setdefault(check.score, check.value)
+                numbers[check.score] = check.value
         return numbers
 
     def write(self, path: Path) -> None:
@@ -119,18 +125,21 @@ def evaluate_sweep(runs_dir: Path, rules: Rules, pushed: Path) -> Evaluation:
     candidate = choose_trial(setting, rules)
     run = f"{LOGS}/{rules.sweep}/trials/{candidate.name}"
     checks = check_thresholds(setting, rules)
-    reasons = []
+    reasons = [str(check) for check in checks if not check.passed]
     versions = list_versions(pushed)
-    if versions:
-        try:
-            checks += compare_with_pushed(
-                runs_dir / run, candidate, versions[-1], rules
-            )
-        except RunError as error:
-            reasons.append(str(error))
-    reasons += [str(check) for check in checks if not check.passed]
-    compared = str(versions[-1]) if versions else ""
-    return Evaluation(candidate, checks, reasons, run, compared)
+    if not versions:
+        return Evaluation(candidate, checks, reasons, run=run)
+    compared = []
+    try:
+        compared = compare_with_pushed(
+            runs_dir / run, candidate, versions[-1], rules
+        )
+    except RunError as error:
+        reasons.append(str(error))
+    reasons += [str(check) for check in compared if not check.passed]
+    return Evaluation(
+        candidate, checks, reasons, compared, run, str(versions[-1])
+    )
 
 
 def check_thresholds(setting: Sequence[TrialRow], rules: Rules) -> list[Check]:
@@ -159,8 +168,13 @@ def compare_with_pushed(
     """Compares scores of the candidate with those of a pushed model.
 
     Raises:
-        RunError: If the pushed model cannot draw the candidate's images.
+        RunError: If the candidate has no SavedModel, or the pushed model
+            cannot draw the candidate's images.
     """
+    fingerprint = read_fingerprint(find_model(run))
+    if fingerprint and fingerprint == read_fingerprint(pushed):
+        return []  # it is the same model
+    # TensorFlow is imported where a model has to be asked.
     from pipelines.pushed_model import score_pushed_model
 
     old = score_pushed_model(pushed, run)

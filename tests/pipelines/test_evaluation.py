@@ -23,6 +23,7 @@ from pipelines.rules import Rules
 from pipelines.rules import Threshold
 from tfcomp.config import RunConfig
 from tfcomp.errors import RunError
+from tfcomp.model_versions import FINGERPRINT
 
 LENIENT = {"id_relative_mse": {"below": 1000.0}}
 SCORES = ("mse", "relative_mse", "position_accuracy", "num_peaks")
@@ -133,10 +134,11 @@ def test_candidate_without_a_model(runs_dir: Path) -> None:
 
 @pytest.fixture
 def pushed(runs_dir: Path, tmp_path: Path) -> Path:
-    """The same model, pushed before."""
+    """The same model, pushed before under another fingerprint."""
     folder = tmp_path / "pushed" / "tiny"
     model = runs_dir / "saved_models" / "tiny" / "smoke" / "1"
     shutil.copytree(model, folder / "1")
+    (folder / "1" / FINGERPRINT).write_text("another")
     return folder
 
 
@@ -154,8 +156,18 @@ def test_scores_of_a_pushed_model(smoke_run: RunConfig, pushed: Path) -> None:
 def test_same_model_is_not_worse(runs_dir: Path, pushed: Path) -> None:
     verdict = evaluate_sweep(runs_dir, make_rules(tolerance=1e-4), pushed)
     assert verdict.blessed and verdict.pushed == str(pushed / "1")
-    assert len(verdict.checks) == 2
-    assert "not worse than" in verdict.checks[1].rule
+    assert len(verdict.checks) == len(verdict.compared) == 1
+    assert verdict.describe().endswith(f"; not worse than {pushed / '1'}")
+
+
+def test_candidate_is_not_compared_with_itself(
+    runs_dir: Path, pushed: Path
+) -> None:
+    model = runs_dir / "saved_models" / "tiny" / "smoke" / "1"
+    shutil.copy(model / FINGERPRINT, pushed / "1" / FINGERPRINT)
+    (pushed / "1" / "saved_model.pb").unlink()  # it is not even loaded
+    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
+    assert verdict.blessed and verdict.compared == []
 
 
 def test_worse_than_the_pushed_model(
