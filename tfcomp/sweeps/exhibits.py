@@ -137,12 +137,7 @@ def make_score_exhibits(
     }
     if not panels:
         return []
-    figure = draw_intervals(
-        panels,
-        ylabel=", ".join(flags),
-        title=title,
-        log=LOGARITHMIC,
-    )
+    figure = draw_intervals(panels, title=_join(title, *flags), log=LOGARITHMIC)
     caption = (
         "Every seed (grey), the mean (diamond) and its 95 % interval "
         f"({method}). {_explain(flags)}"
