@@ -55,7 +55,7 @@ def run_pipeline(
     progress = Progress(make_printer(sys.stdout))
     with root.claim(profile.name), open(root.log, "a") as log:
         start_sdk(root)
-        failure = None
+        failed = False
         with capture_output(log, progress):
             try:
                 make_pipeline()(
@@ -65,16 +65,16 @@ def run_pipeline(
                     workers=options.workers,
                     scheduler=options.scheduler,
                 )
-            except RuntimeError as error:  # of the SDK, when a step fails
-                failure = error
+            except RuntimeError:  # of the SDK, when a step fails
+                failed = True
     progress.finish()
-    problems = progress.problems
-    if failure is not None and not problems:
-        ended = progress.running or "a step"
-        problems = [f"{ended} ended without a reason ({failure})"]
-    if problems:
-        line = "; ".join(problems)
-        raise PipelineError(f"{line}; nothing was pushed, see {root.log}")
+    if failed and not progress.problems:
+        progress.problems.append("the SDK gave up")
+    if progress.problems:
+        line = "; ".join(progress.problems)
+        if not progress.is_done("pusher"):
+            line += "; nothing was pushed"
+        raise PipelineError(f"{line} (see {root.log})")
 
 
 def make_printer(terminal: TextIO) -> Callable[[str], None]:

@@ -37,42 +37,49 @@ class Progress:
 
     Attributes:
         problems: `step: reason` of what failed or was stopped.
-        running: The step that has started and not ended, if any.
     """
 
     def __init__(self, show: Callable[[str], None] = print) -> None:
         self._show = show
-        self._seen: set[str] = set()
+        self._states: dict[str, str] = {}
         self.problems: list[str] = []
-        self.running = ""
 
     def take(self, event: dict[str, Any]) -> None:
         """Takes an event of a step (see `pipelines.steps`)."""
         step, state = event["step"], event["state"]
         text = event.get("text", "")
-        self._seen.add(step)
-        if state == "started":
-            self.running = step
-        elif state == "running":
+        if state == "running":
             self._print(step, "", text)
-        else:
-            self.running = ""
-            time = format_seconds(event["seconds"])
-            self._print(step, state, f"{text}  ({time})")
-            if state != "done":
-                self.problems.append(f"{step}: {text}")
+            return
+        self._states[step] = state
+        if state == "started":
+            return
+        self._print(
+            step, state, f"{text}  ({format_seconds(event['seconds'])})"
+        )
+        if state != "done":
+            self.problems.append(f"{step}: {text}")
 
     def keep(self, task: str) -> None:
         """A step was done before, with the same inputs and code."""
         step = task.replace("-", "_")
-        self._seen.add(step)
+        self._states[step] = "kept"
         self._print(step, "kept", "done before")
 
     def finish(self) -> None:
-        """Names the steps that were not reached."""
+        """Names the steps that were not reached, or ended without a word."""
         for step in STEPS:
-            if step not in self._seen:
-                self._print(step, "skipped", "")
+            state = self._states.get(step, "skipped")
+            if state == "skipped":
+                self._print(step, state, "")
+            elif state == "started":
+                reason = "ended without a reason, as if it had been killed"
+                self._print(step, "failed", reason)
+                self.problems.append(f"{step}: {reason}")
+
+    def is_done(self, step: str) -> bool:
+        """Whether a step came to its end in this start."""
+        return self._states.get(step) == "done"
 
     def _print(self, step: str, state: str, text: str) -> None:
         self._show(f"{state:8}{step:{WIDTH}}  {text}".rstrip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines import local_run
 from pipelines.local_root import LocalRoot
+from pipelines.profile import Profile
+from pipelines.steps import MARK
 from tfcomp.errors import ConfigError
 from tfcomp.errors import RunError
 
@@ -53,6 +57,62 @@ def test_folder_in_use(tmp_path: Path) -> None:
 def test_path_that_the_sdk_would_damage(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="must not have python3"):
         LocalRoot(str(tmp_path / "python3.11" / "root"))
+
+
+# The end of a local run
+
+
+def print_events(*events: tuple[str, str]) -> Callable:
+    """A pipeline that only says how its steps ended, then fails."""
+
+    def pipeline(**arguments: object) -> None:
+        for step, state in events:
+            event = {"step": step, "state": state, "text": "so", "seconds": 1}
+            print(f"{MARK}{json.dumps(event)}")
+        raise RuntimeError("Pipeline finished with status FAILURE")
+
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    ("events", "line"),
+    [
+        (
+            [("trainer", "done"), ("evaluator", "stopped")],
+            "evaluator: so; nothing was pushed (see ",
+        ),
+        (
+            [("trainer", "started")],
+            "trainer: ended without a reason, as if it had been killed; "
+            "nothing was pushed (see ",
+        ),
+        ([], "the SDK gave up; nothing was pushed (see "),
+        ([("pusher", "done"), ("report", "failed")], "report: so (see "),
+    ],
+)
+def test_reason_of_a_failure(
+    events: list,
+    line: str,
+    tiny_profile: Profile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    pipeline = print_events(*events)
+    monkeypatch.setattr(local_run, "make_pipeline", lambda: pipeline)
+    monkeypatch.setattr(local_run, "start_sdk", lambda root: None)
+    root = LocalRoot(str(tmp_path / "root"))
+    options = local_run.LocalOptions(str(tmp_path / "out"))
+    with pytest.raises(local_run.PipelineError) as caught:
+        local_run.run_pipeline(tiny_profile, root, options)
+    assert str(caught.value).startswith(line)
+    assert caught.value.status == 1
+    # What steps print is in the log, how they end on the terminal.
+    assert MARK not in capsys.readouterr().out
+    assert root.log.read_text().count(MARK) == len(events)
+
+
+# The command
 
 
 def run(*flags: str, cwd: Path) -> subprocess.CompletedProcess:

@@ -113,7 +113,7 @@ def test_progress_out_of_the_flood() -> None:
         "        trainer            [1/2]",
         "done    trainer            2 trials  (61 s)",
     ]
-    assert progress.problems == [] and progress.running == ""
+    assert progress.problems == [] and progress.is_done("trainer")
     assert "noise" in log and log.count(MARK) == 3
 
 
@@ -127,8 +127,13 @@ def test_problems_are_kept() -> None:
 
 
 def test_step_that_ended_without_a_word() -> None:
-    _, progress, _ = feed(f'{MARK}{{"step": "trainer", "state": "started"}}')
-    assert progress.running == "trainer"
+    shown, progress, _ = feed(
+        f'{MARK}{{"step": "trainer", "state": "started"}}'
+    )
+    progress.finish()
+    (problem,) = progress.problems
+    assert problem.startswith("trainer: ended without a reason")
+    assert shown[2].startswith("failed  trainer")
 
 
 def test_kept_and_skipped_steps() -> None:
