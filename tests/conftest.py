@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten_plugins(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """Forgets the modules that a test wrote: the next may reuse a name."""
+    known = set(sys.modules)
+    yield
+    written = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - known:
+        if str(vars(sys.modules[name]).get("__file__")).startswith(written):
+            del sys.modules[name]
 
 
 def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
