@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -38,11 +39,12 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status.
 
     `ConfigError` and `RunError` print one line and exit with status 2 (a
-    diverged training with 1); an interrupt exits with 130, the shell's
-    convention for SIGINT.
+    diverged training with 1); an interrupt exits with 130 and a reader that
+    went away (`| head`) with 141, the shell's conventions.
     """
     try:
         status = main(sys.argv)
+        sys.stdout.flush()
     except (ConfigError, RunError) as error:
         line = " ".join(str(error).split())
         print(f"error: {line}", file=sys.stderr)
@@ -50,4 +52,8 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         status = 130
+    except BrokenPipeError:
+        # What is left in the buffer has nowhere to go at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
     sys.exit(status)
