@@ -270,6 +270,23 @@ def test_png_and_array_have_the_same_pixels(values: np.ndarray) -> None:
     assert figure_to_array(figure, dpi=100).shape[0] == int(height * 100)
 
 
+def test_palette_makes_a_smaller_file_that_looks_the_same() -> None:
+    figure = Figure()
+    axes = figure.add_subplot()
+    for slope in range(8):
+        axes.plot([0, 1], [0, slope], label=f"line {slope}")
+    axes.legend()
+    full = figure_to_png(figure)
+    small = figure_to_png(figure, num_colors=256)
+    assert len(small) < 0.6 * len(full)
+    before, after = (
+        np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), float)
+        for png in (full, small)
+    )
+    assert np.abs(before - after).max() < 20  # of 255
+    assert np.abs(before - after).mean() < 2
+
+
 def test_rendering_leaves_the_figure_as_it_was() -> None:
     figure = draw_map(np.eye(3))
     before = figure.dpi, figure.canvas, tuple(figure.get_size_inches())

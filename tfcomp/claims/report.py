@@ -100,7 +100,8 @@ def draw_claim(evidence: Evidence, result: ClaimResult) -> Pictures:
         figures[RULE_CAPTION] = numbers
     if result.claim.draw is not None:
         figures |= result.claim.draw(evidence, result.parts)
-    return {caption: figure_to_png(f) for caption, f in figures.items()}
+    # A page of thirty pictures should still go through the mail.
+    return {c: figure_to_png(f, num_colors=256) for c, f in figures.items()}
 
 
 def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
