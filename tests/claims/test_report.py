@@ -102,6 +102,21 @@ def test_tables_agree_with_the_verdicts(report) -> None:
         assert line.replace("\\|", "").count("|") == 5
 
 
+def test_short_table_shows_a_part_of_the_verdict(report) -> None:
+    text = (report.page.parent / "verdicts.md").read_text("utf-8")
+    _, _, *lines = text.splitlines()
+    for line, result in zip(lines, report.results, strict=True):
+        cells = line.strip("| ").replace("\\|", "").split(" | ")
+        assert len(cells) == 4
+        assert cells[0].startswith(f"{result.claim.name} ")
+        assert cells[1] == f"**{result.verdict}**"
+        assert any(
+            cells[2].startswith(f"{part.label}: ")
+            for part in result.parts
+            if part.verdict is result.verdict
+        )
+
+
 def test_figures_are_saved(report) -> None:
     names = {path.name for path in (report.page.parent / "figures").iterdir()}
     assert {"C1.png", "C6_2.png", "C15_2.png", "C16_2.png"} <= names
@@ -111,6 +126,7 @@ def test_report_without_evidence(tmp_path: Path) -> None:
     report = write_report(Evidence(), tmp_path)
     assert all(r.verdict == "not run" for r in report.results)
     assert "20 not run" in report.page.read_text("utf-8")
+    assert (tmp_path / "verdicts.md").read_text().count("| – | – |") == 20
 
 
 def test_a_report_is_the_same_twice(plant_claim, tmp_path: Path) -> None:

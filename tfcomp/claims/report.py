@@ -20,6 +20,7 @@ from tfcomp.claims.table import judge
 from tfcomp.claims.tables import count_verdicts
 from tfcomp.claims.tables import format_estimate
 from tfcomp.claims.tables import format_markdown
+from tfcomp.claims.tables import format_verdicts
 from tfcomp.claims.tables import list_claims
 from tfcomp.claims.tables import list_rows
 from tfcomp.claims.tables import select_shown
@@ -58,8 +59,8 @@ def write_report(
 ) -> Report:
     """Judges all claims and writes the report.
 
-    Writes `report.html` (self-contained), `report.md`, `claims.csv` (a row a
-    part), `claims.json`, and the figures as PNG.
+    Writes `report.html` (self-contained), `report.md`, `verdicts.md` (short),
+    `claims.csv` (a row a part), `claims.json`, and the figures as PNG.
 
     Args:
         evidence: Runs and threshold tables.
@@ -86,6 +87,7 @@ def write_report(
         text = json.dumps(content, indent=1, allow_nan=False) + "\n"
         write_text(output / "claims.json", text)
         write_text(output / "report.md", format_markdown(results, facts))
+        write_text(output / "verdicts.md", format_verdicts(results))
         write_text(output / "report.html", page)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error

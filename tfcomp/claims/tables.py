@@ -122,6 +122,34 @@ def format_markdown(
     return "\n".join(lines) + "\n"
 
 
+def format_verdicts(results: Sequence[ClaimResult]) -> str:
+    """A short table: each claim, its verdict, the first part that made it."""
+    lines = [
+        "| claim | verdict | for instance: mean [95 % interval] | rule |",
+        "|---|---|---|---|",
+    ]
+    for result in results:
+        part = find_decisive(result)
+        cells = [
+            f"{result.claim.name} {result.claim.title}",
+            f"**{result.verdict}**",
+            f"{part.label}: {format_estimate(part.estimate)}"
+            f"{shorten_reason(part)}"
+            if part
+            else "–",
+            f"{part.quantity} {part.rule}" if part else "–",
+        ]
+        lines.append("| " + " | ".join(map(_escape, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def find_decisive(result: ClaimResult) -> Part | None:
+    """The first part with the claim's own verdict, or that was run."""
+    shown = select_shown(result.parts)
+    agreeing = [part for part in shown if part.verdict is result.verdict]
+    return next(iter(agreeing or shown), None)
+
+
 def select_shown(parts: Sequence[Part]) -> list[Part]:
     """The parts of the summary: those that decide and were run."""
     return [
