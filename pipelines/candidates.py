@@ -66,7 +66,7 @@ def choose_setting(trials: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:
     """
     groups: dict[Setting, list[TrialRow]] = {}
     for trial in trials:
-        if _has_setting(trial, rules.setting):
+        if has_setting(dict(trial.setting), rules.setting):
             groups.setdefault(trial.setting, []).append(trial)
     if not groups:
         raise RunError(
@@ -88,11 +88,11 @@ def choose_trial(setting: Sequence[TrialRow], rules: Rules) -> TrialRow:
     return setting[errors.index(min(errors))]
 
 
-def _has_setting(trial: TrialRow, wanted: Mapping[str, Any]) -> bool:
+def has_setting(setting: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a trial has some flags; 0 in a profile is 0.0 in a table."""
-    found = dict(trial.setting)
     return all(
-        name in found and _read_value(found[name]) == _read_value(str(value))
+        name in setting
+        and _read_value(str(setting[name])) == _read_value(str(value))
         for name, value in wanted.items()
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pipelines
 import tfcomp
-from tfcomp.sweeps.code_version import find_sources
+from tfcomp.sources import find_sources
 
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
 

@@ -24,8 +24,8 @@ from pipelines.training import LOGS
 from pipelines.training import MODELS
 from tfcomp.errors import RunError
 from tfcomp.files import write_text
+from tfcomp.model_versions import is_copy
 from tfcomp.model_versions import list_versions
-from tfcomp.model_versions import read_fingerprint
 from tfcomp.seed_statistics import compute_statistics
 
 
@@ -171,8 +171,7 @@ def compare_with_pushed(
         RunError: If the candidate has no SavedModel, or the pushed model
             cannot draw the candidate's images.
     """
-    fingerprint = read_fingerprint(find_model(run))
-    if fingerprint and fingerprint == read_fingerprint(pushed):
+    if is_copy(pushed, find_model(run)):
         return []  # it is the same model
     # TensorFlow is imported where a model has to be asked.
     from pipelines.pushed_model import score_pushed_model

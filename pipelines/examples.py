@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.profile import Profile
 from pipelines.profile import make_sweeps
 from tfcomp.config import RunConfig
 from tfcomp.datasets.materialized import select_settings
+from tfcomp.sources import hash_files
 
 
 def list_datasets(profile: Profile) -> list[RunConfig]:
@@ -41,3 +43,13 @@ def write_examples(profile: Profile, folder: Path) -> list[Path]:
     from tfcomp.datasets.materialized import materialize
 
     return [materialize(c, folder) for c in list_datasets(profile)]
+
+
+def hash_examples(folders: Sequence[Path]) -> str:
+    """SHA-256 of all files of some data sets, in hex."""
+    return hash_files(
+        (path.relative_to(folder).as_posix(), path)
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    )

@@ -50,7 +50,7 @@ class LocalRoot:
         """
         marker = self.path / MARKER
         if marker.exists():
-            known = json.loads(marker.read_text("utf-8"))["profile"]
+            known = _read_profile(marker)
             if known != profile:
                 raise RunError(
                     f"--pipeline_root={self.path} holds the profile {known}, "
@@ -105,17 +105,29 @@ class LocalRoot:
                 path.unlink()
 
 
+def _read_profile(marker: Path) -> str:
+    try:
+        return json.loads(marker.read_text("utf-8"))["profile"]
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(f"--pipeline_root: {marker} cannot be read") from error
+
+
 def check_path(flag: str, path: str) -> None:
-    """Refuses paths that the SDK damages.
+    """Refuses folders that cannot be written, and those the SDK damages.
 
     It puts the interpreter in the place of every `python3` in a command, and
     paths are part of the command.
 
     Raises:
-        ConfigError: If the path is empty or has that word.
+        ConfigError: If the path is empty or has that word, or if it, or the
+            folder that it would be made in, cannot be written.
     """
     if not path:
         raise ConfigError(flag, "must name a folder", path)
-    if "python3" in str(Path(path).absolute()):
+    absolute = Path(path).absolute()
+    if "python3" in str(absolute):
         rule = "must not have python3 in its absolute path"
         raise ConfigError(flag, rule, path)
+    nearest = next(filter(os.path.exists, [absolute, *absolute.parents]))
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(flag, "must name a folder that can be written", path)

@@ -69,9 +69,10 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
                 evaluation=evaluation,
                 export_dir=export_dir,
             ).after(asked)
-        # They look at what there is besides their inputs: finished trials,
-        # and the models that were pushed. Nothing is done twice.
-        for step in (trained, evaluated, pushed):
+        # They look at what there is besides their inputs: data sets and
+        # trials that are done, their SavedModels, what was pushed before.
+        # Nothing is made twice.
+        for step in (generated, trained, evaluated, asked, pushed):
             step.set_caching_options(False)
         for step in [*steps, asked, pushed]:
             step.set_container_image(base_image)

@@ -15,15 +15,19 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
 import tomllib
+from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.candidates import has_setting
 from pipelines.code_version import compute_code_version
 from pipelines.rules import Rules
 from pipelines.rules import make_rules
+from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.errors import ConfigError
@@ -112,7 +116,7 @@ def check_profile(profile: Profile) -> set[str]:
     sweeps = make_sweeps(profile)
     names = [sweep.folder.path.name for sweep in sweeps]
     searches = [study.folder.path.name for study in make_studies(profile)]
-    for name in names:
+    for name in [*names, *searches]:
         if [*names, *searches].count(name) > 1:
             raise RunError(f"--profile: two flagfiles have --run_name={name}")
     if profile.rules.sweep not in names:
@@ -120,12 +124,41 @@ def check_profile(profile: Profile) -> set[str]:
             f"--profile: the candidate's sweep must be one of "
             f"{', '.join(names)}, got {profile.rules.sweep!r}"
         )
+    check_candidate(sweeps[names.index(profile.rules.sweep)], profile.rules)
+    for sweep in sweeps:
+        for trial in sweep.trials:
+            select_settings(trial.config)  # its data set can be written
     return {
         plugin.strip()
         for sweep in sweeps
         for plugin in sweep.trials[0].config.plugins.split(",")
         if plugin.strip()
     }
+
+
+def check_candidate(sweep: Sweep, rules: Rules) -> None:
+    """Whether a sweep can have a candidate, before it is trained for hours.
+
+    Raises:
+        RunError: If no setting of it has the flags of the rules and enough
+            seeds.
+    """
+    seeds = Counter(
+        repr(trial.setting)
+        for trial in sweep.trials
+        if has_setting(trial.setting, rules.setting)
+    )
+    if not seeds:
+        raise RunError(
+            f"--profile: no trial of the sweep {rules.sweep} has the setting "
+            f"{rules.setting}"
+        )
+    most = max(seeds.values())
+    if most < rules.min_seeds:
+        raise RunError(
+            f"--profile: min_seeds must be at most {most}, the seeds of the "
+            f"sweep {rules.sweep}, got {rules.min_seeds}"
+        )
 
 
 def replace_missing_digits(profile: Profile) -> Profile:
@@ -177,8 +210,11 @@ def find_profile(name: str) -> Path:
     Raises:
         ConfigError: If there is none.
     """
-    for folder in (SHIPPED / name, Path(name)):
-        if name and (folder / RULES_FILE).is_file():
+    # `smoke` is ours, `./smoke` and `smoke/` are the user's.
+    folders = [Path(name)] if os.sep in name else [SHIPPED / name, Path(name)]
+    for folder in folders:
+        # Not `Path.is_file`, which raises for a name that is too long.
+        if name and os.path.isfile(folder / RULES_FILE):
             return folder.resolve()
     shipped = ", ".join(sorted(path.name for path in SHIPPED.iterdir()))
     rule = f"must be one of {shipped}, or a folder with a {RULES_FILE}"

@@ -61,6 +61,7 @@ def draw_grid(version: Path, dataset: Dataset) -> np.ndarray:
         reason = str(error).strip().splitlines()[-1]
         raise RunError(
             f"{version} was pushed under this name and cannot be asked for "
-            f"the images of this run ({reason}): push under another name"
+            f"the images of this run ({reason}): push under another name, or "
+            "remove it if it is damaged"
         ) from error
     return found["image"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfcomp.errors import RunError
+from tfcomp.model_versions import is_copy
 from tfcomp.model_versions import list_versions
-from tfcomp.model_versions import read_fingerprint
 
 EVIDENCE = Path("assets.extra") / "evaluation.json"
 PARTIAL = ".pushing"
@@ -55,8 +55,7 @@ def push_model(model: Path, folder: Path, evaluation: Path) -> Push:
 
 def _push(model: Path, folder: Path, evaluation: Path) -> Push:
     versions = list_versions(folder)
-    fingerprint = read_fingerprint(model)
-    if versions and fingerprint == read_fingerprint(versions[-1]) != "":
+    if versions and is_copy(versions[-1], model):
         return Push(versions[-1], False)
     partial = folder / PARTIAL  # on the same file system
     shutil.rmtree(partial, ignore_errors=True)  # of a push that was killed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
@@ -9,6 +10,10 @@ from typing import Any
 
 from tfcomp.errors import RunError
 
+SCORE = re.compile(
+    "(id|ood)(_test|_plus)?_"
+    "(mse|relative_mse|position_accuracy|position_error|num_peaks)"
+)
 KEYS = {
     "push_as",
     "sweep",
@@ -113,8 +118,9 @@ def make_rules(content: Mapping[str, Any]) -> Rules:
         "choose_by must be an ID score (an OOD score would leak)",
         rules.choose_by,
     )
+    _check_score(rules.choose_by)
     _check(
-        isinstance(rules.min_seeds, int) and rules.min_seeds >= 1,
+        type(rules.min_seeds) is int and rules.min_seeds >= 1,
         "min_seeds must be an integer of at least 1",
         rules.min_seeds,
     )
@@ -132,6 +138,7 @@ def _check_thresholds(thresholds: Any) -> None:
     rule = f"thresholds must name scores with bounds, {example}"
     _check(isinstance(thresholds, dict) and thresholds, rule, thresholds)
     for score, bounds in thresholds.items():
+        _check_score(score)
         _check(
             isinstance(bounds, dict)
             and bounds
@@ -142,10 +149,20 @@ def _check_thresholds(thresholds: Any) -> None:
         )
 
 
+def _check_score(name: str) -> None:
+    # Others are measures, of which a sweep may have any.
+    _check(
+        SCORE.fullmatch(name) or not name.startswith(("id_", "ood_")),
+        "a score must be such as id_relative_mse or ood_position_accuracy",
+        name,
+    )
+
+
 def _check(is_kept: object, rule: str, value: object) -> None:
     if not is_kept:
         raise RunError(f"--profile: {rule}, got {value!r}")
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    # True and false are integers to Python; NaN equals nothing.
+    return type(value) in (int, float) and value == value

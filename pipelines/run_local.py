@@ -24,6 +24,7 @@ from tfcomp.run_flags import parse_flags
 from tfcomp.run_flags import print_help
 from tfcomp.run_flags import wants_help
 from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduling import check_scheduler
 
 
 def main(argv: list[str]) -> int:
@@ -33,12 +34,13 @@ def main(argv: list[str]) -> int:
         print_help(__doc__, values)
         return 0
     settings = parse_flags(argv[1:], values)
-    SchedulerOptions(settings["workers"], settings["scheduler"])
+    scheduler = SchedulerOptions(settings["workers"], settings["scheduler"])
     check_path("export_dir", settings["export_dir"])
     profile = replace_missing_digits(load_profile(settings["profile"]))
     default = f"pipeline_runs/{profile.name}"
     root = LocalRoot(settings["pipeline_root"] or default)
     root.check(profile.name, settings["resume"])
+    check_scheduler(scheduler)
     print(describe_profile(profile))
     print(f"log      {root.log}", flush=True)
     with quiet_startup():

@@ -86,6 +86,18 @@ def train_profile(
     return TrainingResult(count, failures, hash_tables(runs_dir / LOGS))
 
 
+def list_run_folders(profile: Profile, runs_dir: Path) -> list[Path]:
+    """Folders of the trials and searches of a profile that there are."""
+    logs = f"--log_dir={runs_dir / LOGS}"
+    folders = [
+        trial.path
+        for sweep in make_sweeps(profile, logs)
+        for trial in sweep.trials
+    ]
+    folders += [study.folder.path for study in make_studies(profile, logs)]
+    return [folder for folder in folders if folder.exists()]
+
+
 def hash_tables(log_dir: Path) -> str:
     """SHA-256 of all tables of results, in hex."""
     digest = hashlib.sha256()

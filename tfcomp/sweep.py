@@ -50,6 +50,7 @@ def main(argv: list[str]) -> int:
         threads=settings["threads"],
     )
     sweep = make_sweep(settings)
+    sweep.folder.check()
     failures = run_sweep(sweep, options)
     print(f"tables  {sweep.folder.path}")
     for trial in sweep.trials:
@@ -100,7 +101,7 @@ def make_sweep(settings: dict[str, object]) -> Sweep:
 
     Raises:
         ConfigError: If a flag or a combination breaks a rule.
-        RunError: If a flag does not exist, or the name is that of a run.
+        RunError: If a flag does not exist.
     """
     if settings["interval"] not in INTERVALS:
         rule = f"must be one of: {', '.join(INTERVALS)}"

@@ -48,6 +48,7 @@ def main(argv: list[str]) -> int:
         threads=settings["threads"],
     )
     study = make_study(settings)
+    study.folder.check()
     laws, failures = run_study(study, options)
     draw(study, laws)
     print("\n".join(["", *(describe_law(law) for law in laws)]))
@@ -86,7 +87,6 @@ def make_study(settings: dict[str, Any]) -> Study:
 
     Raises:
         ConfigError: If a flag breaks a rule for any of the grid sizes.
-        RunError: If the name is that of a run.
     """
     base = make_config(settings)
     search = make_settings(settings)

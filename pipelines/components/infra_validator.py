@@ -15,8 +15,7 @@ def infra_validator(
     """Canary requests on every signature; a wrong answer fails the step.
 
     Args:
-        profile: The profile as JSON; it has the hash of the sources, so that
-            the step is not skipped after they have changed.
+        profile: The profile as JSON.
         runs: What `trainer` wrote.
         evaluation: What `evaluator` wrote; it names the candidate.
         metrics: Number of answers that were compared.

@@ -36,8 +36,9 @@ def report(
 
     with run_step("report") as step:
         place(folder, work_dir, "report")
-        name = parse_profile(profile).name
-        written = report_runs(Path(runs.path), Path(folder.path), name)
+        written = report_runs(
+            parse_profile(profile), Path(runs.path), Path(folder.path)
+        )
         shutil.copyfile(written.page, page.path)
         counts = count_verdicts(written)
         numbers = {v.replace(" ", "_"): n for v, n in counts.items()}

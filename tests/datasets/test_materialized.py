@@ -155,6 +155,28 @@ def test_second_call_changes_nothing(tmp_path: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in folder.iterdir()} == before
 
 
+def test_examples_of_other_code_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = parse(*SMALL, f"--examples_dir={tmp_path}")
+    old = materialize(config, tmp_path)
+    monkeypatch.setattr(materialized, "compute_code", lambda plugins: "new")
+    with pytest.raises(RunError, match="no examples of this run"):
+        read_examples(config, make_dataset(config))
+    assert materialize(config, tmp_path) != old
+    assert len(read_examples(config, make_dataset(config)).images) > 0
+
+
+def test_code_of_examples_is_that_of_plugins_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_region.py").write_text("")
+    plain = materialized.compute_code("")
+    assert materialized.compute_code("my_region") != plain
+    assert tf.__version__ in plain
+
+
 def test_two_processes_at_once(tmp_path: Path) -> None:
     command = [
         sys.executable,

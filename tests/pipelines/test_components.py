@@ -58,7 +58,14 @@ def test_examples(tiny_profile: Profile, artifacts: Artifacts) -> None:
     text = tiny_profile.to_json()
     made = pick(artifacts, "examples")
     example_gen.python_func(profile=text, work_dir="", **made)
-    assert made["examples"].metadata == {"datasets": 1}
+    assert made["examples"].metadata["datasets"] == 1
+    before = made["examples"].metadata["digest"]
+    (record,) = Path(made["examples"].path).rglob("*-train.tfrecord*")
+    content = record.read_bytes()
+    record.write_bytes(content + b"more")
+    example_gen.python_func(profile=text, work_dir="", **made)
+    assert made["examples"].metadata["digest"] != before
+    record.write_bytes(content)
     checked = pick(artifacts, "examples", "anomalies", "metrics")
     example_validator.python_func(profile=text, **checked)
     assert checked["metrics"].metadata == {"datasets": 1, "anomalies": 0}

@@ -165,9 +165,11 @@ def test_candidate_is_not_compared_with_itself(
 ) -> None:
     model = runs_dir / "saved_models" / "tiny" / "smoke" / "1"
     shutil.copy(model / FINGERPRINT, pushed / "1" / FINGERPRINT)
-    (pushed / "1" / "saved_model.pb").unlink()  # it is not even loaded
     verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
     assert verdict.blessed and verdict.compared == []
+    (pushed / "1" / "saved_model.pb").unlink()  # a copy no more
+    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
+    assert not verdict.blessed and "if it is damaged" in verdict.describe()
 
 
 def test_worse_than_the_pushed_model(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pipelines.canary import BLOCKED
 from pipelines.canary import SIGNATURES
+from pipelines.infra import CANARY
 from pipelines.infra import ask_model
 from pipelines.infra import compare_answers
 from pipelines.infra import make_answers
@@ -67,14 +71,24 @@ def test_absent_model(tmp_path: Path) -> None:
         ask_model(tmp_path / "none", {})
 
 
-def test_model_that_needs_tfcomp_is_refused(tmp_path: Path) -> None:
-    # As one would be that calls back into Python.
-    from pipelines.canary import Refuse
-
-    for name in ("tfcomp", "tfcomp.models", "keras", "pipelines"):
-        with pytest.raises(ImportError, match="when a model is served"):
-            Refuse().find_spec(name)
-    assert Refuse().find_spec("tensorflow.saved_model") is None
+@pytest.mark.parametrize("name", BLOCKED)
+def test_model_is_asked_where_there_is_no_keras(name: str) -> None:
+    # What the canary does before it loads a model, then an import.
+    script = (
+        "import runpy, sys\n"
+        f"canary = runpy.run_path({str(CANARY)!r})\n"
+        "try:\n"
+        "    canary['main'](['no model', 'no requests', 'no answers'])\n"
+        "except OSError:\n"
+        "    pass\n"
+        "assert 'tensorflow' in sys.modules\n"
+        f"import {name}\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("ModuleNotFoundError") and name in last
 
 
 def test_signature_that_is_missing(tmp_path: Path) -> None:

@@ -134,6 +134,21 @@ def run(*flags: str, cwd: Path) -> subprocess.CompletedProcess:
         ),
         (["--workers=-1"], "--workers must be at least 0, got -1"),
         (["--export_dir="], "--export_dir must name a folder, got ''"),
+        (
+            ["--export_dir=/dev/null/out"],
+            "--export_dir must name a folder that can be written, got "
+            "'/dev/null/out'",
+        ),
+        (
+            ["--pipeline_root=/dev/null"],
+            "--pipeline_root must name a folder that can be written, got "
+            "'/dev/null'",
+        ),
+        (
+            ["--scheduler=nowhere"],
+            "--scheduler must be the address of a running Dask scheduler, got "
+            "'nowhere'",
+        ),
         (["--profil=smoke"], "--profil is not a flag, did you mean --profile?"),
     ],
 )

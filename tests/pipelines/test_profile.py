@@ -120,7 +120,7 @@ def test_drawn_digits_where_there_is_no_mnist(
 # Mistakes
 
 
-@pytest.mark.parametrize("name", ["", "nix", "/"])
+@pytest.mark.parametrize("name", ["", "nix", "/", "x" * 300])
 def test_unknown_profile(name: str) -> None:
     with pytest.raises(ConfigError, match="must be one of paper, quick, smoke"):
         load_profile(name)
@@ -157,6 +157,32 @@ def test_unknown_profile(name: str) -> None:
             "min_seeds must be an integer of at least 1, got 0",
         ),
         (
+            'push_as = "a"\nsweep = "tiny"\nmin_seeds = true' + THRESHOLDS,
+            "min_seeds must be an integer of at least 1, got True",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\nmin_seeds = 2' + THRESHOLDS,
+            "min_seeds must be at most 1, the seeds of the sweep tiny, got 2",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\nsetting = {depth = 9}' + THRESHOLDS,
+            "no trial of the sweep tiny has the setting {'depth': 9}",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\nchoose_by = "id_"' + THRESHOLDS,
+            "score must be such as id_relative_mse .*, got 'id_'",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\n[thresholds]\n'
+            "id_relativ_mse = {below = 1}\n",
+            "score must be such as id_relative_mse .*, got 'id_relativ_mse'",
+        ),
+        (
+            'push_as = "a"\nsweep = "tiny"\n[thresholds]\n'
+            "id_mse = {below = nan}\n",
+            "must name scores with bounds",
+        ),
+        (
             'push_as = "a"\nsweep = "tiny"\ntolerance = "a"' + THRESHOLDS,
             "tolerance must be a number",
         ),
@@ -189,6 +215,41 @@ def test_two_sweeps_of_one_name(write_profile: Callable[..., Path]) -> None:
     (folder / "again.flags").write_text("--flagfile=tiny_sweep.flags\n")
     with pytest.raises(RunError, match="two flagfiles have --run_name=tiny"):
         load_profile(str(folder))
+
+
+def test_two_searches_of_one_name(write_profile: Callable[..., Path]) -> None:
+    folder = write_profile()
+    for name in ("threshold_a", "threshold_b"):
+        text = "--flagfile=threshold_quick.flags\n--run_name=same\n"
+        (folder / f"{name}.flags").write_text(text)
+    with pytest.raises(RunError, match="two flagfiles have --run_name=same"):
+        load_profile(str(folder))
+
+
+def test_runs_in_the_working_folder_are_no_hindrance(
+    write_profile: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = write_profile()
+    run = tmp_path / "tensorboard_logs" / "tiny"
+    run.mkdir(parents=True)
+    (run / "run.flags").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert list_datasets(load_profile(str(folder)))
+
+
+@pytest.mark.parametrize("name", ["./smoke", "smoke/"])
+def test_a_path_is_not_the_shipped_profile(
+    name: str,
+    write_profile: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_profile(name="smoke")
+    monkeypatch.chdir(tmp_path)
+    assert load_profile(name).rules.sweep == "tiny"
+    assert load_profile("smoke").rules.sweep == "smoke_low_rank"
 
 
 def test_profile_without_a_sweep(write_profile: Callable[..., Path]) -> None:

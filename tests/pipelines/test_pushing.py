@@ -55,14 +55,19 @@ def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
     assert back.is_new and back.version.name == "3"
 
 
-def test_models_without_a_fingerprint_are_pushed(
-    tmp_path: Path, evaluation: Path
+@pytest.mark.parametrize("name", ["data", "more"])
+def test_damaged_version_is_no_copy(
+    name: str, tmp_path: Path, evaluation: Path
 ) -> None:
     model = make_model(tmp_path / "a", "a")
-    (model / "assets.extra" / "weights.sha256").unlink()
-    for number in ("1", "2"):
-        push = push_model(model, tmp_path / "out", evaluation)
-        assert push.version.name == number
+    (model / "variables" / "more").write_text("more")
+    first = push_model(model, tmp_path / "out", evaluation)
+    if name == "data":
+        (first.version / "variables" / name).write_text("b")
+    else:
+        (first.version / "variables" / name).unlink()
+    again = push_model(model, tmp_path / "out", evaluation)
+    assert again.is_new and again.version.name == "2"
 
 
 def test_interrupted_push_leaves_no_version(

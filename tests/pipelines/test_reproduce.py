@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from pipelines.profile import Profile
+from pipelines.profile import make_sweeps
+from pipelines.reporting import count_verdicts
+from pipelines.reporting import report_runs
 from pipelines.reproduce import main
 from tfcomp.config import RunConfig
 from tfcomp.errors import ConfigError
@@ -22,6 +27,28 @@ def test_report_over_a_run(
     page = (output / "report.html").read_text()
     assert "python -m pipelines.reproduce" in page
     assert (output / "report.md").exists() and (output / "claims.csv").exists()
+
+
+def test_trials_of_other_flags_or_code_are_left_out(
+    tiny_profile: Profile, smoke_run: RunConfig, tmp_path: Path
+) -> None:
+    logs = f"--log_dir={tmp_path / 'runs' / 'logs'}"
+    (trial,) = make_sweeps(tiny_profile, logs)[0].trials
+    stale = trial.path.with_name("0123456789abcdef")
+    for folder in (trial.path, stale):
+        folder.mkdir(parents=True)
+        for name in ("run.flags", "metrics.json"):
+            shutil.copy(Path(smoke_run.run_dir) / name, folder)
+    text = (trial.path / "run.flags").read_text()
+    (stale / "run.flags").write_text(text.replace("--seed=0", "--seed=1"))
+    report_runs(tiny_profile, tmp_path / "runs", tmp_path / "report")
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "used of 1 found" in page
+
+
+def test_report_of_nothing(tiny_profile: Profile, tmp_path: Path) -> None:
+    report = report_runs(tiny_profile, tmp_path / "runs", tmp_path / "report")
+    assert count_verdicts(report) == {"not run": 20}
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.sweeps import code_version
+from tfcomp import sources
+from tfcomp.sources import ROOT
+from tfcomp.sources import list_sources
 from tfcomp.sweeps.code_version import BYSTANDERS
 from tfcomp.sweeps.code_version import DECIDING
-from tfcomp.sweeps.code_version import ROOT
 from tfcomp.sweeps.code_version import compute_code_version
-from tfcomp.sweeps.code_version import list_sources
 
 # Where deciding modules hand over to those that show what is going on. What
 # they pass on must not come back and change a number: look at every new one.
@@ -25,7 +25,7 @@ HAND_OVERS = {
     ("monitor", "summaries"),
 }
 # Looked up, raised, written or read by all: no arithmetic.
-PLUMBING = {"analysis", "errors", "files", "quiet", "registry", "run_flags"}
+PLUMBING = set("analysis errors files quiet registry run_flags sources".split())
 
 
 def covers(part: str, names: tuple[str, ...]) -> bool:
@@ -82,7 +82,7 @@ def test_tables_name_what_exists_once() -> None:
 def test_deciding_modules_import_no_bystander() -> None:
     """Those that are left out cannot be needed for a number."""
     found = set()
-    for path in list_sources():
+    for _, path in list_sources(DECIDING):
         user = path.relative_to(ROOT).parts[0].removesuffix(".py")
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -101,7 +101,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "tfcomp"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT, root, ignore=ignored)
-    monkeypatch.setattr(code_version, "ROOT", root)
+    monkeypatch.setattr(sources, "ROOT", root)
     compute_code_version.cache_clear()
     yield root
     compute_code_version.cache_clear()

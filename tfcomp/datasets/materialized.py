@@ -3,14 +3,16 @@
     <examples_dir>/<builder>/<name>-<hash>/<version>/
 
 The hash is that of the settings that decide the examples, so that runs which
-differ in the network or in the length of training share them. Images keep
-their bits: a batch is the same from disk as from the renderer.
+differ in the network or in the length of training share them, and of the code
+that renders them. Images keep their bits: a batch is the same from disk as
+from the renderer.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import fcntl
+import functools
 import hashlib
 import importlib
 import io
@@ -19,6 +21,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextlib import redirect_stdout
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +31,17 @@ from tfcomp.config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.errors import RunError
+from tfcomp.sources import hash_files
+from tfcomp.sources import list_plugin_sources
+from tfcomp.sources import list_sources
 
 BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
 DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"
 PIXELS = ("region", "grid_size", "sigma", "polarity")
 DRAWN = ("coordinates", "num_train")
 DIGIT = ("digit_source", "digit_class", "digit_classes", "digit_index")
+# Parts of tfcomp that decide which examples there are, and their pixels.
+CODE = ("datasets", "factors", "regions", "renderers")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +186,8 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
     name = config.data.dataset
     module = importlib.import_module(RECIPES[name].module)
     text = json.dumps(settings, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    code = compute_code(config.plugins)
+    digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
     builder_config = getattr(module, RECIPES[name].config)(
         name=f"{name}-{digest}",
         description=f"Made from the flags {text}.",
@@ -186,6 +195,13 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
         **settings,
     )
     return module.Builder(config=builder_config, data_dir=examples_dir)
+
+
+@functools.cache
+def compute_code(plugins: str) -> str:
+    """What renders examples, in words: hash of the sources, TensorFlow."""
+    files = [*list_sources(CODE), *list_plugin_sources(plugins)]
+    return f"{hash_files(files)} tensorflow {version('tensorflow')}"
 
 
 def select_settings(config: RunConfig) -> dict[str, object]:

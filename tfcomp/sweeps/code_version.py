@@ -9,14 +9,12 @@ earlier trials: it holds the version they were made with.
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.util
 import os
-from collections.abc import Iterable
-from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tfcomp.sources import hash_files
+from tfcomp.sources import list_plugin_sources
+from tfcomp.sources import list_sources
+
 OVERRIDE = "TFCOMP_CODE_VERSION"
 
 # Modules and packages of tfcomp whose sources are hashed.
@@ -73,6 +71,7 @@ BYSTANDERS = (
     "quiet",
     "registry",
     "run_flags",
+    "sources",
     "summaries",
     "sweeps",
     "train",
@@ -91,43 +90,4 @@ def compute_code_version(plugins: str = "") -> str:
     """
     if chosen := os.environ.get(OVERRIDE):
         return chosen
-    sources = [(_relative(path), path) for path in list_sources()]
-    for name in filter(None, (part.strip() for part in plugins.split(","))):
-        sources += [(name, path) for path in find_sources(name)]
-    return hash_files(sources)
-
-
-def hash_files(files: Iterable[tuple[str, Path]]) -> str:
-    """SHA-256 of names and contents of files, in hex."""
-    digest = hashlib.sha256()
-    for name, path in files:
-        content = path.read_bytes()
-        # With its length, so that no byte can move to the next file.
-        digest.update(f"{name} {path.name} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.hexdigest()
-
-
-def list_sources() -> Iterator[Path]:
-    """The files of tfcomp that decide the numbers of a run, sorted."""
-    for name in DECIDING:
-        path = ROOT.joinpath(*name.split("."))
-        if path.is_dir():
-            yield from sorted(path.rglob("*.py"))
-        else:
-            yield path.with_suffix(".py")
-
-
-def find_sources(module: str) -> list[Path]:
-    """The source of a module, or all sources of a package."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        return []
-    origin = Path(spec.origin)
-    if spec.submodule_search_locations:
-        return sorted(origin.parent.rglob("*.py"))
-    return [origin]
-
-
-def _relative(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
+    return hash_files([*list_sources(DECIDING), *list_plugin_sources(plugins)])

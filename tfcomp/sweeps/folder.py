@@ -20,17 +20,21 @@ from tfcomp.run_folder import lock_folder
 
 
 class SweepFolder:
-    """Paths of a sweep; nothing is written before `claim`.
+    """Paths of a sweep; nothing is read, or written before `claim`.
 
     Args:
         config: A run whose name is that of the sweep.
-
-    Raises:
-        RunError: If the name belongs to a single run.
     """
 
     def __init__(self, config: RunConfig) -> None:
         self.path = Path(config.run_dir)
+
+    def check(self) -> None:
+        """Whether a sweep may work here.
+
+        Raises:
+            RunError: If the name belongs to a single run.
+        """
         if (self.path / FLAGS_FILE).exists():
             raise RunError(
                 f"--run_name must name a sweep, {self.path} is a single run"
@@ -50,8 +54,10 @@ class SweepFolder:
         """Keeps other sweeps out of the folder.
 
         Raises:
-            RunError: If another one is at work, or nothing can be written.
+            RunError: If another one is at work, the name is that of a run,
+                or nothing can be written.
         """
+        self.check()
         try:
             (self.path / "logs").mkdir(parents=True, exist_ok=True)
             lock = lock_folder(self.path)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from tfcomp.files import write_text
-from tfcomp.sweeps.code_version import ROOT
-from tfcomp.sweeps.code_version import hash_files
+from tfcomp.sources import hash_files
+from tfcomp.sources import list_sources
 from tfcomp.sweeps.tables import group_trials
 from tfcomp.sweeps.tables import list_columns
 from tfcomp.sweeps.tables import make_layers
@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 
 # Holds the version of what was made; hidden, since it is for us alone.
 STAMP_FILE = ".reports"
+# What makes it.
+SOURCES = (
+    "exhibits",
+    "figures",
+    "paired_comparison",
+    "seed_statistics",
+    "sweeps",
+)
 
 
 def write_reports(
@@ -66,7 +74,7 @@ def compute_version(
         method,
         [(trial.name, list(trial.setting)) for trial in trials],
         [results.get(trial.name) for trial in trials],
-        hash_files((path.name, path) for path in _list_sources()),
+        hash_files(list_sources(SOURCES)),
     ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -147,13 +155,3 @@ def _write(
     summary = write_statistics(folder, settings, method)
     write_experiment(folder, trials, list_tags(results))
     write_figures(folder, trials, results, settings, summary, method)
-
-
-def _list_sources() -> list[Path]:
-    parts = sorted(
-        path
-        for package in ("sweeps", "figures")
-        for path in (ROOT / package).glob("*.py")
-    )
-    names = ("exhibits", "seed_statistics", "paired_comparison")
-    return parts + [ROOT / f"{name}.py" for name in names]

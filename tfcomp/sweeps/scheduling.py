@@ -124,6 +124,17 @@ def run_tasks(
         yield from pool.run(tasks)
 
 
+def check_scheduler(options: SchedulerOptions) -> None:
+    """Whether the scheduler of the options, if there is one, answers.
+
+    Raises:
+        ConfigError: If it does not.
+    """
+    if options.scheduler:
+        with Pool(options):
+            pass
+
+
 class Pool:
     """Workers for several batches of tasks, in a `with` statement.
 
