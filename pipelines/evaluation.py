@@ -147,8 +147,7 @@ def check_thresholds(setting: Sequence[TrialRow], rules: Rules) -> list[Check]:
     checks = []
     for threshold in rules.list_thresholds():
         values = [trial.scores.get(threshold.score) for trial in setting]
-        # A seed without a finite score does not vanish from the mean.
-        found = compute_statistics(values) if None not in values else None
+        found = compute_statistics(values)  # none if a seed lacks its score
         checks.append(
             Check(
                 score=threshold.score,

@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_statistics_against_a_textbook() -> None:
-    found = compute_statistics([1.0, 2.0, 6.0, None])
+    found = compute_statistics([1.0, 2.0, 6.0])
     assert found.mean == 3.0
     assert found.deviation == pytest.approx(np.sqrt(7.0))
     # Student's quantile for 2 degrees of freedom is 4.303.
@@ -51,7 +51,10 @@ def test_statistics_against_a_textbook() -> None:
 
 
 def test_degenerate_statistics() -> None:
+    assert compute_statistics([]) is None
     assert compute_statistics([None, None]) is None
+    # The mean over those that did not diverge would flatter.
+    assert compute_statistics([1.0, 2.0, None]) is None
     single = compute_statistics([2.0])
     assert dataclasses.astuple(single) == (2.0, None, None, 1)
 
@@ -63,6 +66,11 @@ def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
         ({"depth": 2}, [0, 1, 2]),
         ({"depth": 3}, [0]),
     ]
+
+
+def test_a_copy_of_a_run_is_no_second_seed(folder: Path) -> None:
+    runs = compare.read_runs(str(folder / "*"))
+    assert group_by_setting([*runs, *runs]) == group_by_setting(runs)
 
 
 def test_command_writes_the_table(

@@ -57,9 +57,9 @@ def test_degenerate_intervals(method: str) -> None:
 
 def test_summary_by_hand() -> None:
     settings = [
-        make_setting(2, {0: 1.0, 1: 2.0, 2: 6.0, 3: None}),
+        make_setting(2, {0: 1.0, 1: 2.0, 2: 6.0}),
         make_setting(3, {0: 4.0}),
-        make_setting(4, {0: None}),
+        make_setting(4, {0: 1.0, 1: 2.0, 2: None}),
     ]
     first, second, third = summarize(settings, ["ood_mse"])
     # Student's quantile for 2 degrees of freedom is 4.3027.
@@ -75,7 +75,8 @@ def test_summary_by_hand() -> None:
     }
     assert (second["mean"], second["sd"], second["n"]) == (4.0, None, 1)
     assert (second["low"], second["high"]) == (None, None)
-    assert (third["mean"], third["n"]) == (None, 0)
+    # One seed diverged: there is no mean, and n says why.
+    assert (third["mean"], third["low"], third["n"]) == (None, None, 2)
 
 
 def test_pairs_by_hand() -> None:
@@ -124,9 +125,15 @@ def test_pairs_that_tell_little() -> None:
     assert single["ratio"] == pytest.approx(3.0)
     none = found[3, 4]
     assert (none["difference"], none["n"], none["ratio"]) == (None, 0, None)
-    constant = found[3, 5]  # no spread: an interval, but no test
+    constant = found[3, 5]  # in all seeds: as certain as a test can be
     assert (constant["low"], constant["high"]) == (0.5, 0.5)
-    assert constant["p"] is None and constant["p_holm"] is None
+    assert constant["p"] == constant["p_holm"] == 0
+
+
+def test_no_difference_at_all() -> None:
+    settings = [make_setting(d, {0: 1.0, 1: 2.0}) for d in (2, 3)]
+    (row,) = compare_settings(settings, ["ood_mse"])
+    assert row["difference"] == 0 and row["p"] == row["p_holm"] == 1
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,15 @@ def _summarize(differences: np.ndarray, method: str) -> dict[str, Any]:
 
 
 def _test(differences: np.ndarray) -> float | None:
-    """Two-sided p of the t-test; None without a spread to compare with."""
-    if len(differences) < 2 or np.ptp(differences) == 0:
+    """Two-sided p of the t-test; None for less than two differences.
+
+    Where all are the same it is the limit for a vanishing spread: 0, or 1 if
+    there is no difference.
+    """
+    if len(differences) < 2:
         return None
+    if np.ptp(differences) == 0:
+        return float(differences[0] == 0)
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 

@@ -44,7 +44,7 @@ class Statistics:
         deviation: Sample standard deviation; None for one seed.
         half_width: Half of the 95 % interval of the mean (Student); None
             for one seed.
-        count: Number of seeds that have the score.
+        count: Number of seeds.
     """
 
     mean: float
@@ -56,7 +56,11 @@ class Statistics:
 def group_by_setting(
     runs: Sequence[tuple[dict[str, Any], dict[str, Any]]],
 ) -> list[Setting]:
-    """Sorts runs, pairs of flags and metrics, into settings."""
+    """Sorts runs, pairs of flags and metrics, into settings.
+
+    A second run with the same flags and seed is the same computation, and
+    counts once.
+    """
     identities = [
         {k: v for k, v in flags.items() if k not in IGNORED}
         for flags, _ in runs
@@ -71,8 +75,9 @@ def group_by_setting(
         chosen = {name: identity.get(name) for name in varied}
         key = tuple(map(repr, identity.values()))
         setting = groups.setdefault(key, Setting(chosen, [], []))
-        setting.seeds.append(flags["seed"])
-        setting.metrics.append(metrics)
+        if flags["seed"] not in setting.seeds:
+            setting.seeds.append(flags["seed"])
+            setting.metrics.append(metrics)
     return list(groups.values())
 
 
@@ -112,15 +117,19 @@ def compute_half_width(deviation: float, count: int) -> float:
 
 
 def compute_statistics(values: Sequence[float | None]) -> Statistics | None:
-    """Mean, spread and interval of the values that exist."""
-    known = np.array([v for v in values if v is not None], float)
-    if not len(known):
+    """Mean, spread and interval of one value a seed.
+
+    None if a seed lacks its value: it diverged, and the mean over the rest
+    would flatter.
+    """
+    if not values or None in values:
         return None
-    if len(known) == 1:
-        return Statistics(float(known[0]), None, None, 1)
-    deviation = float(known.std(ddof=1))
-    half_width = compute_half_width(deviation, len(known))
-    return Statistics(float(known.mean()), deviation, half_width, len(known))
+    sample = np.array(values, float)
+    if len(sample) == 1:
+        return Statistics(float(sample[0]), None, None, 1)
+    deviation = float(sample.std(ddof=1))
+    half_width = compute_half_width(deviation, len(sample))
+    return Statistics(float(sample.mean()), deviation, half_width, len(sample))
 
 
 def get_score(metrics: dict[str, Any], path: str) -> float | None:
@@ -154,6 +163,8 @@ def summarize(
 ) -> list[dict[str, Any]]:
     """One row a setting and score: mean, sd, low, high and n over seeds.
 
+    n counts the seeds that have the score; unless all do, it is all there is.
+
     Args:
         settings: The settings.
         scores: Scores by their path (see `get_score`).
@@ -163,13 +174,14 @@ def summarize(
     for setting in settings:
         for score in scores:
             values = [get_score(m, score) for m in setting.metrics]
-            known = [value for value in values if value is not None]
-            found = compute_statistics(known)
-            low, high = compute_interval(known, method) or (None, None)
+            found = compute_statistics(values)
+            ends = compute_interval(values, method) if found else None
+            low, high = ends or (None, None)
             row = {**setting.flags, "score": score}
             row["mean"] = found.mean if found else None
             row["sd"] = found.deviation if found else None
-            rows.append(row | {"low": low, "high": high, "n": len(known)})
+            count = sum(value is not None for value in values)
+            rows.append(row | {"low": low, "high": high, "n": count})
     return rows
 
 
