@@ -13,6 +13,9 @@ import pytest
 
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
+from tfcomp.claims.flag_text import parse_run_flags
+from tfcomp.claims.threshold_studies import ThresholdStudy
+from tfcomp.run_flags import expand_flagfiles
 from tfcomp.run_flags import parse_config
 
 SEEDS = range(4)
@@ -48,7 +51,11 @@ def make_run(
     """A finished run with some numbers, as if read from its files."""
     arguments = [f"--flagfile={flagfile}", *flags, f"--seed={seed}"]
     metrics: dict[str, Any] = {
-        "id": {"relative_mse": fit, "mse": fit / 250},
+        "id": {
+            "relative_mse": fit,
+            "mse": fit / 250,
+            "position_accuracy": 0.99,
+        },
         "ood": {
             "relative_mse": relative,
             "mse": relative / 250,
@@ -182,14 +189,14 @@ def plant_c8(kind: str) -> list[Run]:
 
 def plant_c9(kind: str) -> list[Run]:
     def make(file: str, seed: int) -> Run:
-        step = {"reproduced": 0.1, "refuted": 0.0}.get(
-            kind, 0.05 * (-1) ** seed
-        )
-        spread = [0.5, *(0.5 + step * place for place in range(1, 5))]
+        # Wider than the code's at one stage, narrower at the next: without
+        # sizes it would cancel. The code's own -0.15 is no warp.
+        step = {"reproduced": 0.1, "refuted": 0.0}.get(kind, 0.1 * (seed % 2))
+        spread = [0.5 + (-1) ** place * step * place for place in range(5)]
         return make_run(
             file,
             seed,
-            log_volume_sd_id=[0.5] * 5,
+            log_volume_sd_id=[0.65] * 5,
             log_volume_sd_ood=spread,
         )
 
@@ -198,14 +205,14 @@ def plant_c9(kind: str) -> list[Run]:
 
 def plant_c10(kind: str) -> list[Run]:
     def make(file: str, seed: int, value: float, *flags: str) -> Run:
-        return make_run(
-            file, seed, *flags, log_volume_difference=[0.0, *[value] * 4]
-        )
+        # The code has 0.09 of its own, which all stages inherit.
+        values = [0.09, *[0.09 + value] * 4]
+        return make_run(file, seed, *flags, log_volume_difference=values)
 
     ramp = ("--encoding=ramp", "--epochs=100")
     runs = []
     for seed in SEEDS:
-        low, other = -0.5 - 0.01 * seed, plant(0, kind, seed)
+        low, other = -0.5 - 0.01 * seed, plant(0.1, kind, seed)
         runs += [make("donut.flags", seed, low), make("ramp.flags", seed, low)]
         runs += [make("mlp.flags", seed, other)]
         runs += [make("mlp.flags", seed, other, *ramp)]
@@ -289,33 +296,66 @@ def plant_c15(kind: str) -> list[Run]:
     return [make(s, p, c) for s in SEEDS for p, c in enumerate(COUNTS)]
 
 
-def plant_c16(kind: str) -> list[dict]:
+def make_threshold_study(
+    name: str,
+    *flags: str,
+    shift: float = 0.0,
+    seeds: int = 3,
+    sizes: Sequence[int] = (16, 24, 32),
+) -> ThresholdStudy:
+    """A study whose slopes are 3 and 1, or that much more."""
+    exponents = {"bumps": 3 + shift, "stripes_and_bumps": 1 + shift}
+    shared = {"region": "corner", "criterion": "position_accuracy"}
+    lines = expand_flagfiles(["--flagfile=threshold.flags"])
+    return ThresholdStudy(
+        Path(f"/logs/{name}"),
+        tuple(
+            shared
+            | {
+                "kind": kind,
+                "grid_size": float(size),
+                "seed": float(seed),
+                "num_examples": size**exponent * (1 + 0.1 * seed),
+                "reached": True,
+            }
+            for kind, exponent in exponents.items()
+            for size in sizes
+            for seed in range(seeds)
+        ),
+        tuple(
+            shared
+            | {
+                "kind": kind,
+                "quantity": "num_examples",
+                "slope": exponent,
+                "low": exponent - 0.2,
+                "high": exponent + 0.2,
+                "not_reached": 0.0,
+            }
+            for kind, exponent in exponents.items()
+        ),
+        parse_run_flags("\n".join([*lines, *flags]))[0],
+    )
+
+
+def plant_c16(kind: str) -> list[ThresholdStudy]:
     shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
-    return [
-        {
-            "kind": name,
-            "region": "corner",
-            "criterion": "position_accuracy",
-            "quantity": "num_examples",
-            "slope": value + shift,
-            "low": value + shift - 0.2,
-            "high": value + shift + 0.2,
-            "n": 12.0,
-        }
-        for name, value in (("bumps", 3.0), ("stripes_and_bumps", 1.0))
-    ]
+    return [make_threshold_study("threshold", shift=shift)]
 
 
 def plant_c17(kind: str) -> list[Run]:
-    corner = ("--polarity=bright",)
+    striped = ("--epochs=50", "--steps_per_epoch=63")  # as long as bumps only
     return [
         run
         for seed in SEEDS
         for run in (
             make_spread(
-                "corner.flags", seed, 0.5 + plant(0, kind, seed), *corner
+                "corner.flags",
+                seed,
+                0.5 + plant(0, kind, seed),
+                "--polarity=bright",
             ),
-            make_spread("stripes_and_bumps.flags", seed, 0.5),
+            make_spread("stripes_and_bumps.flags", seed, 0.5, *striped),
         )
     ]
 
@@ -370,7 +410,7 @@ def plant_claim() -> Callable[[str, str], Evidence]:
 
     def make(name: str, kind: str) -> Evidence:
         if name == "C16":
-            return Evidence(slopes=tuple(plant_c16(kind)))
+            return Evidence(studies=tuple(plant_c16(kind)))
         return Evidence(tuple(globals()[f"plant_{name.lower()}"](kind)))
 
     return make
@@ -403,26 +443,16 @@ def merge(runs: Sequence[Run]) -> tuple[Run, ...]:
 @pytest.fixture(scope="session")
 def everything(plant_claim) -> Evidence:
     """Evidence on all claims at once, of all three kinds."""
-    thresholds = [
-        {
-            "kind": kind,
-            "region": "corner",
-            "criterion": "position_accuracy",
-            "grid_size": float(size),
-            "seed": float(seed),
-            "num_bumps": float(size**exponent),
-            "num_examples": float(size**exponent * (1 + 0.1 * seed)),
-            "reached": True,
-            "score": 0.97,
-        }
-        for kind, exponent in (("bumps", 3), ("stripes_and_bumps", 1))
-        for size in (16, 24, 32)
-        for seed in range(2)
-    ]
     runs = [
         run
         for number in range(1, 21)
         for run in plant_claim(f"C{number}", KINDS[number % 3]).runs
     ]
-    slopes = plant_claim("C16", "undecided").slopes
-    return Evidence(merge(runs), tuple(thresholds), slopes, ("a note",))
+    studies = plant_claim("C16", "undecided").studies
+    return Evidence(merge(runs), studies, ("a note",))
+
+
+@pytest.fixture(scope="session")
+def make_study() -> Callable[..., ThresholdStudy]:
+    """Builds a threshold study from a name, flags, slopes and seeds."""
+    return make_threshold_study

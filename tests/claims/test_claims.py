@@ -127,10 +127,12 @@ def test_settings_that_cannot_be_compared(plant_claim) -> None:
 
 
 def test_slopes_without_a_fit(plant_claim) -> None:
-    rows = [dict(row) for row in plant_claim("C16", "reproduced").slopes]
+    (study,) = plant_claim("C16", "reproduced").studies
+    rows = [dict(row) for row in study.slopes]
     rows[0] |= {"not_reached": 2.0}
     rows[1] |= {"slope": None, "low": None, "high": None, "note": "2 sizes"}
-    result = judge_claim(BY_NAME["C16"], Evidence(slopes=tuple(rows)))
+    study = dataclasses.replace(study, slopes=tuple(rows))
+    result = judge_claim(BY_NAME["C16"], Evidence(studies=(study,)))
     assert result.verdict is Verdict.UNDECIDED
     assert "did not reach" in result.parts[0].reason
     assert result.parts[1].reason == "2 sizes"
@@ -158,3 +160,38 @@ def test_claims_do_not_disturb_each_other(everything) -> None:
     assert results["C16"].verdict is Verdict.UNDECIDED
     for name in ("C2", "C11", "C12", "C20"):
         assert results[name].verdict is not Verdict.NOT_RUN
+
+
+@pytest.mark.parametrize("name", ["C15", "C18"])
+def test_a_stray_number_of_bumps_undoes_nothing(
+    name: str, plant_claim, make_planted_run
+) -> None:
+    evidence = plant_claim(name, "reproduced")
+    stray = make_planted_run(
+        "stripes_and_bumps.flags",
+        0,
+        "--num_bumps=25",
+        relative=3.0,
+        additive_share=[0.0, 0.1, 0.2, 0.3, 0.4],
+        additive_share_weighted=[0.0, 0.1, 0.2, 0.3, 0.4],
+    )
+    result = judge_claim(BY_NAME[name], Evidence((*evidence.runs, stray)))
+    assert result.verdict is Verdict.REPRODUCED
+    (first, *_) = result.parts
+    assert "num_bumps=25 (1 seeds)" in first.groups[0].others
+
+
+def test_other_superposers_stand_beside_c4(plant_claim) -> None:
+    evidence = plant_claim("C4", "refuted")
+    span = {"superposition_span_r2": 0.9, "conjunctive_span_r2": 0.7}
+    runs = [
+        dataclasses.replace(run, measures=run.measures | span)
+        for run in evidence.runs
+    ]
+    result = judge_claim(BY_NAME["C4"], Evidence(tuple(runs)))
+    beside = [part for part in result.parts if "any weights" in part.label]
+    assert [part.estimate.mean for part in beside] == pytest.approx(
+        [0.9, 0.2] * 2
+    )
+    assert not any(part.decides for part in beside)
+    assert result.verdict is Verdict.REFUTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -69,10 +70,14 @@ def test_repeats_are_one_experiment(tmp_path: Path) -> None:
     write_run(tmp_path / "b", "--seed=1", "--eval_every=5", relative=0.2)
     (tmp_path / "a" / "measures.json").write_text('{"version": "x"}')
     write_run(tmp_path / "c", "--seed=2")
-    evidence = read_evidence([str(tmp_path)])
-    assert {run.path.name for run in evidence.runs} == {"a", "c"}
-    (note,) = evidence.notes
-    assert "repeats" in note and note.endswith("/a")
+    for time, kept in ((2000, "b"), (500, "a"), (1000, "a")):
+        # The newer; of two of one time, the one that is measured.
+        os.utime(tmp_path / "a" / "metrics.json", (1000, 1000))
+        os.utime(tmp_path / "b" / "metrics.json", (time, time))
+        evidence = read_evidence([str(tmp_path)])
+        assert {run.path.name for run in evidence.runs} == {kept, "c"}
+        (note,) = evidence.notes
+        assert "repeats" in note and note.endswith(f"/{kept}")
 
 
 def test_unfinished_and_damaged_runs(tmp_path: Path) -> None:
@@ -103,7 +108,9 @@ def test_threshold_tables(tmp_path: Path) -> None:
         "bumps,position_accuracy,2.9,2.6,3.2,9\n"
     )
     evidence = read_evidence([str(tmp_path / "logs"), str(folder)])
-    assert evidence.thresholds == (
+    (study,) = evidence.studies  # found twice, read once
+    assert study.flags == {} and study.name == "logs/threshold"
+    assert study.thresholds == (
         {
             "kind": "bumps",
             "grid_size": 16,
@@ -117,7 +124,7 @@ def test_threshold_tables(tmp_path: Path) -> None:
             "num_examples": None,
         },
     )
-    assert [row["slope"] for row in evidence.slopes] == [2.9]
+    assert [row["slope"] for row in study.slopes] == [2.9]
     assert evidence.runs == ()
 
 

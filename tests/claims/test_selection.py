@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tfcomp.claims.comparison import find_mismatch
+from tfcomp.claims.estimation import estimate
+from tfcomp.claims.estimation import estimate_difference
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.numbers import correlate_ranks
@@ -14,10 +17,7 @@ from tfcomp.claims.numbers import log_ratio
 from tfcomp.claims.numbers import rank_with_stage
 from tfcomp.claims.numbers import score
 from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import estimate
-from tfcomp.claims.selection import estimate_difference
 from tfcomp.claims.selection import find_group
-from tfcomp.claims.selection import find_mismatch
 from tfcomp.claims.selection import find_series
 from tfcomp.claims.selection import make_reference
 from tfcomp.claims.selection import region_is
@@ -130,7 +130,8 @@ def test_numbers_of_a_run(make) -> None:
     (run,) = make(1, layers={"factorization": values})
     assert largest_drop("factorization")(run) == pytest.approx(0.2)
     rho = rank_with_stage("factorization")(run)
-    assert rho == pytest.approx(correlate_ranks(values)) and rho < -0.8
+    # The code has no say: with it, it would be -0.9.
+    assert rho == pytest.approx(correlate_ranks(values[1:])) == -0.8
     assert rank_with_stage("nothing")(run) is None
     assert largest_drop("nothing")(run) is None
 

@@ -81,6 +81,20 @@ def draw_superposed(dataset) -> np.ndarray:
     return images
 
 
+def draw_two_memories(dataset) -> np.ndarray:
+    """True ID images; OOD, the nearest sharing x plus the nearest sharing y."""
+    images, splits = draw_truth(dataset), dataset.splits
+    known = images.copy()
+    for i in np.flatnonzero(splits.is_ood):
+        distance = np.abs(splits.grid - splits.grid[i]).sum(axis=1)
+        images[i] = 0
+        for factor in range(2):
+            shares = splits.grid[:, factor] == splits.grid[i, factor]
+            rows = np.flatnonzero(shares & splits.is_id)
+            images[i] += known[rows[distance[rows].argmin()]]
+    return images
+
+
 def draw_copies(dataset) -> np.ndarray:
     """True ID images; OOD, the mean of the nearest ones."""
     images, splits = draw_truth(dataset), dataset.splits
@@ -123,6 +137,7 @@ def planted() -> dict[str, Callable]:
         "truth": draw_truth,
         "superposed": draw_superposed,
         "copies": draw_copies,
+        "two memories": draw_two_memories,
         "fading": draw_fading,
         "blank": draw_blank,
         "interpolated": draw_interpolated,

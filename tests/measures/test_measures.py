@@ -49,6 +49,24 @@ def test_superposition(make_study, planted, bump_flags) -> None:
     assert scores["copies"]["superposition_r2"] < 0.5
 
 
+def test_a_superposer_of_two_memories_needs_the_span(
+    make_study, planted
+) -> None:
+    # One memory for this x and one for this y: lost in the mean of all that
+    # share x, and among the nearest points, which share a factor as well.
+    flags = ("--flagfile=smoke.flags", "--grid_size=28", "--region=square:6-22")
+    found, truth = (
+        measure_superposition(make_study(flags, planted[name]))
+        for name in ("two memories", "truth")
+    )
+    assert found["superposition_r2"] < 0.3 < found["conjunctive_r2"]
+    for infix in ("span_", "span_far_"):
+        superposition = found[f"superposition_{infix}r2"]
+        assert superposition == pytest.approx(1)
+        assert superposition > found[f"conjunctive_{infix}r2"] + 0.1
+        assert truth[f"superposition_{infix}r2"] < 0.3
+
+
 def test_alignment(make_study, planted, bump_flags) -> None:
     superposed = measure_alignment(
         make_study(bump_flags, planted["superposed"])

@@ -1,4 +1,4 @@
-"""Evidence: finished runs and threshold tables, read from files.
+"""Evidence: finished runs and threshold studies, read from files.
 
 No TensorFlow. A run is read even if another version of tfcomp made it: flags
 that this version does not know are kept as text.
@@ -6,20 +6,19 @@ that this version does not know are kept as text.
 
 from __future__ import annotations
 
-import csv
-import functools
-import glob
 import json
-import os
-from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from tfcomp.claims.flag_text import Flags
+from tfcomp.claims.flag_text import parse_run_flags
+from tfcomp.claims.threshold_studies import ThresholdStudy
+from tfcomp.claims.threshold_studies import find_studies
+from tfcomp.claims.threshold_studies import read_study
 from tfcomp.config import LOCATION_FLAGS
-from tfcomp.config import RunConfig
 from tfcomp.measures.files import read_measures
 from tfcomp.run_folder import FLAGS_FILE
 from tfcomp.run_folder import METRICS_FILE
@@ -27,10 +26,6 @@ from tfcomp.run_search import find_runs
 from tfcomp.seed_statistics import IGNORED
 from tfcomp.seed_statistics import get_score
 
-THRESHOLDS_FILE = "thresholds.csv"
-SLOPES_FILE = "slopes.csv"
-
-Flags = dict[str, Any]
 # Settings that do not change what a run computes.
 UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
 
@@ -102,22 +97,20 @@ class Evidence:
 
     Attributes:
         runs: Finished runs, no two of which are the same computation.
-        thresholds: Rows of all `thresholds.csv`.
-        slopes: Rows of all `slopes.csv`.
+        studies: Threshold studies.
         notes: What was left out, and why; one line each.
     """
 
     runs: tuple[Run, ...] = ()
-    thresholds: tuple[dict[str, Any], ...] = ()
-    slopes: tuple[dict[str, Any], ...] = ()
+    studies: tuple[ThresholdStudy, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def read_evidence(patterns: Sequence[str]) -> Evidence:
-    """Reads every finished run and threshold table that patterns match.
+    """Reads every finished run and threshold study that patterns match.
 
     Args:
-        patterns: Folders, in which runs and tables may lie at any depth;
+        patterns: Folders, in which runs and studies may lie at any depth;
             may contain *, ? and **.
 
     Raises:
@@ -129,11 +122,16 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
             runs.append(read_run(path))
         except (OSError, ValueError) as error:
             notes.append(f"{path.name} cannot be read: {error}")
+    studies = []
+    for path in find_studies(patterns):
+        try:
+            studies.append(read_study(path))
+        except (OSError, ValueError) as error:
+            notes.append(f"{path.name} cannot be read: {error}")
     kept, repeated = leave_out_repeats(runs)
     return Evidence(
         tuple(kept),
-        tuple(read_tables(patterns, THRESHOLDS_FILE)),
-        tuple(read_tables(patterns, SLOPES_FILE)),
+        tuple(studies),
         tuple(notes + repeated),
     )
 
@@ -151,24 +149,11 @@ def read_run(path: Path) -> Run:
     return Run(path, flags, metrics, read_measures(path) or {}, origin)
 
 
-def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
-    """Flags and comments of a `run.flags`, whatever version wrote it."""
-    flags = dict(_get_defaults())
-    origin = {}
-    for line in text.splitlines():
-        if line.startswith("# "):
-            name, _, value = line[2:].partition(": ")
-            origin[name] = value
-        elif line.startswith("--"):
-            name, _, value = line[2:].partition("=")
-            flags[name] = _convert(value, flags.get(name, ""))
-    return flags, origin
-
-
 def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     """Runs without repetitions: two of the same flags are one experiment.
 
-    Of several, the one with measures is kept, then the newest.
+    Of several, the newest is kept: an old one may be of other code. Of two
+    that are equally old, the one with measures.
     """
     groups: dict[str, list[Run]] = {}
     for run in runs:
@@ -182,48 +167,6 @@ def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     return kept, notes
 
 
-def find_tables(patterns: Sequence[str], name: str) -> list[Path]:
-    """Files of a name at or below what the patterns match, each once."""
-    found = {
-        (Path(folder) / name).resolve()
-        for pattern in patterns
-        for match in glob.glob(os.path.expanduser(pattern), recursive=True)
-        for folder, _, files in os.walk(match)
-        if name in files
-    }
-    return sorted(found)
-
-
-def read_tables(patterns: Sequence[str], name: str) -> Iterator[dict[str, Any]]:
-    """Rows of all CSV files of a name; empty cells are None."""
-    for path in find_tables(patterns, name):
-        with open(path, encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                yield {key: _read_cell(cell) for key, cell in row.items()}
-
-
-@functools.cache
-def _get_defaults() -> Flags:
-    return RunConfig().to_flags()
-
-
-def _convert(text: str, default: Any) -> Any:
-    if isinstance(default, bool):
-        return text == "true"
-    if isinstance(default, int | float):
-        return type(default)(text)
-    return text
-
-
-def _rate(run: Run) -> tuple[bool, float]:
+def _rate(run: Run) -> tuple[float, bool]:
     file = run.path / METRICS_FILE
-    return bool(run.measures), file.stat().st_mtime if file.exists() else 0.0
-
-
-def _read_cell(cell: str | None) -> Any:
-    if cell is None or cell == "":
-        return None
-    try:
-        return float(cell)
-    except ValueError:
-        return {"True": True, "False": False}.get(cell, cell)
+    return file.stat().st_mtime if file.exists() else 0.0, bool(run.measures)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfcomp.claims.comparison import Arm
+from tfcomp.claims.comparison import find_arms
+from tfcomp.claims.comparison import find_mismatch
+from tfcomp.claims.estimation import estimate
+from tfcomp.claims.estimation import estimate_difference
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.numbers import average_stages
 from tfcomp.claims.numbers import difference
@@ -15,10 +20,7 @@ from tfcomp.claims.parts import beside
 from tfcomp.claims.parts import make_part
 from tfcomp.claims.pictures import draw_spread
 from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import estimate
-from tfcomp.claims.selection import estimate_difference
 from tfcomp.claims.selection import find_group
-from tfcomp.claims.selection import find_mismatch
 from tfcomp.claims.selection import is_positive
 from tfcomp.claims.selection import make_reference
 from tfcomp.claims.selection import region_is
@@ -46,11 +48,24 @@ ORDER = (("none", "entropy"), ("entropy", "variance"), ("variance", "both"))
 
 
 def find_low_rank(
-    evidence: Evidence,
-    penalties: str = "both",
-    region: str = "corner",
-    basis: str = "raw",
+    evidence: Evidence, region: str = "corner", basis: str = "raw"
 ) -> Group:
+    """Low-rank networks with both penalties."""
+    arm = make_penalty_arm("both", region, basis)
+    return find_group(evidence, arm.reference, arm.must)
+
+
+def find_penalties(
+    evidence: Evidence, names: Sequence[str] = tuple(PENALTIES)
+) -> dict[str, Group]:
+    """Low-rank networks that differ in their penalties alone, by name."""
+    arms = {name: make_penalty_arm(name) for name in names}
+    return find_arms(evidence, arms, WEIGHTS)
+
+
+def make_penalty_arm(
+    penalties: str, region: str = "corner", basis: str = "raw"
+) -> Arm:
     """Low-rank networks with some penalties."""
     entropy, variance = PENALTIES[penalties]
     reference = make_reference(
@@ -69,7 +84,7 @@ def find_low_rank(
     }
     if variance:  # without it, the basis is that of nothing
         must["penalty_basis"] = basis
-    return find_group(evidence, reference, must)
+    return Arm(reference, must)
 
 
 def judge_c11(evidence: Evidence) -> list[Part]:
@@ -77,7 +92,7 @@ def judge_c11(evidence: Evidence) -> list[Part]:
     parts = []
     for basis in ("raw", "unit"):
         for region in REGIONS:
-            group = find_low_rank(evidence, "both", region, basis)
+            group = find_low_rank(evidence, region, basis)
             shared = {"groups": (group,)}
             label = f"{region}, both penalties"
             if basis == "unit":
@@ -104,7 +119,7 @@ def judge_c11(evidence: Evidence) -> list[Part]:
 
 def judge_c12(evidence: Evidence) -> list[Part]:
     """The order of four settings, by pairs at equal seeds."""
-    groups = {name: find_low_rank(evidence, name) for name in PENALTIES}
+    groups = find_penalties(evidence)
     parts = [_compare(groups, worse, better, "ood") for worse, better in ORDER]
     return parts + [
         beside(_compare(groups, name, "none", "id"))
@@ -129,7 +144,7 @@ def _compare(
 
 def judge_c13(evidence: Evidence) -> list[Part]:
     """Spread of log-volume without and with penalties, at equal seeds."""
-    without, penalized = (find_low_rank(evidence, n) for n in ("none", "both"))
+    without, penalized = find_penalties(evidence, ("none", "both")).values()
     problem = find_mismatch(without, penalized, WEIGHTS)
     return compare_spread(without, penalized, "corner, none less both", problem)
 
@@ -162,8 +177,16 @@ def compare_spread(
 
 
 def draw_c13(evidence: Evidence, parts: Sequence[Part]) -> dict:
-    """Spread of log-volume per stage, all four settings."""
-    return draw_spread({n: find_low_rank(evidence, n) for n in PENALTIES})
+    """Spread of log-volume per stage, of all settings that are alike."""
+    decided = find_penalties(evidence, ("none", "both"))
+    groups = find_penalties(evidence) | decided
+    return draw_spread(
+        {
+            name: group
+            for name, group in groups.items()
+            if not find_mismatch(decided["none"], group, WEIGHTS)
+        }
+    )
 
 
 CLAIMS = (

@@ -37,28 +37,42 @@ def subtract(first: str, second: str) -> Number:
     return compute
 
 
-def rank_with_stage(name: str, after_code: bool = False) -> Number:
-    """Spearman's rank correlation of a number per stage with the stage."""
-    return lambda run: correlate_ranks(list(_list(run, name, after_code)))
+def rank_with_stage(name: str, digits: int | None = None) -> Number:
+    """Spearman's rank correlation of a number with the stage after the code.
+
+    Args:
+        name: Of a number per stage.
+        digits: Decimals that count; numbers that agree in them are equal.
+            All by default.
+    """
+
+    def compute(run: Run) -> float | None:
+        values = drop_code(run.get_stages(name))
+        if digits is not None:
+            values = [None if v is None else round(v, digits) for v in values]
+        return correlate_ranks(values)
+
+    return compute
+
+
+def average(stages: Mapping[str, float | None]) -> float | None:
+    """Mean over the stages after the code; None if one has no number."""
+    values = drop_code(stages)
+    if not values or None in values:
+        return None
+    return math.fsum(values) / len(values)
 
 
 def average_stages(name: str) -> Number:
     """Mean of a number over the stages after the code."""
-
-    def compute(run: Run) -> float | None:
-        values = list(_list(run, name, after_code=True))
-        if not values or None in values:
-            return None
-        return math.fsum(values) / len(values)
-
-    return compute
+    return lambda run: average(run.get_stages(name))
 
 
 def largest_drop(name: str) -> Number:
     """The most that a number falls from one stage to the next."""
 
     def compute(run: Run) -> float | None:
-        values = list(_list(run, name))
+        values = list(run.get_stages(name).values())
         if len(values) < 2 or None in values:
             return None
         pairs = zip(values, values[1:], strict=False)
@@ -71,7 +85,7 @@ def largest(name: str) -> Number:
     """Largest of a number over the stages after the code."""
 
     def compute(run: Run) -> float | None:
-        values = list(_list(run, name, after_code=True))
+        values = drop_code(run.get_stages(name))
         return None if not values or None in values else max(values)
 
     return compute
@@ -97,6 +111,17 @@ def combine_stages(
 def drop_code(stages: Mapping[str, float | None]) -> list[float | None]:
     """The numbers of the stages after the code."""
     return [value for stage, value in stages.items() if stage != CODE]
+
+
+def subtract_code(
+    stages: Mapping[str, float | None],
+) -> dict[str, float | None]:
+    """The numbers of all stages less that of the code, which is 0 then."""
+    code = stages.get(CODE)
+    return {
+        stage: None if code is None or value is None else value - code
+        for stage, value in stages.items()
+    }
 
 
 def log_ratio(name: str) -> Callable[[Run, Run], float | None]:
@@ -140,8 +165,3 @@ def correlate_ranks(
     if len(set(values)) == 1:
         return 0.0
     return float(spearmanr(list(places), list(values)).statistic)
-
-
-def _list(run: Run, name: str, after_code: bool = False) -> Values:
-    stages = run.get_stages(name)
-    return drop_code(stages) if after_code else list(stages.values())

@@ -15,6 +15,7 @@ from tfcomp.claims.evidence import UNIMPORTANT
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.parts import ClaimResult
+from tfcomp.claims.threshold_studies import count_searches
 from tfcomp.measures.files import compute_version
 
 CPU_INFO = Path("/proc/cpuinfo")
@@ -47,7 +48,7 @@ def describe_origin(
         "runs": f"{len(used)} used of {len(evidence.runs)} found",
         "seeds": ", ".join(map(str, sorted({run.seed for run in used}))),
         "time of training": format_duration(sum_seconds(used)),
-        "threshold searches": str(len(evidence.thresholds) or ""),
+        "threshold searches": str(count_searches(evidence.studies) or ""),
         "this machine": describe_machine(),
         "code": describe_code(),
     }

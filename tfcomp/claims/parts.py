@@ -137,6 +137,7 @@ def make_part(
     if verdict is Verdict.NOT_RUN and is_run:
         # There are runs, but not this number of them.
         verdict, reason = Verdict.UNDECIDED, "the runs lack this number"
+    problem = problem or _find_versions(estimate)
     has_seeds = estimate is None or estimate.count >= MIN_SEEDS
     if problem and has_seeds and verdict is not Verdict.NOT_RUN:
         verdict, reason = Verdict.UNDECIDED, problem
@@ -194,3 +195,11 @@ def judge_claim(claim: Claim, evidence: Evidence) -> ClaimResult:
     """Judges all parts of a claim, and it as a whole."""
     parts = tuple(claim.judge(evidence))
     return ClaimResult(claim, parts, *combine(parts))
+
+
+def _find_versions(estimate: Estimate | None) -> str:
+    if estimate is None or len(estimate.versions) < 2:
+        return ""
+    return (
+        "measured by several versions of the code: run python -m tfcomp.measure"
+    )

@@ -18,6 +18,7 @@ from tfcomp.claims.pictures import draw_parts
 from tfcomp.claims.selection import Group
 from tfcomp.claims.table import judge
 from tfcomp.claims.tables import count_verdicts
+from tfcomp.claims.tables import format_count
 from tfcomp.claims.tables import format_estimate
 from tfcomp.claims.tables import format_markdown
 from tfcomp.claims.tables import format_verdicts
@@ -36,9 +37,14 @@ from tfcomp.report.page import render_template
 Pictures = dict[str, bytes]  # PNG files by caption
 TITLE = "Reproduction report"
 RULE_CAPTION = (
-    "Numbers of the parts that decide: dots are seeds, the bar is the 95 % "
-    "interval of their mean; shaded: what agrees with the rule."
+    "Numbers of the parts that decide: {bars}; shaded: what agrees with the "
+    "rule."
 )
+# What dots and bars are, by what is counted.
+BARS = {
+    "seeds": "dots are seeds, the bar is the 95 % interval of their mean",
+    "sizes": "the bar is the 95 % interval of a slope over sizes",
+}
 
 
 @dataclass(frozen=True)
@@ -99,11 +105,17 @@ def draw_claim(evidence: Evidence, result: ClaimResult) -> Pictures:
     figures = {}
     numbers = draw_parts(result.parts)
     if numbers is not None:
-        figures[RULE_CAPTION] = numbers
+        figures[describe_bars(result.parts)] = numbers
     if result.claim.draw is not None:
         figures |= result.claim.draw(evidence, result.parts)
     # A page of thirty pictures should still go through the mail.
     return {c: figure_to_png(f, num_colors=256) for c, f in figures.items()}
+
+
+def describe_bars(parts: Sequence[Part]) -> str:
+    """The caption of the numbers of a claim."""
+    units = {p.estimate.unit for p in parts if p.decides and p.estimate}
+    return RULE_CAPTION.format(bars=", ".join(BARS[u] for u in sorted(units)))
 
 
 def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
@@ -158,7 +170,7 @@ def _describe_part(part: Part) -> dict[str, Any]:
         "label": part.label,
         "quantity": part.quantity,
         "estimate": format_estimate(part.estimate),
-        "count": part.estimate.count if part.estimate else 0,
+        "count": format_count(part.estimate),
         "rule": str(part.rule),
         "verdict": str(part.verdict),
         "reason": part.reason,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfcomp.claims.curve_pictures import draw_error_curve
+from tfcomp.claims.estimation import estimate
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.fitted import support
 from tfcomp.claims.numbers import largest
@@ -13,11 +15,9 @@ from tfcomp.claims.parts import Claim
 from tfcomp.claims.parts import Part
 from tfcomp.claims.parts import beside
 from tfcomp.claims.parts import make_part
-from tfcomp.claims.pictures import draw_error_curve
 from tfcomp.claims.pictures import draw_stages
 from tfcomp.claims.pictures import read_stages
 from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import estimate
 from tfcomp.claims.selection import find_group
 from tfcomp.claims.selection import make_reference
 from tfcomp.claims.selection import region_is

@@ -4,13 +4,15 @@ Runs are matched by their flags, whatever sweep they come from. Runs that
 differ in anything but the seed are never averaged: they are groups. Of the
 groups that match, one is taken by a fixed order, before any result is looked
 at: enough seeds to decide, then nearest to the published setting (fewest
-flags that differ), then most seeds. What differs is said.
+flags that differ), then most seeds. What differs is said. Settings that are
+compared with each other are chosen together (`comparison`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -19,15 +21,12 @@ from typing import Any
 
 from tfcomp.claims.evidence import UNIMPORTANT
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Flags
 from tfcomp.claims.evidence import Run
+from tfcomp.claims.flag_text import Flags
 from tfcomp.claims.verdict import MIN_SEEDS
-from tfcomp.claims.verdict import Estimate
-from tfcomp.claims.verdict import estimate_mean
 from tfcomp.run_flags import parse_config
 
 Condition = Any  # a value, or a function of the value
-Number = Callable[[Run], float | None]
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def find_group(
 
     groups.sort(key=rank, reverse=True)
     best, *others = groups
-    return _make_group(best, reference, others)
+    return make_group(best, reference, others)
 
 
 def find_series(
@@ -88,17 +87,22 @@ def find_series(
     reference: Flags,
     must: Mapping[str, Condition],
     flag: str,
+    wanted: Collection[Any] = (),
 ) -> dict[Any, Group]:
     """Groups that differ in one flag alone, by its value, rising.
 
-    Of several such families, the one with the most values (that have enough
-    seeds) is taken, then the nearest to the published setting.
+    Of several such families, the one with the most wanted values (that have
+    enough seeds) is taken, then with the most values, then the nearest to the
+    published setting. Where a value has enough seeds, those that have not are
+    left out, so that a stray run does not undo the others; but a wanted value
+    stays.
 
     Args:
         evidence: All runs.
         reference: The published setting.
         must: As in `find_group`.
         flag: The flag that varies.
+        wanted: Values that a claim names.
     """
     families: dict[str, list[list[Run]]] = {}
     for runs in list_groups(evidence.runs, must):
@@ -109,38 +113,26 @@ def find_series(
 
     def rank(item: tuple[str, list[list[Run]]]) -> tuple:
         key, groups = item
-        enough = sum(len(runs) >= MIN_SEEDS for runs in groups)
-        flags = groups[0][0].flags | {flag: reference[flag]}
-        distance = len(list_differences(flags, reference))
-        return enough, -distance, sum(map(len, groups)), key
+        enough = [r[0].flags[flag] for r in groups if has_enough(r)]
+        distance = len(list_differences(groups[0][0].flags, reference, [flag]))
+        named = sum(value in wanted for value in enough)
+        return named, len(enough), -distance, sum(map(len, groups)), key
 
     _, best = max(families.items(), key=rank)
     best.sort(key=lambda runs: runs[0].flags[flag])
+    stray = [
+        runs
+        for runs in best
+        if any(map(has_enough, best))
+        and not has_enough(runs)
+        and runs[0].flags[flag] not in wanted
+    ]
     return {
-        value: _make_group(runs, reference | {flag: value})
+        value: make_group(runs, reference | {flag: value}, stray)
         for runs in best
         for value in [runs[0].flags[flag]]
+        if runs not in stray
     }
-
-
-def find_mismatch(
-    first: Group, second: Group, allowed: Iterable[str] = ()
-) -> str:
-    """Why two groups cannot be compared; empty if they can.
-
-    Args:
-        first: Runs of one setting.
-        second: Runs of another.
-        allowed: Flags that the comparison is about.
-    """
-    if not (first.runs and second.runs):
-        return ""
-    theirs = second.runs[0].setting | dict.fromkeys(allowed)
-    ours = first.runs[0].setting | dict.fromkeys(allowed)
-    differences = list_differences(theirs, ours)
-    if not differences:
-        return ""
-    return f"not comparable: only one has {', '.join(differences)}"
 
 
 def list_groups(
@@ -149,44 +141,39 @@ def list_groups(
     """All runs that match, by setting."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        if all(_accepts(c, run.flags.get(name)) for name, c in must.items()):
+        if matches(run, must):
             key = repr(sorted(run.setting.items()))
             groups.setdefault(key, []).append(run)
     return list(groups.values())
 
 
-def list_differences(flags: Flags, reference: Flags) -> list[str]:
-    """Flags that are not as in the reference, as `depth=6`."""
-    return [
-        f"{name}={flags[name]}"
-        for name, value in reference.items()
-        if name not in UNIMPORTANT and flags.get(name) != value
-    ]
+def matches(run: Run, must: Mapping[str, Condition]) -> bool:
+    """Whether the flags of a run are what they have to be."""
+    return all(_accepts(c, run.flags.get(name)) for name, c in must.items())
 
 
-def estimate(group: Group, number: Number) -> Estimate | None:
-    """Mean of a number over the seeds of a group.
+def has_enough(runs: Sequence[Run]) -> bool:
+    """Whether there are enough seeds to decide anything."""
+    return len(runs) >= MIN_SEEDS
 
-    None if a run lacks the number: the mean over the rest could flatter.
+
+def list_differences(
+    flags: Flags, reference: Flags, free: Collection[str] = ()
+) -> list[str]:
+    """Flags that are not as in the reference, as `depth=6`.
+
+    Args:
+        flags: The flags.
+        reference: What they are compared with.
+        free: Flags that may differ.
     """
-    values = {run.seed: number(run) for run in group.runs}
-    if any(value is None for value in values.values()):
-        return None
-    return estimate_mean(values)
-
-
-def estimate_difference(
-    first: Group, second: Group, difference: Callable[[Run, Run], float | None]
-) -> Estimate | None:
-    """Mean of a difference of two groups over the seeds that both have."""
-    values = {
-        seed: difference(run, second.seeds[seed])
-        for seed, run in first.seeds.items()
-        if seed in second.seeds
-    }
-    if any(value is None for value in values.values()):
-        return None
-    return estimate_mean(values)
+    return [
+        f"{name}={flags.get(name)}"
+        for name, value in reference.items()
+        if name not in UNIMPORTANT
+        and name not in free
+        and flags.get(name) != value
+    ]
 
 
 def region_is(kind: str) -> Callable[[str], bool]:
@@ -204,9 +191,16 @@ def is_positive(value: float) -> bool:
     return value > 0
 
 
-def _make_group(
+def make_group(
     runs: Iterable[Run], reference: Flags, others: Sequence[list[Run]] = ()
 ) -> Group:
+    """The group of some runs.
+
+    Args:
+        runs: Runs that differ in their seed alone, at least one.
+        reference: The published setting.
+        others: Runs of every setting that is not used.
+    """
     ordered = sorted(runs, key=lambda run: run.seed)
     flags = ordered[0].flags
     return Group(

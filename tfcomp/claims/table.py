@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from tfcomp.claims import composition
+from tfcomp.claims import data_needed
+from tfcomp.claims import factorization
 from tfcomp.claims import forced_rendering
-from tfcomp.claims import geometry
 from tfcomp.claims import rotation
 from tfcomp.claims import stripes
 from tfcomp.claims import tuning
+from tfcomp.claims import volumes
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.parts import ClaimResult
 from tfcomp.claims.parts import judge_claim
 
-CLAIMS = (
-    *composition.CLAIMS,
-    *geometry.CLAIMS,
-    *forced_rendering.CLAIMS,
-    *stripes.CLAIMS,
-    *tuning.CLAIMS,
-    *rotation.CLAIMS,
+FILES = (
+    composition,
+    data_needed,
+    factorization,
+    forced_rendering,
+    rotation,
+    stripes,
+    tuning,
+    volumes,
+)
+CLAIMS = tuple(
+    sorted(
+        (claim for file in FILES for claim in file.CLAIMS),
+        key=lambda claim: int(claim.name[1:]),
+    )
 )
 
 

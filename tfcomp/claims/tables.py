@@ -12,7 +12,7 @@ from tfcomp.claims.verdict import Verdict
 
 
 def format_estimate(estimate: Estimate | None) -> str:
-    """Mean and 95 % interval, as `0.82 [0.79, 0.85]`."""
+    """A number and its 95 % interval, as `0.82 [0.79, 0.85]`."""
     if estimate is None:
         return "–"
     text = format_number(estimate.mean)
@@ -20,6 +20,14 @@ def format_estimate(estimate: Estimate | None) -> str:
         return text
     ends = f"{format_number(estimate.low)}, {format_number(estimate.high)}"
     return f"{text} [{ends}]"
+
+
+def format_count(estimate: Estimate | None) -> str:
+    """How many seeds are behind a number; or sizes, which it says."""
+    if estimate is None:
+        return "0"
+    is_seeds = estimate.unit == "seeds"
+    return f"{estimate.count}" if is_seeds else f"{estimate.count} sizes"
 
 
 def format_number(value: float) -> str:
@@ -45,6 +53,7 @@ def list_rows(results: Sequence[ClaimResult]) -> list[dict[str, Any]]:
             "low": part.estimate.low if part.estimate else None,
             "high": part.estimate.high if part.estimate else None,
             "n": part.estimate.count if part.estimate else 0,
+            "n_of": part.estimate.unit if part.estimate else "",
             "rule": str(part.rule),
             "verdict": str(part.verdict),
             "reason": part.reason,
@@ -103,7 +112,7 @@ def format_markdown(
     lines = [
         f"{len(results)} claims: {summarize_counts(results)}.",
         "",
-        "| claim | rule | numbers, mean [95 % interval], n seeds | verdict |",
+        "| claim | rule | numbers [95 % interval], n seeds | verdict |",
         "|---|---|---|---|",
     ]
     for result in results:
@@ -125,7 +134,7 @@ def format_markdown(
 def format_verdicts(results: Sequence[ClaimResult]) -> str:
     """A short table: each claim, its verdict, the first part that made it."""
     lines = [
-        "| claim | verdict | for instance: mean [95 % interval] | rule |",
+        "| claim | verdict | for instance: number [95 % interval] | rule |",
         "|---|---|---|---|",
     ]
     for result in results:
@@ -161,7 +170,7 @@ def select_shown(parts: Sequence[Part]) -> list[Part]:
 
 def describe_part(part: Part) -> str:
     """A part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
-    count = part.estimate.count if part.estimate else 0
+    count = format_count(part.estimate)
     text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
     return f"{text}, {part.verdict}{shorten_reason(part)}"
 

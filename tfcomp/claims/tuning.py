@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfcomp.claims.estimation import estimate
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.numbers import rank_with_stage
 from tfcomp.claims.parts import Claim
@@ -13,7 +14,6 @@ from tfcomp.claims.parts import make_part
 from tfcomp.claims.pictures import draw_stages
 from tfcomp.claims.pictures import read_stages
 from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import estimate
 from tfcomp.claims.stripes import find_few_shot
 from tfcomp.claims.verdict import below
 
@@ -33,7 +33,7 @@ def judge_c18(evidence: Evidence) -> list[Part]:
                 f"stripes and {count} bumps",
                 f"rank correlation of the additive share ({label}) with the "
                 "stage",
-                estimate(group, rank_with_stage(name, after_code=True)),
+                estimate(group, rank_with_stage(name)),
                 below(0),
                 groups=(group,),
             )

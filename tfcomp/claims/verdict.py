@@ -42,6 +42,9 @@ class Estimate:
         high: Upper end.
         count: Number of seeds (or points) behind it.
         values: The number of every seed, if it is a mean.
+        unit: What is counted, `seeds` or `sizes`.
+        versions: Of the code that took the measures in it; empty if it is
+            made of none.
     """
 
     mean: float
@@ -49,6 +52,8 @@ class Estimate:
     high: float | None
     count: int
     values: Mapping[int, float]
+    unit: str = "seeds"
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,12 +137,12 @@ def decide(
     Args:
         estimate: The number; None if there is none.
         rule: What the claim says of it.
-        min_count: The fewest seeds that decide anything.
+        min_count: The fewest seeds (or sizes) that decide anything.
     """
     if estimate is None:
         return Verdict.NOT_RUN, "no such run"
     if estimate.count < min_count:
-        reason = f"{estimate.count} of at least {min_count} seeds"
+        reason = f"{estimate.count} of at least {min_count} {estimate.unit}"
         return Verdict.UNDECIDED, reason
     if estimate.low is None or estimate.high is None:
         return Verdict.UNDECIDED, "no interval"

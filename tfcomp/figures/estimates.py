@@ -135,10 +135,11 @@ def _add_legend(figure: Figure, panels: Sequence[EstimatePanel]) -> None:
         for verdict, color in COLORS.items()
         if verdict in found
     ]
-    handles += [
-        Line2D([], [], color="0.55", marker="o", ms=3.5, lw=0, label="a seed"),
-        Patch(color=RULE_COLOR, alpha=0.15, label="agrees with the rule"),
-    ]
+    if any(row.values for panel in panels for row in panel.rows):
+        style = {"color": "0.55", "marker": "o", "ms": 3.5, "lw": 0}
+        handles.append(Line2D([], [], label="a seed", **style))
+    shade = Patch(color=RULE_COLOR, alpha=0.15, label="agrees with the rule")
+    handles.append(shade)
     figure.legend(
         handles=handles,
         loc="outside lower center",

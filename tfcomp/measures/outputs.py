@@ -12,6 +12,7 @@ from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.superposition import FAR
+from tfcomp.analysis.superposition import PREDICTORS
 from tfcomp.analysis.superposition import summarize_superposition
 from tfcomp.evaluation import compute_relative_error
 from tfcomp.study import Study
@@ -45,15 +46,17 @@ def measure_superposition(study: Study) -> Numbers:
 
     `superposition_r2` and `conjunctive_r2`: R^2 of OOD outputs on the mean
     ID outputs that share x and that share y, and on as many means of the
-    nearest ID outputs; means over OOD points. `..._far_r2`: over points at
-    least `FAR` grid steps from ID.
+    nearest ID outputs; means over OOD points. `superposition_span_r2` and
+    `conjunctive_span_r2`: on all ID outputs that share x or y with
+    nonnegative weights of their own, and on as many nearest ones. Of points
+    at least `FAR` grid steps from ID: `superposition_far_r2`, and so on.
     """
     if not _has_hole(study):
         return {}
     numbers: Numbers = {}
     for infix, distance in (("", 0.0), ("far_", FAR)):
         summary = summarize_superposition(study.superposition, distance)
-        for name in ("superposition", "conjunctive"):
+        for name in PREDICTORS:
             numbers[f"{name}_{infix}r2"] = summary[f"{name}_r2"]
     return numbers
 

@@ -1,0 +1,59 @@
+"""Numbers of measures come from one version of the code."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tfcomp.claims.estimation import estimate
+from tfcomp.claims.estimation import estimate_difference
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.numbers import average_stages
+from tfcomp.claims.numbers import difference
+from tfcomp.claims.numbers import score
+from tfcomp.claims.parts import judge_claim
+from tfcomp.claims.selection import Group
+from tfcomp.claims.table import CLAIMS
+from tfcomp.claims.verdict import Verdict
+
+
+def mix_versions(runs: tuple) -> tuple:
+    """Seed 0 was measured by another version."""
+    return tuple(
+        dataclasses.replace(
+            run,
+            measures=run.measures | {"version": "A" if run.seed else "B"},
+        )
+        for run in runs
+    )
+
+
+def test_versions_behind_a_number(plant_claim) -> None:
+    group = Group(mix_versions(plant_claim("C13", "reproduced").runs[::2]))
+    spread = average_stages("log_volume_sd")
+    assert estimate(group, spread).versions == ("A", "B")
+    assert estimate(Group(group.runs[1:]), spread).versions == ("A",)
+    assert estimate(group, score("ood/mse")).versions == ()
+    first, second = Group(group.runs[:1]), Group(group.runs[:1])
+    found = estimate_difference(first, second, difference(spread))
+    assert found.versions == ("B",)
+
+
+@pytest.mark.parametrize("name", ["C3", "C4", "C9", "C13", "C17", "C18"])
+def test_mixed_versions_decide_nothing(name: str, plant_claim) -> None:
+    claim = CLAIMS[int(name[1:]) - 1]
+    runs = mix_versions(plant_claim(name, "reproduced").runs)
+    result = judge_claim(claim, Evidence(runs))
+    assert result.verdict is Verdict.UNDECIDED
+    reasons = {part.reason for part in result.parts if part.decides}
+    assert any("python -m tfcomp.measure" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("name", ["C1", "C6", "C8", "C12", "C15"])
+def test_scores_of_training_have_no_such_version(
+    name: str, plant_claim
+) -> None:
+    claim = CLAIMS[int(name[1:]) - 1]
+    runs = mix_versions(plant_claim(name, "reproduced").runs)
+    assert judge_claim(claim, Evidence(runs)).verdict is Verdict.REPRODUCED

@@ -1,0 +1,143 @@
+"""C6 to C8: trends after the code, in one setting, that could be seen."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.parts import judge_claim
+from tfcomp.claims.table import CLAIMS
+from tfcomp.claims.verdict import Verdict
+
+C6, C7, C8 = CLAIMS[5:8]
+FILES = ("donut.flags", "ramp.flags")
+FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
+OLD = ("--epochs=25",)
+
+
+@pytest.fixture
+def plant(make_planted_run):
+    """Runs of both codes with a value per stage of all scores."""
+
+    def make(
+        values: list[float], *flags: str, seeds: int = 3, **kwargs
+    ) -> list:
+        names = (
+            "factorization",
+            "cosine_factorization",
+            "probe_r2_id",
+            "probe_r2_ood",
+        )
+        return [
+            make_planted_run(
+                file,
+                seed,
+                *flags,
+                layers=dict.fromkeys(names, values),
+                **kwargs,
+            )
+            for file in FILES
+            for seed in range(seeds)
+        ]
+
+    return make
+
+
+def judge(claim, *runs: list):
+    return judge_claim(
+        claim, Evidence(tuple(r for group in runs for r in group))
+    )
+
+
+@pytest.mark.parametrize("claim", [C6, C8])
+def test_the_code_has_no_say_in_a_trend(plant, make_planted_run, claim) -> None:
+    # 1 at the code; after it all orders of four numbers, once each: no trend.
+    orders = itertools.permutations([0.6, 0.7, 0.8, 0.9])
+    names = ("factorization", "probe_r2_id", "probe_r2_ood")
+    runs = [
+        make_planted_run(file, seed, layers=dict.fromkeys(names, [1.0, *order]))
+        for seed, order in enumerate(orders)
+        for file in FILES
+    ]
+    for part in judge(claim, runs).parts:
+        if part.decides:
+            assert part.estimate.mean == pytest.approx(0)
+            assert part.verdict is Verdict.UNDECIDED
+
+
+def test_falls_that_nobody_sees_are_none(plant) -> None:
+    tiny = [1.0, 0.99999, 0.99997, 0.99995, 0.99992]
+    assert judge(C8, plant(tiny)).verdict is Verdict.REFUTED
+    seen = [1.0, 0.999, 0.98, 0.95, 0.9]
+    assert judge(C8, plant(seen)).verdict is Verdict.REPRODUCED
+
+
+def test_a_stray_depth_does_not_undo_the_others(plant) -> None:
+    runs = plant(FALLING), plant(FALLING, "--depth=5", seeds=1)
+    result = judge(C6, *runs)
+    assert result.verdict is Verdict.REPRODUCED
+    deciding = [part for part in result.parts if part.decides]
+    assert [part.label for part in deciding] == [
+        "bump, depth 4",
+        "ramp, depth 4",
+    ]
+    assert deciding[0].groups[0].others == ("depth=5 (1 seeds)",)
+    # Alone, it is what there is.
+    alone = judge(C6, runs[1])
+    assert alone.verdict is Verdict.UNDECIDED
+    assert "1 of at least 3 seeds" in alone.parts[0].reason
+
+
+def test_another_setting_stands_beside(plant) -> None:
+    rising = FALLING[::-1]
+    old = [plant(rising, f"--depth={depth}", *OLD, fit=0.3) for depth in (2, 3)]
+    evidence = plant(FALLING), plant(FALLING, "--depth=6"), *old
+    result = judge(C6, *evidence)
+    assert result.verdict is Verdict.REPRODUCED
+    labels = {part.label for part in result.parts if part.decides}
+    assert labels == {
+        f"{c}, depth {d}" for c in ("bump", "ramp") for d in (4, 6)
+    }
+    beside = {part.label for part in result.parts} - labels
+    assert {label.split(",")[1] for label in beside} == {" depth 2", " depth 3"}
+    runs = tuple(run for group in evidence for run in group)
+    (figure,) = C6.draw(Evidence(runs), result.parts).values()
+    # The panels show what decides, and nothing else.
+    names = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert names == {"depth 4", "depth 6"}
+
+
+def make_drop(drop: float) -> list[float]:
+    return [1.0, 1.0, 0.99, 0.99 - drop, 0.98 - drop]
+
+
+def test_depth_6_is_preferred(plant) -> None:
+    shallow, deep = plant(make_drop(0.3), "--depth=2"), make_drop(0.1)
+    runs = [shallow, plant(deep, "--depth=6")]
+    assert judge(C7, *runs).verdict is Verdict.REPRODUCED
+    for stray in (
+        plant(make_drop(0.5), "--depth=10", seeds=1),
+        plant(make_drop(0.5), "--depth=10"),
+        # More depths, but of an old setting that is not fitted.
+        [
+            run
+            for depth in (2, 3, 4)
+            for run in plant(deep, f"--depth={depth}", *OLD, fit=0.3)
+        ],
+    ):
+        part = judge(C7, *runs, stray).parts[0]
+        assert part.label == "ramp, depth 2 less depth 6"
+        assert part.verdict is Verdict.REPRODUCED
+
+
+def test_the_deepest_with_enough_seeds_stands_in_for_depth_6(plant) -> None:
+    runs = [
+        plant(make_drop(0.3), "--depth=2"),
+        plant(make_drop(0.1), "--depth=4"),
+        plant(make_drop(0.1), "--depth=6", seeds=1),
+    ]
+    part = judge(C7, *runs).parts[0]
+    assert part.label == "ramp, depth 2 less depth 4"
+    assert part.verdict is Verdict.REPRODUCED

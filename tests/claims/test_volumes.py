@@ -1,0 +1,96 @@
+"""C9 and C10: what the code itself has is no warp of the network."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.parts import judge_claim
+from tfcomp.claims.table import CLAIMS
+from tfcomp.claims.verdict import Verdict
+from tfcomp.claims.volumes import read_difference
+from tfcomp.claims.volumes import read_spread
+from tfcomp.claims.volumes import read_warp
+
+C9, C10 = CLAIMS[8:10]
+FILES = ("donut.flags", "ramp.flags")
+MLP = (("mlp.flags",), ("mlp.flags", "--encoding=ramp", "--epochs=100"))
+
+
+@pytest.fixture
+def plant(make_planted_run):
+    """Runs of both codes with these stages, OOD less ID, the code first."""
+
+    def make(values: list[float], files=tuple((f,) for f in FILES)) -> list:
+        return [
+            make_planted_run(
+                file,
+                seed,
+                *flags,
+                log_volume_sd_id=[0.0] * len(values),
+                log_volume_sd_ood=values,
+                log_volume_difference=values,
+            )
+            for file, *flags in files
+            for seed in range(3)
+        ]
+
+    return make
+
+
+def judge(claim, *runs: list):
+    return judge_claim(
+        claim, Evidence(tuple(r for group in runs for r in group))
+    )
+
+
+def test_the_border_of_the_code_is_no_warp(plant) -> None:
+    inherited = plant([-0.149] * 5)
+    assert judge(C9, inherited).verdict is Verdict.REFUTED
+    (first, *_) = judge(C9, inherited).parts
+    assert first.estimate.mean == pytest.approx(0)
+
+
+def test_signs_of_stages_do_not_cancel(plant) -> None:
+    # The signed mean after the code is 0.
+    result = judge(C9, plant([0.0, 0.1, -0.2, -0.3, 0.4]))
+    assert result.verdict is Verdict.REPRODUCED
+    assert result.parts[0].estimate.mean == pytest.approx(0.25)
+    assert result.parts[1].estimate.mean == pytest.approx(1)
+
+
+def test_the_code_is_subtracted_at_every_stage(plant) -> None:
+    run = plant([0.2, 0.5, -0.1, 0.2, 0.0])[0]
+    expected = [0.0, 0.3, -0.3, 0.0, -0.2]
+    for read in (read_spread, read_difference):
+        assert list(read(run).values()) == pytest.approx(expected)
+    assert list(read_warp(run).values()) == pytest.approx(
+        [abs(value) for value in expected]
+    )
+
+
+def test_the_constant_of_the_code_gives_no_sign(plant) -> None:
+    # Positive at all stages for the CNN, but only by the code's 0.0885.
+    cnn = plant([0.0885] * 5)
+    mlp = plant([0.0885, *[-0.5] * 4], MLP)
+    result = judge(C10, cnn, mlp)
+    assert result.verdict is Verdict.REFUTED
+    assert "sign for the CNN is not known" in result.parts[1].reason
+
+
+@pytest.mark.parametrize(
+    ("cnn", "mlp", "verdict"),
+    [
+        (-0.5, 0.3, Verdict.REPRODUCED),
+        (0.5, -0.3, Verdict.REPRODUCED),
+        (-0.5, 0.05, Verdict.REFUTED),  # within the margin
+        (0.5, -0.05, Verdict.REFUTED),
+        (-0.05, 0.3, Verdict.REFUTED),
+        (-0.5, -0.3, Verdict.REFUTED),
+    ],
+)
+def test_signs_beyond_a_margin(plant, cnn, mlp, verdict) -> None:
+    code = 0.0885
+    first = plant([code, *[code + cnn] * 4])
+    second = plant([code, *[code + mlp] * 4], MLP)
+    assert judge(C10, first, second).verdict is verdict

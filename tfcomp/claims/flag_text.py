@@ -1,0 +1,44 @@
+"""Flags of a finished run, read from its `run.flags`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tfcomp.config import RunConfig
+
+Flags = dict[str, Any]
+
+
+def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
+    """Flags and comments of a `run.flags`, whatever version wrote it.
+
+    A flag that the file lacks has its default; one that this version does not
+    know is kept as text.
+
+    Raises:
+        ValueError: If a number is none.
+    """
+    flags = dict(_get_defaults())
+    origin = {}
+    for line in text.splitlines():
+        if line.startswith("# "):
+            name, _, value = line[2:].partition(": ")
+            origin[name] = value
+        elif line.startswith("--"):
+            name, _, value = line[2:].partition("=")
+            flags[name] = _convert(value, flags.get(name, ""))
+    return flags, origin
+
+
+@functools.cache
+def _get_defaults() -> Flags:
+    return RunConfig().to_flags()
+
+
+def _convert(text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        return text == "true"
+    if isinstance(default, int | float):
+        return type(default)(text)
+    return text
