@@ -188,7 +188,7 @@ def test_broken_saved_model_is_stopped(smoke, tmp_path: Path) -> None:
     states = read_states(result.stdout)
     assert states["evaluator"] == "done"
     assert states["infra_validator"] == "failed"
-    assert states["pusher"] == "skipped" and states["report"] == "done"
+    assert states["pusher"] == "skipped" and states["report"] == "kept"
     assert place.list_versions() == [".lock", "1"]
 
 
