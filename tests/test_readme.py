@@ -83,10 +83,11 @@ def test_every_flagfile_is_listed() -> None:
             assert f"`{name.removesuffix('.flags')}`" in readme
 
 
-def test_tables_in_the_results_are_those_of_the_commands() -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_tables_of_a_page_are_those_of_the_commands(page: str) -> None:
     root = README.parent
-    text = (root / "docs/results.md").read_text("utf-8")
-    named = re.findall(r"<!-- (docs/tables/\S+\.md) -->\n", text)
+    text = (root / page).read_text("utf-8")
+    named = re.findall(r"<!-- (docs/\S+\.md) -->\n", text)
     assert named
     for name in named:
         table = (root / name).read_text("utf-8")
