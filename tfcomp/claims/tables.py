@@ -138,25 +138,27 @@ def format_verdicts(results: Sequence[ClaimResult]) -> str:
         "|---|---|---|---|",
     ]
     for result in results:
-        part = find_decisive(result)
         cells = [
             f"{result.claim.name} {result.claim.title}",
             f"**{result.verdict}**",
-            f"{part.label}: {format_estimate(part.estimate)}"
-            f"{shorten_reason(part)}"
-            if part
-            else "–",
-            f"{part.quantity} {part.rule}" if part else "–",
+            *describe_example(result),
         ]
         lines.append("| " + " | ".join(map(_escape, cells)) + " |")
     return "\n".join(lines) + "\n"
 
 
-def find_decisive(result: ClaimResult) -> Part | None:
-    """The first part with the claim's own verdict, or that was run."""
-    shown = select_shown(result.parts)
-    agreeing = [part for part in shown if part.verdict is result.verdict]
-    return next(iter(agreeing or shown), None)
+def describe_example(result: ClaimResult) -> tuple[str, str]:
+    """The first part that has the claim's own verdict, and its rule.
+
+    If it follows from no single part, as when others were not run: from
+    which it does, and no rule.
+    """
+    for part in select_shown(result.parts):
+        if part.verdict is result.verdict:
+            number = f"{part.label}: {format_estimate(part.estimate)}"
+            rule = f"{part.quantity} {part.rule}"
+            return f"{number}{shorten_reason(part)}", rule
+    return result.reason, "–"
 
 
 def select_shown(parts: Sequence[Part]) -> list[Part]:
