@@ -24,9 +24,9 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from tfcomp.layers import LowRankEmbedding
-from tfcomp.regularizers import EntropyRegularizer
-from tfcomp.regularizers import VarianceRegularizer
+from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.models.regularizers import EntropyRegularizer
+from tfcomp.models.regularizers import VarianceRegularizer
 
 GRID = 32
 RANK = 32

@@ -26,13 +26,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-from tfcomp.config import RunConfig  # noqa: E402
-from tfcomp.config import make_config  # noqa: E402
+from tfcomp.config.run_config import RunConfig  # noqa: E402
+from tfcomp.config.run_config import make_config  # noqa: E402
+from tfcomp.config.run_flags import parse_config  # noqa: E402
 from tfcomp.datasets import make_dataset  # noqa: E402
 from tfcomp.datasets.batches import make_batches  # noqa: E402
-from tfcomp.experiment import make_training_model  # noqa: E402
-from tfcomp.run_flags import parse_config  # noqa: E402
 from tfcomp.training.checkpoints import EpochTimer  # noqa: E402
+from tfcomp.training.experiment import make_training_model  # noqa: E402
 from tfcomp.training.strategy import make_strategy  # noqa: E402
 
 SIZE = 4096

@@ -12,12 +12,12 @@ from pathlib import Path
 from absl import flags
 
 from pipelines.profile import load_profile
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
 
 
 def main(argv: list[str]) -> int:
@@ -50,8 +50,8 @@ def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
     # The SDK is imported after the flags have been checked.
     from kfp import compiler
 
-    from pipelines.components.component import BASE_IMAGE
     from pipelines.pipeline import make_pipeline
+    from pipelines.steps.component_settings import BASE_IMAGE
 
     pipeline = make_pipeline(profile, base_image or BASE_IMAGE)
     partial = output.with_name(f".partial-{output.name}")

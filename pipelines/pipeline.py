@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 from kfp import dsl
 
-from pipelines.components.component import BASE_IMAGE
-from pipelines.components.evaluator import evaluator
-from pipelines.components.example_gen import example_gen
-from pipelines.components.example_validator import example_validator
-from pipelines.components.infra_validator import infra_validator
-from pipelines.components.pusher import pusher
-from pipelines.components.report import report
-from pipelines.components.trainer import trainer
+from pipelines.steps.component_settings import BASE_IMAGE
+from pipelines.steps.evaluator.component import evaluator
+from pipelines.steps.example_gen.component import example_gen
+from pipelines.steps.example_validator.component import example_validator
+from pipelines.steps.infra_validator.component import infra_validator
+from pipelines.steps.pusher.component import pusher
+from pipelines.steps.report.component import report
+from pipelines.steps.trainer.component import trainer
 
 NAME = "tfcomp"
 

@@ -18,30 +18,33 @@ import json
 import os
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipelines.candidates import has_setting
-from pipelines.code_version import compute_code_version
 from pipelines.rules import Rules
 from pipelines.rules import make_rules
+from pipelines.steps.evaluator.candidates import has_setting
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.datasets.mnist import has_mnist
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
-from tfcomp.run_flags import expand_flagfiles
-from tfcomp.run_flags import parse_flags
+from tfcomp.storage.code_version import hash_modules
 from tfcomp.sweep import define_flags
 from tfcomp.sweep import make_sweep
-from tfcomp.sweeps.run import Sweep
+from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.threshold import define_all_flags
 from tfcomp.threshold import make_study
-from tfcomp.thresholds.run import Study
+from tfcomp.thresholds.threshold_run import Study
 
 SHIPPED = Path(__file__).parent / "profiles"
+LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
 RULES_FILE = "profile.toml"
 Arguments = tuple[str, ...]
 
@@ -89,8 +92,18 @@ def load_profile(name: str) -> Profile:
         raise RunError(f"--profile: {folder} has no flagfile of a sweep")
     rules = make_rules(_read_toml(folder / RULES_FILE))
     profile = Profile(folder.name, tuple(sweeps), tuple(searches), rules)
-    code = compute_code_version(check_profile(profile))
+    code = compute_code(check_profile(profile))
     return dataclasses.replace(profile, code=code)
+
+
+def compute_code(plugins: Iterable[str]) -> str:
+    """Hash of all sources that steps import, and the versions of libraries.
+
+    The SDK's cache compares a step's own source and its inputs, and knows
+    nothing of the packages that it imports. So this is one of the inputs.
+    """
+    sources = hash_modules(["tfcomp", "pipelines", *plugins])
+    return " ".join([sources, *(version(name) for name in LIBRARIES)])
 
 
 def parse_profile(text: str) -> Profile:

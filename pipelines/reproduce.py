@@ -14,12 +14,12 @@ import shlex
 
 from absl import flags
 
-from tfcomp.errors import ConfigError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
-from tfcomp.run_search import split_patterns
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.storage.run_search import split_patterns
 
 
 def main(argv: list[str]) -> int:

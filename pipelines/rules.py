@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
-from tfcomp.errors import RunError
+from tfcomp.config.errors import RunError
 
 SCORE = re.compile(
     "(id|ood)(_test|_plus)?_"

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from absl import flags
 
-from pipelines.local_root import LocalRoot
-from pipelines.local_root import check_path
+from pipelines.local.pipeline_progress import count
+from pipelines.local.root import LocalRoot
+from pipelines.local.root import check_path
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from pipelines.profile import make_studies
 from pipelines.profile import make_sweeps
 from pipelines.profile import replace_missing_digits
-from pipelines.progress import count
-from tfcomp.errors import exit_on_user_error
-from tfcomp.quiet import quiet_startup
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
@@ -44,8 +44,8 @@ def main(argv: list[str]) -> int:
     print(describe_profile(profile))
     print(f"log      {root.log}", flush=True)
     with quiet_startup():
-        from pipelines.local_run import LocalOptions
-        from pipelines.local_run import run_pipeline
+        from pipelines.local.local_pipeline import LocalOptions
+        from pipelines.local.local_pipeline import run_pipeline
     options = LocalOptions(
         settings["export_dir"], settings["workers"], settings["scheduler"]
     )

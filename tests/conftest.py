@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tfcomp.run_flags import parse_config
+from tfcomp.config.run_flags import parse_config
 
 if TYPE_CHECKING:
-    from tfcomp.config import RunConfig
+    from tfcomp.config.run_config import RunConfig
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # A shell lets what it starts in the background ignore Ctrl-C, and so would
@@ -57,7 +57,7 @@ def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
 @pytest.fixture(scope="session")
 def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     """A finished smoke run; do not write into its folders."""
-    from tfcomp.experiment import train_and_evaluate
+    from tfcomp.training.experiment import train_and_evaluate
 
     config = make_smoke_config(tmp_path_factory.mktemp("smoke"))
     train_and_evaluate(config)

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from absl import flags
 
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.quiet import quiet_startup
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
-from tfcomp.run_folder import check_run
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.storage.run_folder import check_run
 
 
 def main(argv: list[str]) -> int:
@@ -32,8 +32,8 @@ def main(argv: list[str]) -> int:
     paths = [Path(p.strip()) for p in settings["run"].split(",") if p.strip()]
     folder = choose_folder(paths, settings["output"])
     with quiet_startup():
-        from tfcomp.loading import load_run
-        from tfcomp.report.build import build_report
+        from tfcomp.evaluation.loading import load_run
+        from tfcomp.report.report_build import build_report
 
         runs = [load_run(path) for path in paths]
     page = build_report(runs, folder)

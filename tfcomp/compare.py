@@ -16,21 +16,21 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.files import write_csv
-from tfcomp.files import write_text
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
-from tfcomp.run_folder import METRICS_FILE
-from tfcomp.run_folder import check_run
-from tfcomp.seed_statistics import Setting
-from tfcomp.seed_statistics import format_markdown
-from tfcomp.seed_statistics import get_score
-from tfcomp.seed_statistics import group_by_setting
-from tfcomp.seed_statistics import tabulate
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.statistics.seed_statistics import Setting
+from tfcomp.statistics.seed_statistics import format_markdown
+from tfcomp.statistics.seed_statistics import get_score
+from tfcomp.statistics.seed_statistics import group_by_setting
+from tfcomp.statistics.seed_statistics import tabulate
+from tfcomp.storage.files import write_csv
+from tfcomp.storage.files import write_text
+from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import check_run
 
 SCORES = "id/mse,ood/mse,ood/relative_mse,ood/position_accuracy"
 

@@ -13,16 +13,16 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.checks import check_config
-from tfcomp.config import RunConfig
-from tfcomp.config import make_config
-from tfcomp.errors import ConfigError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.quiet import quiet_startup
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.models.config_checks import check_config
 from tfcomp.train import format_scores
 
 
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     for config in series.values():
         check_config(config)
     with quiet_startup():
-        from tfcomp.few_shot_series import run_series
+        from tfcomp.sweeps.few_shot_series import run_series
     folder, scores = run_series(series)
     print(format_scores(scores))
     print(f"\nfigure  {folder / 'few_shot.png'}")

@@ -8,14 +8,14 @@ as rendering them.
 
 from __future__ import annotations
 
-from tfcomp.checks import check_config
-from tfcomp.errors import ConfigError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.quiet import quiet_startup
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import parse_config
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.models.config_checks import check_config
 
 
 def main(argv: list[str]) -> int:

@@ -15,16 +15,16 @@ from pathlib import Path
 
 from absl import flags
 
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.measures import is_measured
-from tfcomp.quiet import quiet_startup
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
-from tfcomp.run_search import find_runs
-from tfcomp.run_search import split_patterns
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.evaluation.measures import is_measured
+from tfcomp.storage.run_search import find_runs
+from tfcomp.storage.run_search import split_patterns
 
 
 def main(argv: list[str]) -> int:
@@ -65,7 +65,7 @@ def measure_all(paths: list[Path]) -> int:
     with quiet_startup():
         import keras
 
-        from tfcomp.measures.run import measure_run
+        from tfcomp.evaluation.measures.measuring import measure_run
     failed = 0
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)

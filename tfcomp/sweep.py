@@ -15,22 +15,22 @@ import sys
 
 from absl import flags
 
-from tfcomp.config import make_config
-from tfcomp.errors import ConfigError
-from tfcomp.errors import exit_on_user_error
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import format_flags
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
-from tfcomp.sweeps.code_version import compute_code_version
-from tfcomp.sweeps.folder import SweepFolder
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import format_flags
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.storage.code_version import compute_code_version
 from tfcomp.sweeps.grid import list_seeds
 from tfcomp.sweeps.grid import list_settings
 from tfcomp.sweeps.grid import parse_grid
-from tfcomp.sweeps.run import Sweep
-from tfcomp.sweeps.run import run_sweep
 from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.sweep_folder import SweepFolder
+from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.sweep_run import run_sweep
 from tfcomp.sweeps.trial import define_measure
 from tfcomp.sweeps.trials import make_trials
 

@@ -16,23 +16,23 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.checks import list_announcements
-from tfcomp.config import make_config
-from tfcomp.errors import exit_on_user_error
-from tfcomp.run_flags import format_flags
-from tfcomp.run_flags import parse_flags
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import format_flags
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.models.config_checks import list_announcements
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.cases import list_cases
-from tfcomp.thresholds.folder import ThresholdFolder
-from tfcomp.thresholds.run import Study
-from tfcomp.thresholds.run import run_study
-from tfcomp.thresholds.settings import define_flags
-from tfcomp.thresholds.settings import list_settings_flags
-from tfcomp.thresholds.settings import make_settings
-from tfcomp.thresholds.tables import Law
+from tfcomp.thresholds.threshold_folder import ThresholdFolder
+from tfcomp.thresholds.threshold_run import Study
+from tfcomp.thresholds.threshold_run import run_study
+from tfcomp.thresholds.threshold_settings import define_flags
+from tfcomp.thresholds.threshold_settings import list_settings_flags
+from tfcomp.thresholds.threshold_settings import make_settings
+from tfcomp.thresholds.threshold_tables import Law
 
 
 def main(argv: list[str]) -> int:
@@ -114,8 +114,8 @@ def draw(study: Study, laws: list[Law]) -> None:
     """Writes the figures and the means that they show."""
     if laws:
         # Imported here: bad flags must be answered without matplotlib.
-        from tfcomp.exhibits import save_exhibit
-        from tfcomp.thresholds.exhibit import make_exhibits
+        from tfcomp.figures.exhibits import save_exhibit
+        from tfcomp.thresholds.threshold_exhibits import make_exhibits
 
         targets = study.cases[0].settings.targets
         for exhibit in make_exhibits(laws, targets):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfcomp.checks import check_config
-from tfcomp.config import RunConfig
-from tfcomp.errors import exit_on_user_error
-from tfcomp.quiet import quiet_startup
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import parse_config
-from tfcomp.run_flags import print_help
-from tfcomp.run_flags import wants_help
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import print_help
+from tfcomp.config.run_flags import wants_help
+from tfcomp.models.config_checks import check_config
 
 
 def main(argv: list[str]) -> int:
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
     config = parse_config(arguments)
     check_config(config)
     with quiet_startup():
-        from tfcomp.experiment import train_and_evaluate
+        from tfcomp.training.experiment import train_and_evaluate
 
     metrics = train_and_evaluate(config)
     print(format_report(config, metrics))

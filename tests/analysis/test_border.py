@@ -9,10 +9,10 @@ import pytest
 
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.border import correlate_with_distance
-from tfcomp.factors import Factor
-from tfcomp.factors import FactorSpace
-from tfcomp.factors import make_categories
-from tfcomp.factors import make_pixel_space
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_categories
+from tfcomp.datasets.factors import make_pixel_space
 
 
 def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:

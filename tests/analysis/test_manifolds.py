@@ -15,7 +15,7 @@ from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.manifolds import compute_speed
 from tfcomp.analysis.manifolds import compute_turning_angle
 from tfcomp.analysis.manifolds import compute_umap
-from tfcomp.errors import RunError
+from tfcomp.config.errors import RunError
 
 NUM_POINTS = 72
 ANGLES = np.arange(NUM_POINTS) * 2 * np.pi / NUM_POINTS

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from tfcomp.analysis.features import rotate_features
 from tfcomp.analysis.probes import compute_probe_scores
-from tfcomp.analysis.rotation import rotate_features
 
 GRID_SIZE = 14
 

@@ -15,8 +15,8 @@ from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.threshold_studies import ThresholdStudy
-from tfcomp.run_flags import expand_flagfiles
-from tfcomp.run_flags import parse_config
+from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.config.run_flags import parse_config
 
 SEEDS = range(4)
 STAGES = ("code", "stage_0", "stage_1", "stage_2", "image")

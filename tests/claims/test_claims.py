@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from tfcomp.claims.claim_list import CLAIMS
+from tfcomp.claims.claim_list import judge
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.parts import judge_claim
-from tfcomp.claims.table import CLAIMS
-from tfcomp.claims.table import judge
 from tfcomp.claims.verdict import Verdict
 
 NAMES = [claim.name for claim in CLAIMS]

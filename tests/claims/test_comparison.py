@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tfcomp.claims.claim_list import CLAIMS
 from tfcomp.claims.comparison import count_steps
 from tfcomp.claims.comparison import find_unequal_training
 from tfcomp.claims.evidence import Evidence
@@ -14,10 +15,9 @@ from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.parts import judge_claim
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import list_differences
-from tfcomp.claims.stripes import TRAINING_SET
-from tfcomp.claims.table import CLAIMS
+from tfcomp.claims.stripe_training import TRAINING_SET
 from tfcomp.claims.verdict import Verdict
-from tfcomp.run_flags import expand_flagfiles
+from tfcomp.config.run_flags import expand_flagfiles
 
 PROFILE = Path(__file__).parents[2] / "pipelines" / "profiles" / "paper"
 C12, C13, C17 = CLAIMS[11], CLAIMS[12], CLAIMS[16]

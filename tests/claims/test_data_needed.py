@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 
 from tfcomp.claims import write_report
+from tfcomp.claims.claim_list import CLAIMS
+from tfcomp.claims.claim_tables import describe_part
 from tfcomp.claims.data_needed import choose_study
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.origin import describe_origin
 from tfcomp.claims.parts import judge_claim
-from tfcomp.claims.table import CLAIMS
-from tfcomp.claims.tables import describe_part
 from tfcomp.claims.threshold_studies import count_searches
 from tfcomp.claims.verdict import Verdict
 

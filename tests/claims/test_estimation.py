@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from tfcomp.claims.claim_list import CLAIMS
 from tfcomp.claims.estimation import estimate
 from tfcomp.claims.estimation import estimate_difference
 from tfcomp.claims.evidence import Evidence
@@ -14,7 +15,6 @@ from tfcomp.claims.numbers import difference
 from tfcomp.claims.numbers import score
 from tfcomp.claims.parts import judge_claim
 from tfcomp.claims.selection import Group
-from tfcomp.claims.table import CLAIMS
 from tfcomp.claims.verdict import Verdict
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tfcomp.claims.evidence import read_evidence
-from tfcomp.errors import ConfigError
-from tfcomp.run_flags import format_flags
-from tfcomp.run_flags import parse_config
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import format_flags
+from tfcomp.config.run_flags import parse_config
 
 
 def write_run(path: Path, *flags: str, relative: float = 0.8) -> None:

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
+from tfcomp.claims.claim_list import CLAIMS
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.parts import judge_claim
-from tfcomp.claims.table import CLAIMS
 from tfcomp.claims.verdict import Verdict
 
 C6, C7, C8 = CLAIMS[5:8]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tfcomp.claims.claim_list import CLAIMS
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.parts import judge_claim
-from tfcomp.claims.table import CLAIMS
 from tfcomp.claims.verdict import Verdict
 from tfcomp.claims.volumes import read_difference
 from tfcomp.claims.volumes import read_spread

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.datasets.batches import shuffle_numbers
-from tfcomp.run_flags import parse_config
 
 
 def make(num_train: int = 25, *flags: str) -> Dataset:
@@ -211,7 +211,7 @@ import sys
 import numpy as np
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.run_flags import parse_config
+from tfcomp.config.run_flags import parse_config
 from tfcomp.training.strategy import make_strategy
 
 strategy = make_strategy(2)

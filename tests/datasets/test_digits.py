@@ -15,13 +15,13 @@ import tensorflow_datasets as tfds
 
 import tfcomp
 import tfcomp.datasets.rotated_digits
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets import mnist
-from tfcomp.datasets.stand_in import draw_stand_in
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
-from tfcomp.run_flags import parse_config
+from tfcomp.datasets.stand_in_digit import draw_stand_in
 
 STAND_IN = "--digit_source=stand_in"
 SEVERAL = (

@@ -10,7 +10,7 @@ import pytest
 import tensorflow_datasets as tfds
 
 import tfcomp.datasets.gaussian_bumps
-from tfcomp.config import make_config
+from tfcomp.config.run_config import make_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
     REGIONS,
@@ -18,7 +18,7 @@ from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
 from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
     BumpsConfig,
 )
-from tfcomp.regions import parse_region
+from tfcomp.datasets.regions import parse_region
 
 Builder = tfcomp.datasets.gaussian_bumps.Builder
 

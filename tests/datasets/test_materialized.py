@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import format_flags
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets import materialized
 from tfcomp.datasets.batches import make_batches
@@ -20,11 +23,8 @@ from tfcomp.datasets.materialized import load_split
 from tfcomp.datasets.materialized import materialize
 from tfcomp.datasets.materialized import read_examples
 from tfcomp.datasets.materialized import select_settings
-from tfcomp.errors import RunError
-from tfcomp.experiment import make_training_model
-from tfcomp.run_flags import format_flags
-from tfcomp.run_flags import parse_config
-from tfcomp.run_folder import read_identity
+from tfcomp.storage.run_folder import read_identity
+from tfcomp.training.experiment import make_training_model
 from tfcomp.training.fit import fit_model
 
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")

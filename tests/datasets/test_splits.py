@@ -7,18 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tfcomp.config import DataConfig
-from tfcomp.config import RunConfig
-from tfcomp.config import TrainingConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import DataConfig
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import Splits
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets import make_splits
-from tfcomp.errors import ConfigError
-from tfcomp.factors import Factor
-from tfcomp.factors import FactorSpace
-from tfcomp.factors import make_pixel_space
-from tfcomp.regions import parse_region
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import parse_region
 
 # Region -> factors of which it hides values.
 REGIONS = {

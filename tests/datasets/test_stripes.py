@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import ConfigError
-from tfcomp.run_flags import parse_config
 
 
 def make(*flags: str):

@@ -8,15 +8,15 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.analysis.embeddings import analyse_embedding
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import ConfigError
-from tfcomp.experiment import make_model
+from tfcomp.evaluation.embedding_analysis import analyse_embedding
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import list_stages
-from tfcomp.run_flags import parse_config
 from tfcomp.train import check_config
+from tfcomp.training.experiment import make_model
 
 
 def make_run(*flags: str) -> RunConfig:
@@ -118,7 +118,7 @@ def test_bad_settings(flag: str) -> None:
 
 
 def test_one_epoch_of_training(tmp_path) -> None:
-    from tfcomp.experiment import train_and_evaluate
+    from tfcomp.training.experiment import train_and_evaluate
 
     config = make_run("--epochs=1", "--grid_size=12", "--region=corner:8",
                       "--rank=4")  # fmt: skip

@@ -9,14 +9,14 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import ConfigError
 from tfcomp.models import MODELS
 from tfcomp.models.stages import list_stages
 from tfcomp.models.stages import make_stage_model
-from tfcomp.run_flags import parse_config
 from tfcomp.train import check_config
 
 SMALL = ["--flagfile=smoke.flags"]

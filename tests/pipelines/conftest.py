@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
-from tfcomp.config import RunConfig
+from tfcomp.config.run_config import RunConfig
 
 SWEEP = "tiny"
 TINY = (

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.candidates import TrialRow
-from pipelines.candidates import choose_setting
-from pipelines.candidates import choose_trial
-from pipelines.candidates import read_trials
 from pipelines.rules import Rules
-from tfcomp.errors import RunError
+from pipelines.steps.evaluator.candidates import TrialRow
+from pipelines.steps.evaluator.candidates import choose_setting
+from pipelines.steps.evaluator.candidates import choose_trial
+from pipelines.steps.evaluator.candidates import read_trials
+from tfcomp.config.errors import RunError
 
 BOUNDS = {"id_mse": {"below": 1.0}}
 # Depth 2 is better in distribution, depth 3 out of it.

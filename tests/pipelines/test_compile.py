@@ -13,10 +13,10 @@ from kfp import components
 
 import tfcomp
 from pipelines.compile import main
+from pipelines.local.pipeline_progress import STEPS
 from pipelines.profile import parse_profile
-from pipelines.progress import STEPS
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
 
 
 @pytest.fixture(scope="module")

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from kfp import dsl
 
-from pipelines.components.evaluator import evaluator
-from pipelines.components.example_gen import example_gen
-from pipelines.components.example_validator import example_validator
-from pipelines.components.infra_validator import infra_validator
-from pipelines.components.pusher import pusher
-from pipelines.components.report import report
-from pipelines.components.trainer import trainer
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
+from pipelines.steps.evaluator.component import evaluator
+from pipelines.steps.example_gen.component import example_gen
+from pipelines.steps.example_validator.component import example_validator
+from pipelines.steps.infra_validator.component import infra_validator
+from pipelines.steps.pusher.component import pusher
+from pipelines.steps.report.component import report
+from pipelines.steps.trainer.component import trainer
+from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.table_builder import TableBuilder
-from tfcomp.errors import RunError
 
 # What goes in by name of the step.
 Artifacts = dict[str, dsl.Artifact]

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipelines.evaluation import check_thresholds
-from pipelines.evaluation import compare_with_pushed
-from pipelines.evaluation import evaluate_sweep
-from pipelines.evaluation import find_candidate
-from pipelines.evaluation import find_model
-from pipelines.evaluation import read_trials
-from pipelines.pushed_model import score_pushed_model
 from pipelines.rules import Rules
 from pipelines.rules import Threshold
-from tfcomp.config import RunConfig
-from tfcomp.errors import RunError
-from tfcomp.model_versions import FINGERPRINT
+from pipelines.steps.evaluator.executor import check_thresholds
+from pipelines.steps.evaluator.executor import compare_with_pushed
+from pipelines.steps.evaluator.executor import evaluate_sweep
+from pipelines.steps.evaluator.executor import find_candidate
+from pipelines.steps.evaluator.executor import find_model
+from pipelines.steps.evaluator.executor import read_trials
+from pipelines.steps.evaluator.pushed_model import score_pushed_model
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.model_versions import FINGERPRINT
 
 LENIENT = {"id_relative_mse": {"below": 1000.0}}
 SCORES = ("mse", "relative_mse", "position_accuracy", "num_peaks")

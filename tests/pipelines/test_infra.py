@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.canary import BLOCKED
-from pipelines.canary import SIGNATURES
-from pipelines.infra import CANARY
-from pipelines.infra import ask_model
-from pipelines.infra import compare_answers
-from pipelines.infra import make_answers
-from pipelines.infra import make_requests
-from pipelines.infra import validate_model
-from tfcomp.config import RunConfig
+from pipelines.steps.infra_validator.canary import BLOCKED
+from pipelines.steps.infra_validator.canary import SIGNATURES
+from pipelines.steps.infra_validator.executor import CANARY
+from pipelines.steps.infra_validator.executor import ask_model
+from pipelines.steps.infra_validator.executor import compare_answers
+from pipelines.steps.infra_validator.executor import make_answers
+from pipelines.steps.infra_validator.executor import make_requests
+from pipelines.steps.infra_validator.executor import validate_model
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import RunError
-from tfcomp.loading import load_run
+from tfcomp.evaluation.loading import load_run
 
 Arrays = dict[str, np.ndarray]
 

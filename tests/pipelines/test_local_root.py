@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import local_run
-from pipelines.local_root import LocalRoot
+from pipelines.local import local_pipeline as local_run
+from pipelines.local.root import LocalRoot
 from pipelines.profile import Profile
-from pipelines.steps import MARK
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
+from pipelines.steps.step_events import MARK
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
 
 
 def test_new_folder_and_resume(tmp_path: Path) -> None:

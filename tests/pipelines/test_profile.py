@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.examples import list_datasets
 from pipelines.profile import SHIPPED
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from pipelines.profile import make_sweeps
 from pipelines.profile import parse_profile
 from pipelines.profile import replace_missing_digits
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
-from tfcomp.run_flags import list_flagfiles
+from pipelines.steps.example_gen.executor import list_datasets
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import list_flagfiles
 
 NAMES = sorted(path.name for path in SHIPPED.iterdir())
 THRESHOLDS = "\n[thresholds]\nid_mse = {below = 1}\n"

@@ -10,10 +10,10 @@ from unittest import mock
 
 import pytest
 
-from pipelines.pushing import EVIDENCE
-from pipelines.pushing import push_model
-from tfcomp.errors import RunError
-from tfcomp.model_versions import list_versions
+from pipelines.steps.pusher.executor import EVIDENCE
+from pipelines.steps.pusher.executor import push_model
+from tfcomp.config.errors import RunError
+from tfcomp.storage.model_versions import list_versions
 
 
 @pytest.fixture

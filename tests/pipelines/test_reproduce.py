@@ -9,11 +9,11 @@ import pytest
 
 from pipelines.profile import Profile
 from pipelines.profile import make_sweeps
-from pipelines.reporting import count_verdicts
-from pipelines.reporting import report_runs
 from pipelines.reproduce import main
-from tfcomp.config import RunConfig
-from tfcomp.errors import ConfigError
+from pipelines.steps.report.executor import count_verdicts
+from pipelines.steps.report.executor import report_runs
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
 
 
 def test_report_over_a_run(

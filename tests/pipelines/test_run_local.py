@@ -23,13 +23,13 @@ import numpy as np
 import pytest
 
 from pipelines.compile import compile_pipeline
+from pipelines.local.pipeline_progress import STEPS
 from pipelines.profile import SHIPPED
 from pipelines.profile import load_profile
-from pipelines.progress import STEPS
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.materialized import materialize
 from tfcomp.datasets.table_builder import TableBuilder
-from tfcomp.run_flags import parse_config
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.validation import Findings
-from pipelines.validation import find_anomalies
-from pipelines.validation import validate_datasets
+from pipelines.steps.example_validator.executor import Findings
+from pipelines.steps.example_validator.executor import find_anomalies
+from pipelines.steps.example_validator.executor import validate_datasets
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.materialized import Examples
 from tfcomp.datasets.materialized import materialize
-from tfcomp.run_flags import parse_config
 
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
 GOOD = {

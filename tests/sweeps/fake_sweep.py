@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from tfcomp import sweep
-from tfcomp.errors import exit_on_user_error
-from tfcomp.sweeps import reports
-from tfcomp.sweeps import run
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.sweeps import sweep_reports as reports
+from tfcomp.sweeps import sweep_run as run
 from tfcomp.sweeps.scheduling import Task
 from tfcomp.sweeps.trials import Trial
 

@@ -10,10 +10,10 @@ from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
 
-from tfcomp.config import RunConfig
-from tfcomp.sweeps.curves import QUANTITIES
+from tfcomp.config.run_config import RunConfig
 from tfcomp.sweeps.event_files import read_records
 from tfcomp.sweeps.event_files import read_scalars
+from tfcomp.sweeps.sweep_curves import QUANTITIES
 
 
 def write(folder: Path, values: dict[int, float]) -> None:

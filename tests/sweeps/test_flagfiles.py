@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tfcomp import sweep
-from tfcomp.run_flags import list_flagfiles
-from tfcomp.run_flags import parse_flags
-from tfcomp.sweeps.run import Sweep
+from tfcomp.config.run_flags import list_flagfiles
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.sweeps.sweep_run import Sweep
 
 NUM_TRIALS = {
     "sweep_ablation.flags": 60,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
 from tfcomp.sweeps.grid import list_seeds
 from tfcomp.sweeps.grid import list_settings
 from tfcomp.sweeps.grid import parse_grid

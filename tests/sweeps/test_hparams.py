@@ -17,7 +17,7 @@ from tensorboard.plugins.hparams import get_experiment
 from tensorboard.plugins.hparams import list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
-from tfcomp.run_flags import parse_config
+from tfcomp.config.run_flags import parse_config
 from tfcomp.sweeps.hparams import write_experiment
 from tfcomp.sweeps.trials import Trial
 

@@ -16,8 +16,8 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
-from tfcomp.errors import ConfigError
-from tfcomp.sweeps.process import GUARD
+from tfcomp.config.errors import ConfigError
+from tfcomp.sweeps.guarded_process import GUARD
 from tfcomp.sweeps.scheduling import Pool
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import Task

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.errors import ConfigError
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import parse_flags
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import parse_flags
 from tfcomp.sweeps import trials as trials_module
 from tfcomp.sweeps.trials import Trial
 from tfcomp.sweeps.trials import make_trials

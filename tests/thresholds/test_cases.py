@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import ConfigError
-from tfcomp.run_flags import parse_config
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.cases import list_cases
-from tfcomp.thresholds.settings import SearchSettings
+from tfcomp.thresholds.threshold_settings import SearchSettings
 
 BASE = parse_config(["--flagfile=donut.flags", "--width=8", "--batch_size=16"])
 

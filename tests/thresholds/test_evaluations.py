@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config import RunConfig
-from tfcomp.errors import RunError
-from tfcomp.run_flags import parse_config
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.thresholds import evaluations as module
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.evaluations import Evaluations
 from tfcomp.thresholds.evaluations import MissingError
 from tfcomp.thresholds.evaluations import Scores
 from tfcomp.thresholds.one_search import search_case
-from tfcomp.thresholds.settings import SearchSettings
-from tfcomp.thresholds.tables import list_rows
+from tfcomp.thresholds.threshold_settings import SearchSettings
+from tfcomp.thresholds.threshold_tables import list_rows
 
 SETTINGS = SearchSettings(
     criterion="position_accuracy,relative_mse", target="0.9,0.5"

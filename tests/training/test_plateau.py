@@ -8,10 +8,10 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.config import RunConfig
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.experiment import make_training_model
-from tfcomp.run_flags import parse_config
+from tfcomp.training.experiment import make_training_model
 from tfcomp.training.fit import fit_model
 from tfcomp.training.losses import make_loss
 from tfcomp.training.plateau import PlateauSchedule

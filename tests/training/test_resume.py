@@ -9,10 +9,10 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import RunError
-from tfcomp.experiment import make_training_model
+from tfcomp.training.experiment import make_training_model
 from tfcomp.training.fit import fit_model
 from tfcomp.training.strategy import make_strategy
 

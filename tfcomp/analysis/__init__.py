@@ -7,8 +7,7 @@ models that tfcomp did not make; everything else takes plain arrays.
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.effective_rank import compute_effective_ranks
-from tfcomp.analysis.embeddings import EmbeddingAnalysis
-from tfcomp.analysis.embeddings import analyse_embedding
+from tfcomp.analysis.features import rotate_features
 from tfcomp.analysis.geometry import compute_cosine_factorization
 from tfcomp.analysis.geometry import compute_factorization
 from tfcomp.analysis.geometry import compute_log_volume
@@ -34,7 +33,6 @@ from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.manifolds import compute_umap
 from tfcomp.analysis.probes import compute_probe_scores
-from tfcomp.analysis.rotation import rotate_features
 from tfcomp.analysis.schmidt import compute_explained_fraction
 from tfcomp.analysis.schmidt import compute_schmidt_values
 from tfcomp.analysis.schmidt import summarize_schmidt
@@ -47,9 +45,7 @@ from tfcomp.analysis.tuning import select_units
 from tfcomp.analysis.tuning import summarize_tuning
 
 __all__ = [
-    "EmbeddingAnalysis",
     "KernelFit",
-    "analyse_embedding",
     "compute_alignment",
     "compute_border_distance",
     "compute_cosine_factorization",

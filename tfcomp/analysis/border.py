@@ -13,7 +13,7 @@ import numpy as np
 from scipy.ndimage import distance_transform_cdt
 from scipy.stats import spearmanr
 
-from tfcomp.factors import FactorSpace
+from tfcomp.datasets.factors import FactorSpace
 
 MIN_POINTS = 3
 

@@ -27,8 +27,8 @@ from types import ModuleType
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tfcomp.analysis.rotation import rotate_features
-from tfcomp.errors import RunError
+from tfcomp.analysis.features import rotate_features
+from tfcomp.config.errors import RunError
 
 # As in the published notebook.
 NUM_NEIGHBORS = 15

@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold
 from sklearn.model_selection import cross_val_predict
 from threadpoolctl import threadpool_limits
 
-from tfcomp.analysis.rotation import rotate_features
+from tfcomp.analysis.features import rotate_features
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.

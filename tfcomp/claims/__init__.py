@@ -7,16 +7,16 @@
 Needs no TensorFlow.
 """
 
+from tfcomp.claims.claim_list import CLAIMS
+from tfcomp.claims.claim_list import judge
+from tfcomp.claims.claim_report import Report
+from tfcomp.claims.claim_report import write_report
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.evidence import read_evidence
 from tfcomp.claims.parts import Claim
 from tfcomp.claims.parts import ClaimResult
 from tfcomp.claims.parts import Part
-from tfcomp.claims.report import Report
-from tfcomp.claims.report import write_report
-from tfcomp.claims.table import CLAIMS
-from tfcomp.claims.table import judge
 from tfcomp.claims.verdict import Verdict
 
 __all__ = [

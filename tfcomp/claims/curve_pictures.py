@@ -10,15 +10,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.parts import Part
-from tfcomp.claims.pictures import Figures
 from tfcomp.claims.selection import Group
 from tfcomp.figures import draw_curves
-from tfcomp.figures.curves import add_line_legend
-from tfcomp.figures.curves import finish_axes
-from tfcomp.figures.curves import get_line_style
+from tfcomp.figures.curve_plots import add_line_legend
+from tfcomp.figures.curve_plots import finish_axes
+from tfcomp.figures.curve_plots import get_line_style
 from tfcomp.figures.layout import settle_layout
-from tfcomp.seed_statistics import compute_statistics
+from tfcomp.statistics.seed_statistics import compute_statistics
 
 
 def draw_border_curves(parts: Sequence[Part]) -> Figures:

@@ -18,13 +18,13 @@ from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.threshold_studies import ThresholdStudy
 from tfcomp.claims.threshold_studies import find_studies
 from tfcomp.claims.threshold_studies import read_study
-from tfcomp.config import LOCATION_FLAGS
-from tfcomp.measures.files import read_measures
-from tfcomp.run_folder import FLAGS_FILE
-from tfcomp.run_folder import METRICS_FILE
-from tfcomp.run_search import find_runs
-from tfcomp.seed_statistics import IGNORED
-from tfcomp.seed_statistics import get_score
+from tfcomp.config.run_config import LOCATION_FLAGS
+from tfcomp.evaluation.measures.measure_files import read_measures
+from tfcomp.statistics.seed_statistics import IGNORED
+from tfcomp.statistics.seed_statistics import get_score
+from tfcomp.storage.run_folder import FLAGS_FILE
+from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_search import find_runs
 
 # Settings that do not change what a run computes.
 UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)

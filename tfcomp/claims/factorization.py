@@ -6,6 +6,8 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from tfcomp.claims.claim_pictures import draw_stages
+from tfcomp.claims.claim_pictures import read_stages
 from tfcomp.claims.decoders import CODES as FLAGFILES
 from tfcomp.claims.decoders import find_bump_series
 from tfcomp.claims.decoders import find_bumps
@@ -21,8 +23,6 @@ from tfcomp.claims.parts import Claim
 from tfcomp.claims.parts import Part
 from tfcomp.claims.parts import beside
 from tfcomp.claims.parts import make_part
-from tfcomp.claims.pictures import draw_stages
-from tfcomp.claims.pictures import read_stages
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import find_series
 from tfcomp.claims.selection import has_enough

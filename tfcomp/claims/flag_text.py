@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tfcomp.config import RunConfig
+from tfcomp.config.run_config import RunConfig
 
 Flags = dict[str, Any]
 

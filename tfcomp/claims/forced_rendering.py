@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfcomp.claims.claim_pictures import draw_spread
 from tfcomp.claims.comparison import Arm
 from tfcomp.claims.comparison import find_arms
 from tfcomp.claims.comparison import find_mismatch
@@ -18,7 +19,6 @@ from tfcomp.claims.parts import Claim
 from tfcomp.claims.parts import Part
 from tfcomp.claims.parts import beside
 from tfcomp.claims.parts import make_part
-from tfcomp.claims.pictures import draw_spread
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import find_group
 from tfcomp.claims.selection import is_positive

@@ -16,7 +16,7 @@ from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.parts import ClaimResult
 from tfcomp.claims.threshold_studies import count_searches
-from tfcomp.measures.files import compute_version
+from tfcomp.storage.code_version import compute_code_version
 
 CPU_INFO = Path("/proc/cpuinfo")
 
@@ -91,7 +91,7 @@ def describe_code() -> str:
     commit = read_commit()
     if commit:
         words.append(f"commit {commit}")
-    words.append(f"measures {compute_version()}")
+    words.append(f"code {compute_code_version()[:16]}")
     return ", ".join(words)
 
 

@@ -24,7 +24,7 @@ from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.flag_text import Flags
 from tfcomp.claims.verdict import MIN_SEEDS
-from tfcomp.run_flags import parse_config
+from tfcomp.config.run_flags import parse_config
 
 Condition = Any  # a value, or a function of the value
 

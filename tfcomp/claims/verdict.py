@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tfcomp.seed_statistics import compute_statistics
+from tfcomp.statistics.seed_statistics import compute_statistics
 
 # Two seeds have an interval of 12.7 standard errors on either side: formally
 # enough, and blind to the third seed that behaves in another way.

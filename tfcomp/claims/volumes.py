@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 
+from tfcomp.claims.claim_pictures import VOLUME
+from tfcomp.claims.claim_pictures import draw_spread
+from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.decoders import find_bumps
 from tfcomp.claims.decoders import find_mlp
 from tfcomp.claims.estimation import estimate
@@ -25,9 +28,6 @@ from tfcomp.claims.numbers import subtract_code
 from tfcomp.claims.parts import Claim
 from tfcomp.claims.parts import Part
 from tfcomp.claims.parts import make_part
-from tfcomp.claims.pictures import VOLUME
-from tfcomp.claims.pictures import draw_spread
-from tfcomp.claims.pictures import draw_stages
 from tfcomp.claims.selection import Group
 from tfcomp.claims.verdict import Rule
 from tfcomp.claims.verdict import above

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tfcomp.config import DataConfig
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import DataConfig
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_training_table
 from tfcomp.datasets.splits import make_splits
-from tfcomp.errors import ConfigError
-from tfcomp.factors import make_pixel_space
-from tfcomp.regions import parse_region
 
 
 def make_bumps(config: RunConfig) -> Dataset:
@@ -47,7 +47,7 @@ def gaussian_renderer(data: DataConfig) -> Callable[[Any], Any]:
 
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
-        from tfcomp.renderers import render_gaussians
+        from tfcomp.datasets.renderers import render_gaussians
 
         return render_gaussians(
             factors, data.grid_size, data.sigma, data.polarity

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config import RunConfig
+from tfcomp.config.registry import Registry
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import Splits
-from tfcomp.factors import FactorSpace
-from tfcomp.regions import Region
-from tfcomp.registry import Registry
 
 DATASETS = Registry("dataset")
 Render = Callable[[Any], Any]

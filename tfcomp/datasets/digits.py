@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config import DataConfig
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import DataConfig
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import mnist
-from tfcomp.datasets import stand_in
+from tfcomp.datasets import stand_in_digit as stand_in
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_categories
+from tfcomp.datasets.regions import Region
+from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_training_table
 from tfcomp.datasets.splits import make_splits
-from tfcomp.errors import ConfigError
-from tfcomp.factors import Factor
-from tfcomp.factors import FactorSpace
-from tfcomp.factors import make_categories
-from tfcomp.regions import Region
-from tfcomp.regions import parse_region
 
 
 def make_digits(config: RunConfig) -> Dataset:
@@ -130,7 +130,7 @@ def make_renderer(
         # Imported here: a bad flag must be answered without TensorFlow.
         import tensorflow as tf
 
-        from tfcomp.renderers import rotate_images
+        from tfcomp.datasets.renderers import rotate_images
 
         with tf.init_scope():  # files are not read inside of a graph
             digits = load()

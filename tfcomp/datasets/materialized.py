@@ -27,21 +27,17 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.mnist import find_data_dir
-from tfcomp.errors import RunError
-from tfcomp.sources import hash_files
-from tfcomp.sources import list_plugin_sources
-from tfcomp.sources import list_sources
+from tfcomp.storage.code_version import compute_code_version
 
 BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
 DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"
 PIXELS = ("region", "grid_size", "sigma", "polarity")
 DRAWN = ("coordinates", "num_train")
 DIGIT = ("digit_source", "digit_class", "digit_classes", "digit_index")
-# Parts of tfcomp that decide which examples there are, and their pixels.
-CODE = ("datasets", "factors", "regions", "renderers")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,9 +195,9 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
 
 @functools.cache
 def compute_code(plugins: str) -> str:
-    """What renders examples, in words: hash of the sources, TensorFlow."""
-    files = [*list_sources(CODE), *list_plugin_sources(plugins)]
-    return f"{hash_files(files)} tensorflow {version('tensorflow')}"
+    """What renders examples, in words: hash of the code, TensorFlow."""
+    code = compute_code_version(plugins)
+    return f"{code} tensorflow {version('tensorflow')}"
 
 
 def select_settings(config: RunConfig) -> dict[str, object]:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.errors import ConfigError
-from tfcomp.errors import RunError
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
 
 
 def find_data_dir(data_dir: str = "") -> Path:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.config import RunConfig
-from tfcomp.errors import ConfigError
-from tfcomp.factors import FactorSpace
-from tfcomp.regions import Region
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.regions import Region
 
 MAX_DRAWS = 1000
 MIN_DRAWN = 1000

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config import DataConfig
-from tfcomp.config import RunConfig
+from tfcomp.config.run_config import DataConfig
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.bumps import gaussian_renderer
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_cells
 from tfcomp.datasets.splits import make_splits
-from tfcomp.factors import FactorSpace
-from tfcomp.factors import make_pixel_space
-from tfcomp.regions import parse_region
 
 
 def make_stripes(config: RunConfig) -> Dataset:
@@ -72,7 +72,7 @@ def plus_renderer(data: DataConfig) -> Any:
 
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
-        from tfcomp.renderers import render_plus
+        from tfcomp.datasets.renderers import render_plus
 
         return render_plus(factors, data.grid_size, data.sigma, data.polarity)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow_datasets as tfds
 
-from tfcomp.config import make_config
+from tfcomp.config.run_config import make_config
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.dataset import make_dataset
 

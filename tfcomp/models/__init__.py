@@ -9,10 +9,10 @@ from an input `factors` [n, F] to a layer named `image`. Register your own:
     def build_my_decoder(config, dataset): ...
 """
 
-from tfcomp.models.rules import check_cnn
-from tfcomp.models.rules import check_low_rank
-from tfcomp.models.rules import check_rotation
-from tfcomp.registry import Registry
+from tfcomp.config.registry import Registry
+from tfcomp.models.model_rules import check_cnn
+from tfcomp.models.model_rules import check_low_rank
+from tfcomp.models.model_rules import check_rotation
 
 MODELS = Registry("model")
 MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)
@@ -21,7 +21,9 @@ MODELS.register(
     "low_rank", "tfcomp.models.low_rank:build_low_rank", check=check_low_rank
 )
 MODELS.register(
-    "rotation", "tfcomp.models.rotation:build_rotation", check=check_rotation
+    "rotation",
+    "tfcomp.models.rotation_decoder:build_rotation",
+    check=check_rotation,
 )
 
 __all__ = ["MODELS"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import keras
 
-from tfcomp.config import RunConfig
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.encodings import ENCODINGS
+from tfcomp.models.encodings import ENCODINGS
 
 
 def make_cnn(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import keras
 from keras import ops
 
-from tfcomp.config import ModelConfig
-from tfcomp.config import RunConfig
+from tfcomp.config.run_config import ModelConfig
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.encodings import ENCODINGS
-from tfcomp.encodings.index import FactorIndex
-from tfcomp.factors import Factor
-from tfcomp.factors import FactorSpace
-from tfcomp.layers import LowRankEmbedding
-from tfcomp.regularizers import EntropyRegularizer
-from tfcomp.regularizers import VarianceRegularizer
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.models.encodings import ENCODINGS
+from tfcomp.models.encodings.factor_index import FactorIndex
+from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.models.regularizers import EntropyRegularizer
+from tfcomp.models.regularizers import VarianceRegularizer
 
 PRELU_START = 0.25
 KERNEL_SIZE = 3

@@ -11,8 +11,8 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from tfcomp.exhibits import Exhibit
 from tfcomp.figures import figure_to_png
+from tfcomp.figures.exhibits import Exhibit
 
 SHOWN_ROWS = 24
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfcomp.config import LOCATION_FLAGS
-from tfcomp.errors import ConfigError
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import parse_flags
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import LOCATION_FLAGS
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import parse_flags
 
 
 @dataclass(frozen=True)

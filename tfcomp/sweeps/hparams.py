@@ -21,7 +21,7 @@ from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
-from tfcomp.files import write_bytes
+from tfcomp.storage.files import write_bytes
 from tfcomp.sweeps.event_files import format_events
 from tfcomp.sweeps.trials import Trial
 

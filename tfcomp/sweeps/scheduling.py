@@ -24,9 +24,9 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcomp.errors import ConfigError
-from tfcomp.sweeps.process import Job
-from tfcomp.sweeps.process import run_job
+from tfcomp.config.errors import ConfigError
+from tfcomp.sweeps.guarded_process import Job
+from tfcomp.sweeps.guarded_process import run_job
 from tfcomp.sweeps.resources import count_threads
 from tfcomp.sweeps.resources import list_gpus
 from tfcomp.sweeps.resources import pin_threads

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from absl import flags
 
-from tfcomp.checks import check_config
-from tfcomp.config import make_config
-from tfcomp.errors import exit_on_user_error
-from tfcomp.quiet import quiet_startup
-from tfcomp.run_flags import define_run_flags
-from tfcomp.run_flags import parse_flags
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.models.config_checks import check_config
 
 
 def main(argv: list[str]) -> int:
@@ -27,11 +27,11 @@ def main(argv: list[str]) -> int:
     config = make_config(settings | {"resume": True})
     check_config(config)
     with quiet_startup():
-        from tfcomp.experiment import train_and_evaluate
+        from tfcomp.training.experiment import train_and_evaluate
 
     train_and_evaluate(config)
     if measure:
-        from tfcomp.measures.run import measure_run
+        from tfcomp.evaluation.measures.measuring import measure_run
 
         measure_run(Path(config.run_dir))
     return 0

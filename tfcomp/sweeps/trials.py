@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfcomp.checks import list_announcements
-from tfcomp.config import RunConfig
-from tfcomp.config import make_config
-from tfcomp.sweeps.code_version import compute_code_version
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import make_config
+from tfcomp.models.config_checks import list_announcements
+from tfcomp.storage.code_version import compute_code_version
 
 
 @dataclass(frozen=True)

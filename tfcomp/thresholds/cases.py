@@ -11,13 +11,13 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from tfcomp.config import RunConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.errors import ConfigError
 from tfcomp.thresholds.fractions import scale_region
 from tfcomp.thresholds.search import Limits
 from tfcomp.thresholds.search import dither
-from tfcomp.thresholds.settings import SearchSettings
+from tfcomp.thresholds.threshold_settings import SearchSettings
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.
 MAX_DENSITY = 4

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tfcomp.errors import ConfigError
+from tfcomp.config.errors import ConfigError
 from tfcomp.thresholds.lists import split_list
 
-# Name of a score (see `tfcomp.metrics`) to whether more is better.
+# Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
 CRITERIA = {"position_accuracy": True, "relative_mse": False}
 
 

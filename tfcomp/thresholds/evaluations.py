@@ -7,23 +7,25 @@ finer tolerance asks only for trainings that have not been done.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tfcomp.config import RunConfig
-from tfcomp.errors import RunError
-from tfcomp.files import write_text
-from tfcomp.sweeps.code_version import compute_code_version
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.code_version import hash_modules
+from tfcomp.storage.files import write_text
 from tfcomp.sweeps.trials import compute_hash
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.criteria import is_reached
 from tfcomp.thresholds.search import Found
 from tfcomp.thresholds.search import find_threshold
 
+# What trains a search's networks and reads their scores.
+TRIAL = "tfcomp.thresholds.threshold_trial"
+
 Scores = dict[str, float | None]
-TRIAL_SOURCE = Path(__file__).with_name("trial.py")
 
 
 class MissingError(LookupError):
@@ -67,7 +69,7 @@ class Evaluations:
         write_text(self._locate(config), text)
 
     def _locate(self, config: RunConfig) -> Path:
-        version = compute_code_version(config.plugins) + _hash_trial()
+        version = compute_code_version(config.plugins) + hash_modules([TRIAL])
         return self.folder / f"{compute_hash(config, version)}.json"
 
 
@@ -94,7 +96,3 @@ def find_in(
         case.make_limits(),
     )
     return found, score(found.count)
-
-
-def _hash_trial() -> str:
-    return hashlib.sha256(TRIAL_SOURCE.read_bytes()).hexdigest()

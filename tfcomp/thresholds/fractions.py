@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tfcomp.errors import ConfigError
+from tfcomp.config.errors import ConfigError
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Digits after the point of a scaled bound, in pixels.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 
-from tfcomp.errors import ConfigError
+from tfcomp.config.errors import ConfigError
 
 # The region of a kind where the user names none: figure 4 holds out a corner
 # of what is composed of stripes; the bumps alone that it compares them with

@@ -9,21 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tfcomp.config import RunConfig
-from tfcomp.config import make_config
-from tfcomp.errors import exit_on_user_error
-from tfcomp.quiet import quiet_startup
-from tfcomp.registry import import_plugins
-from tfcomp.run_flags import parse_flags
+from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.registry import import_plugins
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import parse_flags
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.cases import list_cases
 from tfcomp.thresholds.evaluations import Evaluations
 from tfcomp.thresholds.evaluations import MissingError
 from tfcomp.thresholds.evaluations import Scores
 from tfcomp.thresholds.evaluations import find_in
-from tfcomp.thresholds.folder import ThresholdFolder
-from tfcomp.thresholds.settings import define_flags
-from tfcomp.thresholds.settings import make_settings
+from tfcomp.thresholds.threshold_folder import ThresholdFolder
+from tfcomp.thresholds.threshold_settings import define_flags
+from tfcomp.thresholds.threshold_settings import make_settings
 
 TrainFn = Callable[[RunConfig], Scores]
 
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     import_plugins(base.plugins)
     evaluations = Evaluations(ThresholdFolder(base).evaluations)
     with quiet_startup():
-        from tfcomp.thresholds.trial import train_and_score
+        from tfcomp.thresholds.threshold_trial import train_and_score
 
     for case in list_cases(base, make_settings(values)):
         search_case(case, evaluations, train_and_score)

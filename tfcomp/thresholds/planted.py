@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.thresholds.power_law import PowerLaw
-from tfcomp.thresholds.power_law import average_sizes
-from tfcomp.thresholds.power_law import fit_power_law
+from tfcomp.statistics.power_law import PowerLaw
+from tfcomp.statistics.power_law import average_sizes
+from tfcomp.statistics.power_law import fit_power_law
 from tfcomp.thresholds.search import Limits
 from tfcomp.thresholds.search import dither
 from tfcomp.thresholds.search import find_threshold

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import keras
 import tensorflow as tf
 
-from tfcomp.errors import RunError
+from tfcomp.config.errors import RunError
 
 
 class TrainingState:

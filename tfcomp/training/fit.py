@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import keras
 import tensorflow as tf
 
-from tfcomp.config import RunConfig
-from tfcomp.config import TrainingConfig
+from tfcomp.config.errors import DivergedError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.errors import DivergedError
 from tfcomp.training.checkpoints import EpochTimer
 from tfcomp.training.checkpoints import SaveState
 from tfcomp.training.checkpoints import TrainingState
+from tfcomp.training.epoch_progress import ProgressBar
 from tfcomp.training.losses import make_loss
 from tfcomp.training.plateau import PlateauSchedule
-from tfcomp.training.progress import ProgressBar
 
 
 @dataclass(frozen=True)

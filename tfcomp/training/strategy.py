@@ -6,8 +6,8 @@ import os
 
 import tensorflow as tf
 
-from tfcomp.errors import ConfigError
-from tfcomp.quiet import quiet_startup
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.quiet import quiet_startup
 
 
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:

@@ -1,0 +1,1 @@
+"""The pipeline on this machine: its folder, its run, its progress."""

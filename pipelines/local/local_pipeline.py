@@ -1,0 +1,120 @@
+"""Runs the pipeline on this machine, with progress for people."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from kfp import local
+
+from pipelines.local.pipeline_progress import LogStream
+from pipelines.local.pipeline_progress import Progress
+from pipelines.local.root import LocalRoot
+from pipelines.pipeline import make_pipeline
+from pipelines.profile import Profile
+from tfcomp.config.errors import RunError
+
+
+class PipelineError(RunError):
+    """A pipeline that did not get to its end: no mistake of usage."""
+
+    status = 1
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """How to run.
+
+    Attributes:
+        export_dir: Where models are pushed to.
+        workers: Trials at a time; 0 is one a GPU, or one.
+        scheduler: Address of a Dask scheduler; empty starts workers here.
+    """
+
+    export_dir: str
+    workers: int = 0
+    scheduler: str = ""
+
+
+def run_pipeline(
+    profile: Profile, root: LocalRoot, options: LocalOptions
+) -> None:
+    """Runs every step that is not done.
+
+    Raises:
+        PipelineError: If a step failed, or the candidate was not blessed;
+            names the step and the reason.
+        RunError: If the folder of the pipeline cannot be used.
+    """
+    progress = Progress(make_printer(sys.stdout))
+    with root.claim(profile.name), open(root.log, "a") as log:
+        start_sdk(root)
+        failed = False
+        with capture_output(log, progress):
+            try:
+                make_pipeline()(
+                    profile=profile.to_json(),
+                    export_dir=os.path.abspath(options.export_dir),
+                    work_dir=str(root.work),
+                    workers=options.workers,
+                    scheduler=options.scheduler,
+                )
+            except RuntimeError:  # of the SDK, when a step fails
+                failed = True
+    progress.finish()
+    if failed and not progress.problems:
+        progress.problems.append("the SDK gave up")
+    if progress.problems:
+        line = "; ".join(progress.problems)
+        if not progress.is_done("pusher"):
+            line += "; nothing was pushed"
+        raise PipelineError(f"{line} (see {root.log})")
+
+
+def make_printer(terminal: TextIO) -> Callable[[str], None]:
+    """Prints lines to a stream, whatever becomes of `sys.stdout`."""
+
+    def show(line: str) -> None:
+        # Not `print`, which the SDK replaces by one that indents.
+        terminal.write(line + "\n")
+        terminal.flush()
+
+    return show
+
+
+def start_sdk(root: LocalRoot) -> None:
+    """Points the SDK at this machine; steps use the packages that are here."""
+    local.init(
+        runner=local.SubprocessRunner(use_venv=False),
+        pipeline_root=str(root.kfp),
+        # The SDK deletes it at the end.
+        workspace_root=str(root.kfp / "workspace"),
+        enable_caching=True,
+        cache_root=str(root.kfp / "cache"),
+    )
+
+
+@contextlib.contextmanager
+def capture_output(log: TextIO, progress: Progress) -> Iterator[None]:
+    """Sends all output to the log, and events in it to the progress."""
+    logger = logging.getLogger()
+    stream = LogStream(log, progress)
+    handler = logging.StreamHandler(stream)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with (
+            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stderr(log),
+        ):
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

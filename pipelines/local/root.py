@@ -1,0 +1,133 @@
+"""The folder of a pipeline on this machine.
+
+pipeline.json   which profile it is of
+pipeline.log    all output of the SDK and of the steps
+work/           what stays: examples, runs, report
+kfp/            the SDK's own files: outputs of the steps, its cache
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipelines.steps.step_events import LIFELINE
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.storage.files import write_text
+from tfcomp.storage.run_folder import lock_folder
+
+MARKER = "pipeline.json"
+
+
+class LocalRoot:
+    """Paths of a pipeline on this machine.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        ConfigError: If the SDK cannot work there.
+    """
+
+    def __init__(self, path: str) -> None:
+        check_path("pipeline_root", path)
+        self.path = Path(path).absolute()
+        self.log = self.path / "pipeline.log"
+        self.work = self.path / "work"
+        self.kfp = self.path / "kfp"
+
+    def check(self, profile: str, resume: bool) -> None:
+        """Whether a pipeline may start here.
+
+        Raises:
+            RunError: If the folder holds something else, another profile,
+                or a pipeline and `resume` is not set.
+        """
+        marker = self.path / MARKER
+        if marker.exists():
+            known = _read_profile(marker)
+            if known != profile:
+                raise RunError(
+                    f"--pipeline_root={self.path} holds the profile {known}, "
+                    f"not {profile}: choose another"
+                )
+            if not resume:
+                raise RunError(
+                    f"--pipeline_root={self.path} holds a pipeline already: "
+                    "add --resume, or choose another"
+                )
+        elif self.path.exists() and set(os.listdir(self.path)) - {".lock"}:
+            raise RunError(
+                f"--pipeline_root must be new or hold a pipeline, {self.path} "
+                "holds something else"
+            )
+
+    @contextmanager
+    def claim(self, profile: str) -> Iterator[None]:
+        """Takes the folder, and keeps the steps alive while it is taken.
+
+        Raises:
+            RunError: If it cannot be written, or is in use.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = lock_folder(self.path)
+        except OSError as error:
+            raise RunError(
+                f"--pipeline_root must be writable: {error}"
+            ) from error
+        try:
+            write_text(
+                self.path / MARKER, json.dumps({"profile": profile}) + "\n"
+            )
+            with self._keep_steps_alive():
+                yield
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def _keep_steps_alive(self) -> Iterator[None]:
+        for stale in self.path.glob(".alive-*"):
+            stale.unlink()
+        path = self.path / f".alive-{os.getpid()}"
+        with open(path, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.environ[LIFELINE] = str(path)
+            try:
+                yield
+            finally:
+                del os.environ[LIFELINE]
+                path.unlink()
+
+
+def _read_profile(marker: Path) -> str:
+    try:
+        return json.loads(marker.read_text("utf-8"))["profile"]
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(f"--pipeline_root: {marker} cannot be read") from error
+
+
+def check_path(flag: str, path: str) -> None:
+    """Refuses folders that cannot be written, and those the SDK damages.
+
+    It puts the interpreter in the place of every `python3` in a command, and
+    paths are part of the command.
+
+    Raises:
+        ConfigError: If the path is empty or has that word, or if it, or the
+            folder that it would be made in, cannot be written.
+    """
+    if not path:
+        raise ConfigError(flag, "must name a folder", path)
+    absolute = Path(path).absolute()
+    if "python3" in str(absolute):
+        rule = "must not have python3 in its absolute path"
+        raise ConfigError(flag, rule, path)
+    nearest = next(filter(os.path.exists, [absolute, *absolute.parents]))
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(flag, "must name a folder that can be written", path)

@@ -1,0 +1,1 @@
+"""The steps of the pipeline: component (interface) and executor (work)."""

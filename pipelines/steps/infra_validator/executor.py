@@ -1,0 +1,153 @@
+"""infra_validator: is the SavedModel fit to be served?
+
+It is copied to another place and asked by a process that has TensorFlow and
+nothing else (see `canary.py`). Its answers must be those of the trained
+network.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from tfcomp.analysis import compute_stage_metrics
+from tfcomp.config.errors import RunError
+from tfcomp.datasets import Dataset
+from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.loading import load_run
+from tfcomp.models.stages import make_stage_model
+from tfcomp.sweeps.guarded_process import make_guarded
+
+CANARY = Path(__file__).parent / "canary.py"
+TIMEOUT = 600  # seconds
+NUM_POINTS = 5
+# Of the largest answer of an output: kernels may differ between processes.
+TOLERANCE = 1e-4
+Arrays = dict[str, np.ndarray]
+
+
+def validate_model(run: Path, version: Path) -> int:
+    """Asks every signature of a SavedModel, and compares the answers.
+
+    Args:
+        run: Folder of the finished run.
+        version: Folder of the SavedModel that it exported.
+
+    Returns:
+        The number of answers that were compared.
+
+    Raises:
+        RunError: Naming what is wrong, in one line.
+    """
+    loaded = load_run(run)
+    requests = make_requests(loaded.dataset)
+    answers = ask_model(version, requests)
+    expected = make_answers(loaded, requests)
+    compare_answers(answers, expected)
+    return len(expected)
+
+
+def make_requests(dataset: Dataset) -> Arrays:
+    """Factor tables to ask for: one point, and several, ID and OOD."""
+    splits = dataset.splits
+    known = splits.grid[splits.is_id]
+    requests = {"one": known[:1], "id": _pick(known)}
+    if splits.is_ood.any():
+        requests["ood"] = _pick(splits.grid[splits.is_ood])
+    return requests
+
+
+def ask_model(version: Path, requests: Arrays) -> Arrays:
+    """The answers of a SavedModel in a process of TensorFlow alone.
+
+    Raises:
+        RunError: If it cannot be loaded or does not answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="canary-") as folder:
+        copy = Path(folder) / "model"
+        try:
+            shutil.copytree(version, copy)
+        except (OSError, shutil.Error) as error:
+            raise RunError(f"no SavedModel in {version}: {error}") from error
+        np.savez(Path(folder) / "requests.npz", **requests)
+        answers = Path(folder) / "answers.npz"
+        command = [sys.executable, "-I", str(CANARY), str(copy)]
+        command += [str(Path(folder) / "requests.npz"), str(answers)]
+        _run(command, folder)
+        with np.load(answers) as found:
+            return dict(found)
+
+
+def make_answers(run: LoadedRun, requests: Arrays) -> Arrays:
+    """What the trained network itself answers, named as by the canary."""
+    stages = make_stage_model(run.model)
+    jacobian_fn = choose_jacobian(run.model, run.dataset.space)
+    answers = {}
+    for name, factors in requests.items():
+        image = run.model(factors)
+        answers[f"serving_default/{name}/image"] = np.asarray(image)
+        for stage, value in stages(factors).items():
+            answers[f"activations/{name}/{stage}"] = np.asarray(value)
+        metrics = compute_stage_metrics(stages, factors, jacobian_fn)
+        for stage, value in metrics.items():
+            answers[f"geometry/{name}/{stage}"] = np.asarray(value)
+    return answers
+
+
+def compare_answers(answers: Arrays, expected: Arrays) -> None:
+    """Compares two sets of answers.
+
+    Raises:
+        RunError: Naming the first that differs.
+    """
+    for name in expected:
+        if name not in answers:
+            raise RunError(f"the SavedModel has no answer {name}")
+    for name, found in answers.items():
+        if name not in expected:
+            raise RunError(f"the SavedModel has an answer {name} too many")
+        true = expected[name]
+        if found.shape != true.shape:
+            raise RunError(
+                f"the SavedModel answers {name} with shape "
+                f"{list(found.shape)}, the network with {list(true.shape)}"
+            )
+        if not np.isfinite(found).all():
+            raise RunError(f"the SavedModel's answer {name} is not finite")
+        error = np.abs(found - true).max(initial=0.0)
+        if error > TOLERANCE * max(np.abs(true).max(initial=0.0), 1e-6):
+            raise RunError(
+                f"the SavedModel's answer {name} differs from the network's "
+                f"by {error:.3g}"
+            )
+
+
+def _pick(points: np.ndarray) -> np.ndarray:
+    rows = np.linspace(0, len(points) - 1, min(NUM_POINTS, len(points)))
+    return points[rows.astype(int)]
+
+
+def _run(command: list[str], folder: str) -> None:
+    try:
+        result = subprocess.run(
+            make_guarded(tuple(command)),
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired as error:
+        reason = f"the SavedModel did not answer in {TIMEOUT} s"
+        raise RunError(reason) from error
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or ["no output"]
+        print(result.stderr)  # all of it to the log
+        raise RunError(
+            f"the SavedModel cannot be used with TensorFlow alone: {lines[-1]}"
+        )

@@ -1,0 +1,37 @@
+"""report: the paper's claims, judged by the runs of a pipeline."""
+
+from __future__ import annotations
+
+import glob
+from collections import Counter
+from pathlib import Path
+
+from pipelines.profile import Profile
+from pipelines.steps.trainer.executor import list_run_folders
+from tfcomp.claims import Evidence
+from tfcomp.claims import Report
+from tfcomp.claims import read_evidence
+from tfcomp.claims import write_report
+
+
+def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
+    """Writes the reproduction report on the trials of a profile.
+
+    Others lie beside them if flags or code have changed since; they are left
+    out.
+
+    Args:
+        profile: The profile.
+        runs_dir: Where the trainer wrote.
+        output: Folder of the report.
+    """
+    folders = list_run_folders(profile, runs_dir)
+    patterns = [glob.escape(str(path)) for path in folders]
+    evidence = read_evidence(patterns) if patterns else Evidence()
+    command = f"python -m pipelines.run_local --profile={profile.name}"
+    return write_report(evidence, output, command)
+
+
+def count_verdicts(report: Report) -> dict[str, int]:
+    """Number of claims for each verdict that occurs."""
+    return dict(Counter(str(result.verdict) for result in report.results))

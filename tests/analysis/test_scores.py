@@ -1,0 +1,300 @@
+"""Scores against plain loops, on good, bad and degenerate images."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tfcomp.analysis import scores as metrics
+
+SIZE = 12
+POLARITIES = ("bright", "dark")
+
+
+def draw_bump(x: float, y: float, sigma: float = 1.0) -> np.ndarray:
+    """Draws one bump on black, `[row = y, column = x]`, pixel by pixel."""
+    image = np.zeros((SIZE, SIZE))
+    for row in range(SIZE):
+        for column in range(SIZE):
+            square = (column - x) ** 2 + (row - y) ** 2
+            image[row, column] = math.exp(-square / (2 * sigma**2))
+    return image
+
+
+def to_polarity(bright: np.ndarray, polarity: str) -> np.ndarray:
+    return bright if polarity == "bright" else 1 - bright
+
+
+def count_peaks_slowly(image: np.ndarray) -> int:
+    """Floods every plateau above 0.5 and looks for a higher neighbour."""
+    height, width = image.shape
+    seen = set()
+    num_peaks = 0
+    for start in np.ndindex(height, width):
+        if start in seen or not image[start] > 0.5:
+            continue
+        is_peak, stack = True, [start]
+        seen.add(start)
+        while stack:
+            row, column = stack.pop()
+            for r in range(max(row - 1, 0), min(row + 2, height)):
+                for c in range(max(column - 1, 0), min(column + 2, width)):
+                    is_peak &= bool(image[r, c] <= image[start])
+                    if image[r, c] == image[start] and (r, c) not in seen:
+                        seen.add((r, c))
+                        stack.append((r, c))
+        num_peaks += is_peak
+    return num_peaks
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_mse_equals_a_plain_loop(rng: np.random.Generator) -> None:
+    images, truth = rng.random((2, 3, 4, 5))
+    expected = np.zeros(3)
+    for n, row, column in np.ndindex(3, 4, 5):
+        error = images[n, row, column] - truth[n, row, column]
+        expected[n] += error**2 / 20
+    per_image = metrics.compute_mse_per_image(images, truth)
+    np.testing.assert_allclose(per_image, expected)
+    assert metrics.compute_mse(images, truth) == pytest.approx(
+        sum(expected) / 3
+    )
+
+
+def test_mse_takes_images_with_a_channel(rng: np.random.Generator) -> None:
+    images, truth = rng.random((2, 3, 4, 5)).astype(np.float32)
+    assert metrics.compute_mse(images[..., None], truth) == pytest.approx(
+        metrics.compute_mse(images, truth)
+    )
+
+
+def test_mse_is_not_broadcast() -> None:
+    with pytest.raises(ValueError, match=r"\(2, 3, 3\) and \(1, 3, 3\)"):
+        metrics.compute_mse(np.zeros((2, 3, 3)), np.zeros((1, 3, 3)))
+    with pytest.raises(ValueError, match=r"received \(3, 3\)"):
+        metrics.compute_mse(np.zeros((3, 3)), np.zeros((3, 3)))
+    with pytest.raises(ValueError, match=r"received \(1, 3, 3, 2\)"):
+        metrics.compute_peaks(np.zeros((1, 3, 3, 2)), "bright")
+
+
+def test_mse_of_a_blank_image_is_the_energy_of_the_bump() -> None:
+    # Grid 28, sigma 1, far from the border: pi sigma^2 / 28^2 = 4.007e-3.
+    axis = np.arange(28)
+    profile = np.exp(-((axis - 14) ** 2) / 2)
+    truth = np.outer(profile, profile)[None]
+    blank = metrics.compute_mse(np.zeros_like(truth), truth)
+    assert blank == pytest.approx(math.pi / 784, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("polarity", "background"), [("bright", 0.0), ("dark", 1.0)]
+)
+def test_relative_mse(polarity: str, background: float) -> None:
+    truth = to_polarity(np.stack([draw_bump(3, 8), draw_bump(5, 5)]), polarity)
+    blank = np.full_like(truth, background)
+    halfway = (truth + blank) / 2
+    for images, expected in ((truth, 0), (blank, 1), (halfway, 0.25)):
+        score = metrics.compute_relative_mse(images, truth, background)
+        assert score == pytest.approx(expected)
+    wrong = to_polarity(draw_bump(9, 1), polarity)[None].repeat(2, axis=0)
+    assert metrics.compute_relative_mse(wrong, truth, background) > 1.5
+    assert math.isnan(metrics.compute_relative_mse(wrong, blank, background))
+
+
+@pytest.mark.parametrize("polarity", POLARITIES)
+def test_peaks_are_x_then_y(polarity: str) -> None:
+    positions = [(2, 9), (9, 2), (0, 11), (11, 0), (0, 0), (11, 11), (5, 6)]
+    images = np.stack([draw_bump(x, y) for x, y in positions])
+    peaks = metrics.compute_peaks(to_polarity(images, polarity), polarity)
+    np.testing.assert_array_equal(peaks, positions)
+
+
+def test_peaks_of_images_that_are_not_square() -> None:
+    images = np.zeros((2, 3, 7))
+    images[0, 2, 5] = images[1, 1, 6] = 1
+    peaks = metrics.compute_peaks(images, "bright")
+    np.testing.assert_array_equal(peaks, [(5, 2), (6, 1)])
+
+
+@pytest.mark.parametrize("polarity", POLARITIES)
+def test_position_of_swapped_axes_is_wrong(polarity: str) -> None:
+    image = to_polarity(draw_bump(2, 9), polarity)[None]
+    for position, error, accuracy in (
+        ((2, 9), 0, 1),
+        ((9, 2), 7 * math.sqrt(2), 0),
+        ((3, 8), math.sqrt(2), 1),
+        ((3.01, 9), 1.01, 0),
+        ((2, 7.5), 1.5, 0),
+        ((2.6, 8.4), math.hypot(0.6, 0.6), 1),
+    ):
+        arguments = (image, [position], polarity)
+        np.testing.assert_allclose(
+            metrics.compute_position_error(*arguments), [error], atol=1e-12
+        )
+        assert metrics.compute_position_accuracy(*arguments) == accuracy
+
+
+def test_position_in_the_wrong_polarity_is_wrong() -> None:
+    image = draw_bump(6, 6)[None]
+    assert metrics.compute_position_accuracy(image, [(6, 6)], "dark") == 0
+
+
+def test_absent_coordinate_is_ignored() -> None:
+    stripe = np.zeros((1, SIZE, SIZE))
+    stripe[0, :, 4] = 1
+    for x, error in ((4, 0), (7, 3)):
+        errors = metrics.compute_position_error(stripe, [(x, np.nan)], "bright")
+        np.testing.assert_array_equal(errors, [error])
+    no_position = [(np.nan, np.nan)]
+    assert metrics.compute_position_accuracy(stripe, no_position, "bright") == 0
+
+
+def test_positions_must_fit_the_images() -> None:
+    with pytest.raises(ValueError, match=r"\(2, 2\).*received \(2,\)"):
+        metrics.compute_position_error(np.zeros((2, 3, 3)), [1, 2], "bright")
+
+
+@pytest.mark.parametrize("polarity", POLARITIES)
+def test_blank_image_is_nowhere_right(polarity: str) -> None:
+    blank = to_polarity(np.zeros((1, SIZE, SIZE)), polarity)
+    for position in np.ndindex(SIZE, SIZE):
+        arguments = (blank, [position], polarity)
+        assert metrics.compute_position_accuracy(*arguments) == 0
+    assert metrics.count_peaks(blank, polarity).tolist() == [0]
+
+
+@pytest.mark.parametrize("polarity", POLARITIES)
+def test_number_of_peaks(polarity: str) -> None:
+    plateau = np.zeros((SIZE, SIZE))
+    plateau[3:6, 4:8] = 0.9
+    shoulder = np.zeros((SIZE, SIZE))
+    shoulder[5, 2:9] = 0.7
+    shoulder[5, 9] = 1.0
+    diagonal = np.zeros((SIZE, SIZE))
+    diagonal[[3, 4], [3, 4]] = 1.0
+    cases = (
+        (draw_bump(5, 6), 1),
+        (draw_bump(0, 6), 1),
+        (draw_bump(11, 11), 1),
+        (draw_bump(5.5, 6.5), 1),
+        (draw_bump(2, 3) + draw_bump(8, 9), 2),
+        (draw_bump(0, 0) + draw_bump(11, 0) + draw_bump(0, 11), 3),
+        (draw_bump(2, 3) + 0.49 * draw_bump(8, 9), 1),
+        (draw_bump(2, 3) + 0.51 * draw_bump(8, 9), 2),
+        (0.45 * draw_bump(2, 3) + 0.45 * draw_bump(8, 9), 0),
+        (plateau, 1),
+        (shoulder, 1),
+        (diagonal, 1),
+        (np.ones((SIZE, SIZE)), 1),
+        (np.zeros((SIZE, SIZE)), 0),
+    )
+    images = to_polarity(np.stack([image for image, _ in cases]), polarity)
+    expected = [count for _, count in cases]
+    assert metrics.count_peaks(images, polarity).tolist() == expected
+    assert metrics.count_peaks(images[..., None], polarity).tolist() == expected
+
+
+def test_peaks_of_neighbouring_images_stay_apart() -> None:
+    images = np.stack([draw_bump(5, 6)] * 3 + [draw_bump(5, 7)])
+    assert metrics.count_peaks(images, "bright").tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("num_levels", [3, 5, 1000])
+def test_number_of_peaks_equals_a_flood(
+    rng: np.random.Generator, num_levels: int
+) -> None:
+    # Few levels make plateaus, many make single peaks.
+    images = rng.integers(0, num_levels, (60, 6, 9)) / (num_levels - 1)
+    expected = [count_peaks_slowly(image) for image in images]
+    assert metrics.count_peaks(images, "bright").tolist() == expected
+    assert sum(expected) > 60
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("polarity", POLARITIES)
+def test_diverged_model_is_never_right(value: float, polarity: str) -> None:
+    truth = to_polarity(np.stack([draw_bump(0, 0), draw_bump(4, 7)]), polarity)
+    positions = [(0, 0), (4, 7)]
+    images = truth.copy()
+    images[0, 3, 3] = value
+    arguments = (images, positions, polarity)
+    errors = metrics.compute_position_error(*arguments)
+    np.testing.assert_array_equal(errors, [np.nan, 0])
+    assert metrics.compute_position_accuracy(*arguments) == 0.5
+    assert metrics.count_peaks(images, polarity).tolist() == [0, 1]
+    assert metrics.compute_scores(images, truth, positions, polarity) == {
+        "mse": None,
+        "relative_mse": None,
+        "position_accuracy": 0.5,
+        "position_error": None,
+        "num_peaks": 0.5,
+    }
+
+
+@pytest.mark.parametrize("polarity", POLARITIES)
+def test_scores_of_perfect_images(polarity: str) -> None:
+    positions = np.array([(2, 9), (11, 0)])
+    truth = np.stack([draw_bump(x, y) for x, y in positions])
+    truth = to_polarity(truth, polarity).astype(np.float32)[..., None]
+    scores = metrics.compute_scores(truth, truth, positions, polarity)
+    assert scores == {
+        "mse": 0.0,
+        "relative_mse": 0.0,
+        "position_accuracy": 1.0,
+        "position_error": 0.0,
+        "num_peaks": 1.0,
+    }
+    assert {type(score) for score in scores.values()} == {float}
+    assert json.loads(json.dumps(scores, allow_nan=False)) == scores
+
+
+def test_scores_are_means_over_images() -> None:
+    truth = np.stack([draw_bump(2, 9), draw_bump(6, 6)])
+    images = np.stack([draw_bump(2, 9), draw_bump(2, 3) + draw_bump(9, 10)])
+    images[1, 3, 2] += 1
+    scores = metrics.compute_scores(images, truth, [(2, 9), (6, 6)], "bright")
+    assert scores["position_accuracy"] == 0.5
+    assert scores["position_error"] == pytest.approx(5 / 2)
+    assert scores["num_peaks"] == 1.5
+    assert scores["mse"] == metrics.compute_mse(images, truth)
+    assert scores["relative_mse"] == pytest.approx(
+        scores["mse"] / metrics.compute_mse(np.zeros_like(truth), truth)
+    )
+
+
+def test_scores_without_positions() -> None:
+    truth = draw_bump(2, 9)[None]
+    scores = metrics.compute_scores(0 * truth, truth, None, "bright")
+    assert scores.pop("mse") == metrics.compute_mse(0 * truth, truth)
+    assert scores.pop("relative_mse") == 1
+    assert set(scores.values()) == {None}
+
+
+@pytest.mark.parametrize("polarity", POLARITIES)
+@pytest.mark.parametrize("positions", [np.zeros((0, 2)), None])
+def test_scores_of_an_empty_set(
+    polarity: str, positions: np.ndarray | None
+) -> None:
+    empty = np.zeros((0, SIZE, SIZE, 1))
+    scores = metrics.compute_scores(empty, empty, positions, polarity)
+    assert len(scores) == 5 and set(scores.values()) == {None}
+    assert metrics.count_peaks(empty, polarity).shape == (0,)
+    assert metrics.compute_peaks(empty, polarity).shape == (0, 2)
+
+
+def test_unknown_polarity_is_named() -> None:
+    image = np.zeros((1, 3, 3))
+    calls = (
+        lambda: metrics.compute_peaks(image, "grey"),
+        lambda: metrics.compute_position_error(image, [(0, 0)], "grey"),
+        lambda: metrics.count_peaks(image, "grey"),
+        lambda: metrics.compute_scores(image, image, None, "grey"),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="polarity .* 'grey'"):
+            call()

@@ -1,0 +1,182 @@
+"""The reproduction report: self-contained, complete, in agreement."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tfcomp.claims import write_report
+from tfcomp.claims.claim_tables import format_number
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.origin import count_values
+from tfcomp.claims.origin import format_duration
+from tfcomp.config.errors import RunError
+
+COMMAND = "python -m a.command --runs='logs/*' <and> more"
+MAX_BYTES = 3_000_000
+
+
+class Page(HTMLParser):
+    """Links, pictures, badges and text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        values = dict(attrs)
+        assert tag not in ("script", "link", "iframe")
+        self.links += [values[k] for k in ("src", "href") if k in values]
+        self.ids += [values["id"]] if "id" in values else []
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def report(everything: Evidence, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("claims") / "new" / "folder"
+    return write_report(everything, folder, COMMAND)
+
+
+def parse(report) -> Page:
+    page = Page()
+    page.feed(report.page.read_text("utf-8"))
+    return page
+
+
+def test_page_is_self_contained(report) -> None:
+    text = report.page.read_text("utf-8")
+    page = parse(report)
+    pictures = [x for x in page.links if x.startswith("data:image/png;base64,")]
+    assert len(pictures) > 20
+    for picture in pictures:
+        png = base64.b64decode(picture.partition(",")[2])
+        assert png.startswith(b"\x89PNG")
+    others = [x for x in page.links if x not in pictures]
+    assert {x.removeprefix("#") for x in others} <= set(page.ids)
+    assert "http" not in text.replace("http-equiv", "")
+    assert "viewport" in text
+    assert len(text) < MAX_BYTES
+
+
+def test_page_shows_every_claim_and_number(report) -> None:
+    page = parse(report)
+    assert {f"C{n}" for n in range(1, 21)} <= set(page.ids)
+    text = " ".join(page.text)
+    for result in report.results:
+        assert result.claim.statement in text
+        for part in result.parts:
+            assert part.quantity in text
+            if part.estimate is not None:
+                assert format_number(part.estimate.mean) in text
+    assert COMMAND in text  # escaped in the source
+    assert "<and>" not in report.page.read_text("utf-8")
+    assert "a note" in text
+
+
+def test_tables_agree_with_the_verdicts(report) -> None:
+    folder = report.page.parent
+    content = json.loads((folder / "claims.json").read_text())
+    verdicts = {r.claim.name: str(r.verdict) for r in report.results}
+    assert {c["claim"]: c["verdict"] for c in content["claims"]} == verdicts
+    assert content["origin"]["command"] == COMMAND
+    with open(folder / "claims.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(r.parts) for r in report.results)
+    assert {r["claim"]: r["claim_verdict"] for r in rows} == verdicts
+    markdown = (folder / "report.md").read_text("utf-8").splitlines()
+    table = [line for line in markdown if line.startswith("| **C")]
+    assert len(table) == 20
+    for line, (name, verdict) in zip(table, verdicts.items(), strict=True):
+        assert f"**{name}**" in line and f"**{verdict}**" in line
+        assert line.replace("\\|", "").count("|") == 5
+
+
+def test_short_table_shows_a_part_of_the_verdict(report) -> None:
+    text = (report.page.parent / "verdicts.md").read_text("utf-8")
+    _, _, *lines = text.splitlines()
+    for line, result in zip(lines, report.results, strict=True):
+        cells = line.strip("| ").replace("\\|", "").split(" | ")
+        assert len(cells) == 4
+        assert cells[0].startswith(f"{result.claim.name} ")
+        assert cells[1] == f"**{result.verdict}**"
+        agreeing = [
+            part
+            for part in result.parts
+            if part.decides and part.verdict is result.verdict
+        ]
+        assert any(cells[2].startswith(f"{p.label}: ") for p in agreeing) or (
+            cells[2] == result.reason and cells[3] == "–"
+        )
+
+
+def test_figures_are_saved(report) -> None:
+    names = {path.name for path in (report.page.parent / "figures").iterdir()}
+    assert {"C1.png", "C6_2.png", "C15_2.png", "C16_2.png"} <= names
+
+
+def test_report_without_evidence(tmp_path: Path) -> None:
+    report = write_report(Evidence(), tmp_path)
+    assert all(r.verdict == "not run" for r in report.results)
+    assert "20 not run" in report.page.read_text("utf-8")
+    table = (tmp_path / "verdicts.md").read_text()
+    assert table.count("| no run that it needs was found | – |") == 20
+
+
+def test_a_report_is_the_same_twice(plant_claim, tmp_path: Path) -> None:
+    evidence = plant_claim("C2", "undecided")
+    pages = [
+        write_report(evidence, tmp_path / name).page.read_bytes()
+        for name in ("a", "b")
+    ]
+    assert pages[0] == pages[1]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="--output must be writable"):
+        write_report(Evidence(), tmp_path / "file" / "report")
+
+
+def test_no_tensorflow() -> None:
+    script = (
+        "import sys, tfcomp.claims\n"
+        "assert not {'tensorflow', 'keras', 'sklearn'} & set(sys.modules)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.99999999, "-1"),
+        (0.12345, "0.123"),
+        (12.345, "12.3"),
+        (0.00012345, "1.2e-04"),
+        (123456.0, "123456"),
+    ],
+)
+def test_numbers_as_text(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+def test_facts_as_text() -> None:
+    assert format_duration(42) == "42 s"
+    assert format_duration(600) == "10 min"
+    assert format_duration(9000) == "2 h 30 min"
+    assert count_values(["a", "a"]) == "a"
+    assert count_values(["b", "a", ""]) == "empty (1), a (1), b (1)"

@@ -1,0 +1,134 @@
+"""The analysis command on small runs: files, numbers, refusals."""
+
+from __future__ import annotations
+
+import csv
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfcomp import analyze
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.study import Study
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+@pytest.fixture(scope="module")
+def report(smoke_run: RunConfig, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    run = f"--run={smoke_run.run_dir}"
+    assert analyze.main(["analyze", run, f"--output={folder}"]) == 0
+    return folder
+
+
+def test_every_figure_has_both_formats(report: Path) -> None:
+    images = {path.stem for path in report.glob("*.png")}
+    assert images == {path.stem for path in report.glob("*.pdf")}
+    for kind in (
+        "smoke_samples_ood",
+        "landscape_smoke",
+        "factorization",
+        "probes",
+        "log_volume",
+        "smoke_log_volume",
+        "smoke_superposition_map",
+        "smoke_gram",
+        "smoke_schmidt",
+    ):
+        assert kind in images
+
+
+def test_page_is_self_contained(report: Path) -> None:
+    links = []
+
+    class Links(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list) -> None:
+            values = dict(attrs)
+            links.extend(values[k] for k in ("src", "href") if k in values)
+
+    page = (report / "report.html").read_text("utf-8")
+    Links().feed(page)
+    assert len([x for x in links if x.startswith("data:image/png")]) >= 8
+    assert all(x.startswith(("data:", "#")) for x in links)
+    assert "--region=square:4-8" in page  # the flags are part of it
+
+
+def test_numbers_behind_the_landscape(
+    report: Path, smoke_run: RunConfig
+) -> None:
+    run = load_run(smoke_run.run_dir)
+    rows = read_csv(report / "landscape_smoke.csv")
+    grid = np.array([[float(r["x"]), float(r["y"])] for r in rows])
+    np.testing.assert_array_equal(grid, run.dataset.splits.grid)
+    images = run.model.predict(run.dataset.splits.grid, verbose=0)
+    truth = run.dataset.render_array(run.dataset.splits.grid)
+    error = ((images - truth) ** 2).mean(axis=(1, 2, 3))
+    blank = ((1.0 - truth) ** 2).mean(axis=(1, 2, 3))
+    shown = np.array([float(r["smoke"]) for r in rows])
+    np.testing.assert_allclose(shown, error / blank, rtol=1e-4)
+    is_ood = [r["is_ood"] == "True" for r in rows]
+    np.testing.assert_array_equal(is_ood, run.dataset.splits.is_ood)
+
+
+def test_factorization_table_is_that_of_the_run(
+    report: Path, smoke_run: RunConfig
+) -> None:
+    layers = load_run(smoke_run.run_dir).metrics["layers"]
+    for row in read_csv(report / "factorization.csv"):
+        expected = layers[row["stage"]]["factorization"]
+        assert float(row["factorization"]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_bright_outputs_of_a_dark_run(smoke_run: RunConfig) -> None:
+    study = Study(load_run(smoke_run.run_dir))
+    truth = study.bright_truth
+    assert truth.min() >= 0 and truth.max() == pytest.approx(1.0)
+    assert np.median(truth) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_other_kinds_of_runs(tmp_path: Path) -> None:
+    """Two runs at once: low-rank with indices, and one without a region."""
+    from tfcomp.config.run_flags import parse_config
+    from tfcomp.training.experiment import train_and_evaluate
+
+    common = [
+        f"--log_dir={tmp_path / 'logs'}",
+        f"--export_dir={tmp_path / 'models'}",
+        "--grid_size=12",
+        "--epochs=1",
+        "--layerwise_every=0",
+    ]
+    runs = [
+        ["--flagfile=low_rank.flags", "--region=corner:8", "--rank=4"],
+        ["--flagfile=mlp.flags", "--region=none", "--width=16"],
+    ]
+    for flags in runs:
+        train_and_evaluate(parse_config([*flags, *common]))
+    paths = [str(tmp_path / "logs" / name) for name in ("low_rank", "mlp")]
+    assert analyze.main(["analyze", f"--run={','.join(paths)}"]) == 0
+    folder = tmp_path / "logs" / "analysis_low_rank_mlp"
+    assert (folder / "low_rank_embedding_x.png").exists()
+    assert (folder / "low_rank_spectrum_y.csv").exists()
+    names = {row["run"] for row in read_csv(folder / "probes.csv")}
+    assert names == {"low_rank", "mlp"}
+
+
+def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--run must name a run folder"):
+        analyze.main(["analyze"])
+    with pytest.raises(RunError, match="does not exist"):
+        analyze.main(["analyze", f"--run={tmp_path / 'none'}"])
+    twice = f"--run={smoke_run.run_dir},{smoke_run.run_dir}"
+    with pytest.raises(ConfigError, match="must name different runs"):
+        analyze.main(["analyze", twice])
+    blocked = [f"--run={smoke_run.run_dir}", "--output=/dev/null/report"]
+    with pytest.raises(RunError, match="--output must be writable"):
+        analyze.main(["analyze", *blocked])

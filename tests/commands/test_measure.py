@@ -1,0 +1,120 @@
+"""The measuring command: files, versions, refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tfcomp.evaluation.evaluator.measures import measure_files as files
+
+from tfcomp import measure
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.run_search import find_runs
+
+
+@pytest.fixture
+def sweep(smoke_run: RunConfig, tmp_path: Path) -> Path:
+    """A folder of trials: one finished run, one that is not."""
+    trials = tmp_path / "sweep" / "trials"
+    keep = shutil.ignore_patterns("checkpoints", "events*", "projector*")
+    shutil.copytree(smoke_run.run_dir, trials / "ab12", ignore=keep)
+    (trials / "cd34").mkdir()
+    shutil.copy(trials / "ab12" / "run.flags", trials / "cd34")
+    return tmp_path / "sweep"
+
+
+def run(*arguments: str) -> int:
+    return measure.main(["measure", *arguments])
+
+
+def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
+    assert run(f"--runs={sweep}") == 0
+    assert "1 runs, 1 to measure" in capsys.readouterr().out
+    file = sweep / "trials" / "ab12" / "measures.json"
+    measures = json.loads(file.read_text())
+    assert measures["version"] == files.compute_version()
+    stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
+    assert measures["stages"] == stages
+    for name in ("log_volume_sd", "log_volume_difference", "additive_share"):
+        assert all(isinstance(value, float) for value in measures[name])
+        assert len(measures[name]) == len(stages)
+    assert 0 <= measures["superposition_r2"] <= 1
+    assert -1 <= measures["border_rank_correlation"] <= 1
+    # The means of the volumes are those of metrics.json.
+    metrics = json.loads((file.parent / "metrics.json").read_text())
+    for stage, difference in zip(
+        stages, measures["log_volume_difference"], strict=True
+    ):
+        layer = metrics["layers"][stage]
+        expected = layer["log_volume_ood"] - layer["log_volume_id"]
+        assert difference == pytest.approx(expected, abs=1e-3)
+
+    written = file.stat().st_mtime_ns
+    assert run(f"--runs={sweep}/trials/*") == 0
+    assert "1 runs, 0 to measure" in capsys.readouterr().out
+    assert file.stat().st_mtime_ns == written
+
+
+def test_measures_of_another_version_are_made_again(sweep: Path) -> None:
+    folder = sweep / "trials" / "ab12"
+    for text in ('{"version": "older"}', "{", "[]"):
+        (folder / "measures.json").write_text(text)
+        assert not files.is_measured(folder)
+    files.write_measures(folder, {"stages": []})
+    assert files.is_measured(folder)
+
+
+def test_a_damaged_run_does_not_stop_the_others(sweep: Path, capsys) -> None:
+    trials = sweep / "trials"
+    shutil.copytree(trials / "ab12", trials / "aa00")
+    (trials / "aa00" / "model.keras").write_bytes(b"not a model")
+    assert run(f"--runs={sweep}") == 1
+    error = capsys.readouterr().err
+    assert "aa00 is damaged" in error and error.count("\n") == 1
+    assert (trials / "ab12" / "measures.json").exists()
+    assert not (trials / "aa00" / "measures.json").exists()
+
+
+def test_search_finds_finished_runs_once(sweep: Path) -> None:
+    folder = sweep / "trials" / "ab12"
+    patterns = [str(sweep), str(folder), f"{sweep}/**/ab*"]
+    assert find_runs(patterns) == [folder.resolve()]
+    assert find_runs([str(sweep / "trials" / "cd34")]) == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--runs=", "--runs must name run folders"),
+        ("--runs=/nowhere/*", "--runs must match a folder"),
+        ("--runs={sweep}/trials/cd34", "--runs must match at least one"),
+    ],
+)
+def test_bad_input(sweep: Path, flag: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(flag.format(sweep=sweep))
+
+
+def test_help_and_bad_flags_need_no_tensorflow() -> None:
+    script = (
+        "import sys\n"
+        "from tfcomp import measure\n"
+        "from tfcomp.config.errors import ConfigError\n"
+        "assert measure.main(['measure', '--help']) == 0\n"
+        "try:\n"
+        "    measure.main(['measure', '--runs=/nowhere/*'])\n"
+        "except ConfigError:\n"
+        "    pass\n"
+        "heavy = {'tensorflow', 'keras', 'matplotlib', 'sklearn'}\n"
+        "assert not heavy & set(sys.modules)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert "--runs" in result.stdout

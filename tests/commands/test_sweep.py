@@ -1,0 +1,325 @@
+"""The sweep command: what it checks, what it writes, what it leaves alone."""
+
+from __future__ import annotations
+
+import csv
+import os
+import runpy
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tfcomp import sweep
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.storage.run_folder import lock_folder
+from tfcomp.sweeps import sweep_reports as reports
+from tfcomp.sweeps import sweep_run as run
+from tfcomp.sweeps.scheduling import Outcome
+from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduling import Task
+
+FAKE_SWEEP = Path(__file__).parent / "sweeps" / "fake_sweep.py"
+Start = Callable[..., int]
+
+
+class FakePool:
+    """Runs tasks one after the other, without Dask, and remembers them."""
+
+    workers = 1
+    ran: list[str] = []
+
+    def __init__(self, options: SchedulerOptions) -> None:
+        pass
+
+    def __enter__(self) -> FakePool:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def run(self, tasks: list[Task]) -> Iterator[Outcome]:
+        for task in tasks:
+            self.ran.append(task.name)
+            found = subprocess.run(task.command, capture_output=True, text=True)
+            reason = found.stderr.strip().removeprefix("error: ")
+            yield Outcome(task.name, found.returncode, reason, 1.0)
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Starts sweeps of trials that take no time, in an empty folder.
+
+    Nothing is drawn, which would take longer than all the rest.
+    """
+    monkeypatch.chdir(tmp_path)
+    fake = runpy.run_path(str(FAKE_SWEEP))
+    monkeypatch.setattr(run, "make_task", fake["make_task"])
+    monkeypatch.setattr(run, "Pool", FakePool)
+    monkeypatch.setattr(run, "write_reports", lambda *arguments: None)
+    monkeypatch.setattr(FakePool, "ran", [])
+
+    def main(*flags: str) -> int:
+        FakePool.ran.clear()
+        return sweep.main(
+            ["sweep", "--flagfile=smoke.flags", "--run_name=s", *flags]
+        )
+
+    return main
+
+
+@pytest.fixture
+def draw(start: Start, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """The same, with statistics and figures."""
+    monkeypatch.setattr(run, "write_reports", reports.write_reports)
+    return start
+
+
+def read(name: str) -> list[dict[str, str]]:
+    with open(f"tensorboard_logs/s/{name}", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
+    assert start("--grid=depth=2,3", "--seeds=2") == 0
+    rows = read("trials.csv")
+    assert [(r["depth"], r["seed"]) for r in rows] == [
+        ("2", "0"),
+        ("2", "1"),
+        ("3", "0"),
+        ("3", "1"),
+    ]
+    assert (
+        list(rows[0])
+        == (
+            "trial status reason depth seed id_mse id_relative_mse ood_mse "
+            "ood_position_accuracy"
+        ).split()
+    )
+    assert {row["status"] for row in rows} == {"finished"}
+    assert float(rows[3]["ood_mse"]) == pytest.approx(1 / 4 + 0.03)
+    assert [row["trial"] for row in rows] == FakePool.ran
+    assert float(read("timings.csv")[0]["seconds"]) > 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("4 trials to run, 1 at a time; logs in ")
+    assert printed[1].startswith("[1/4] depth=2 seed=0  1 s  (about ")
+    assert "all in" in printed[4]
+
+
+def test_statistics_of_a_sweep(draw: Start) -> None:
+    """What the fake trials write is known: 1 / (1 + d) + 0.01 seed d."""
+    assert draw("--grid=depth=2,3", "--seeds=3") == 0
+    summary = {(r["depth"], r["score"]): r for r in read("summary.csv")}
+    row = {
+        name: float(v)
+        for name, v in summary["3", "ood_mse"].items()
+        if name not in ("score",)
+    }
+    # Seeds give 0.25, 0.28, 0.31; Student's quantile for n = 3 is 4.3027.
+    half = 4.3027 * 0.03 / 3**0.5
+    assert row == pytest.approx(
+        {
+            "depth": 3,
+            "mean": 0.28,
+            "sd": 0.03,
+            "low": 0.28 - half,
+            "high": 0.28 + half,
+            "n": 3,
+        },
+        rel=1e-4,
+    )
+    pairs = {row["score"]: row for row in read("paired.csv")}
+    assert set(pairs) == {score for _, score in summary}
+    pair = pairs["ood_mse"]
+    assert (pair["depth_a"], pair["depth_b"], pair["n"]) == ("2", "3", "3")
+    # 1/3 + 0.02 s against 1/4 + 0.03 s
+    mean = 1 / 4 - 1 / 3 + 0.01
+    assert float(pair["difference"]) == pytest.approx(mean)
+    assert float(pair["sd"]) == pytest.approx(0.01)
+
+
+def test_reports_are_made_when_something_changes(draw: Start) -> None:
+    draw("--grid=depth=2,3", "--seeds=2")
+    folder = Path("tensorboard_logs/s")
+    summary, figure = folder / "summary.csv", folder / "figures/scores.png"
+    first = summary.read_text(), figure.read_bytes()
+    for file in (summary, figure):
+        file.write_text("as it was")
+    draw("--grid=depth=2,3", "--seeds=2")
+    assert summary.read_text() == figure.read_text() == "as it was"
+    draw("--grid=depth=2,3", "--seeds=2", "--interval=bootstrap")
+    found = summary.read_text(), figure.read_bytes()
+    assert "as it was" not in found and found != first
+    draw("--grid=depth=2", "--seeds=2")
+    assert not (folder / "paired.csv").exists()  # nothing to compare
+    draw("--grid=depth=2,3", "--seeds=2")
+    assert (summary.read_text(), figure.read_bytes()) == first
+
+
+def test_a_second_start_runs_nothing(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start("--grid=depth=2,3")
+    tables = {p: p.read_bytes() for p in Path().rglob("*.csv")}
+    assert tables
+    monkeypatch.setattr(run, "Pool", None)  # nothing may be started
+    assert start("--grid=depth=2,3") == 0
+    assert {p: p.read_bytes() for p in Path().rglob("*.csv")} == tables
+
+
+def test_a_second_start_takes_a_moment(draw: Start, tmp_path: Path) -> None:
+    draw("--grid=depth=2,3", "--seeds=2")
+    script = (
+        "import sys\n"
+        "from tfcomp import sweep\n"
+        "assert sweep.main(sys.argv) == 0\n"
+        "heavy = {'tensorflow', 'distributed', 'matplotlib', 'scipy'}\n"
+        "assert not heavy & set(sys.modules)\n"
+    )
+    begin = time.process_time(), os.times().children_user
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            script,
+            f"--flagfile={tmp_path}/tensorboard_logs/s/sweep.flags",
+        ],
+        check=True,
+    )
+    # Processor time, since other processes may keep the machine busy.
+    assert os.times().children_user - begin[1] < 4
+
+
+def test_more_seeds_and_another_order(start: Start) -> None:
+    start("--grid=depth=2,3", "--grid=epochs=1,2")
+    first = {row["trial"] for row in read("trials.csv")}
+    assert start("--grid=epochs=2,1", "--grid=depth=4,3,2", "--seeds=2") == 0
+    rows = read("trials.csv")
+    assert len(rows) == 12
+    assert set(FakePool.ran) == {row["trial"] for row in rows} - first
+    assert [row["epochs"] for row in rows[:6]] == ["2"] * 6
+    # The first sweep is still all there.
+    assert start("--grid=depth=2,3", "--grid=epochs=1,2") == 0
+    assert FakePool.ran == []
+    assert {row["trial"] for row in read("trials.csv")} == first
+
+
+def test_failures_do_not_stop_the_rest(
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.setenv("FAKE_FAILURE", "3")
+    assert start("--grid=depth=2,3,4") == 1
+    rows = read("trials.csv")
+    assert [r["status"] for r in rows] == ["finished", "failed", "finished"]
+    assert rows[1]["reason"] == "the loss is not finite"
+    assert rows[1]["ood_mse"] == ""
+    captured = capsys.readouterr()
+    assert "FAILED: the loss is not finite  (1 failed, about" in captured.out
+    expected = "failed  depth=3 seed=0: the loss is not finite\n"
+    assert captured.err == expected
+    monkeypatch.delenv("FAKE_FAILURE")
+    assert start("--grid=depth=2,3,4") == 0  # only that one is run again
+    assert FakePool.ran == [rows[1]["trial"]]
+    assert {row["status"] for row in read("trials.csv")} == {"finished"}
+
+
+def test_trials_that_wrote_nothing(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        run, "make_task", lambda whole, trial: Task(trial.name, ["true"], "")
+    )
+    assert start() == 1
+    (row,) = read("trials.csv")
+    assert row["reason"].startswith("wrote no results")
+
+
+def test_flags_that_repeat_a_sweep(start: Start) -> None:
+    grid = '--grid=region="box:x:3-5,y:2-4",corner:4'
+    start(grid, "--grid=depth/width=2/8,3/9", "--seeds=2", "--first_seed=3")
+    rows = read("trials.csv")
+    assert {row["region"] for row in rows} == {"box:x:3-5,y:2-4", "corner:4"}
+    status = sweep.main(["sweep", "--flagfile=tensorboard_logs/s/sweep.flags"])
+    assert status == 0
+    assert read("trials.csv") == rows
+
+
+def test_trials_draw_no_pictures_unless_asked(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = []
+
+    def collect(whole: run.Sweep, trial: run.Trial) -> Task:
+        commands.append(run.list_flag_lines(trial.config))
+        return Task(trial.name, ["true"], "")
+
+    monkeypatch.setattr(run, "make_task", collect)
+    start()
+    start("--pictures")
+    assert "--pictures=false" in commands[0]
+    assert "--pictures=true" in commands[1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--grid=depht=2"], "--depht is not a flag, did you mean --depth"),
+        (["--grid=depth="], "--grid must have a value everywhere"),
+        (["--grid=depth=2", "--grid=depth=3"], "--grid must vary depth once"),
+        (["--grid=depth=1,2"], "--depth must be at least 2"),
+        (["--grid=seed=1"], "--grid must leave the seed to --seeds"),
+        (["--seeds=0"], "--seeds must be at least 1"),
+        (["--interval=wide"], "--interval must be one of: student, boot"),
+        (["--seeds=many"], "--seeds must be an integer"),
+        (["--first_seed=-1"], "--first_seed must be at least 0"),
+        (["--workers=-1"], "--workers must be at least 0"),
+        (["--scheduler=tcp://localhost:1"], "--scheduler must be the address"),
+        (["--run_name=a/b"], "--run_name must be a plain name"),
+        (["--grids=depth=2"], "--grids is not a flag, did you mean --grid"),
+    ],
+)
+def test_mistakes_write_nothing(
+    flags: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ConfigError, RunError), match=message) as caught:
+        sweep.main(["sweep", "--flagfile=smoke.flags", "--run_name=s", *flags])
+    assert len(str(caught.value).splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_single_run_is_not_a_sweep(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "tensorboard_logs" / "s"
+    folder.mkdir(parents=True)
+    (folder / "run.flags").write_text("--depth=2\n")
+    with pytest.raises(RunError, match="--run_name must name a sweep"):
+        start()
+    assert [path.name for path in folder.iterdir()] == ["run.flags"]
+
+
+def test_a_folder_in_use(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "tensorboard_logs" / "s"
+    folder.mkdir(parents=True)
+    lock = lock_folder(folder)
+    with pytest.raises(RunError, match="another process is working in"):
+        start()
+    assert FakePool.ran == []
+    os.close(lock)
+    assert start() == 0
+
+
+def test_help_is_quick(capsys: pytest.CaptureFixture) -> None:
+    assert sweep.main(["sweep", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "--grid=\n" in printed
+    assert "--pictures=false" in printed

@@ -1,0 +1,131 @@
+"""Factor spaces: order of the grid, indices, samples, serialization."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_pixel_space
+
+ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
+DEPTH = Factor("depth", 5, -1.0, 1.0)
+DIGIT = Factor("digit", 3, 0.0, 2.0, categorical=True)
+MIXED = FactorSpace((ANGLE, DEPTH, DIGIT))
+
+
+def test_values_include_both_ends() -> None:
+    np.testing.assert_array_equal(DEPTH.values(), [-1, -0.5, 0, 0.5, 1])
+    assert DEPTH.values().dtype == np.float32
+    assert DEPTH.step == 0.5
+
+
+def test_periodic_values_leave_out_the_end() -> None:
+    np.testing.assert_array_equal(ANGLE.values(), np.arange(8) * 45.0)
+    assert ANGLE.step == 45.0
+
+
+def test_label_has_the_unit_if_there_is_one() -> None:
+    assert ANGLE.label == "angle (deg)"
+    assert DEPTH.label == "depth"
+
+
+def test_grid_has_the_last_factor_fastest() -> None:
+    expected = list(itertools.product(*(f.values().tolist() for f in MIXED)))
+    grid = MIXED.grid()
+    assert grid.dtype == np.float32
+    assert grid.shape == (8 * 5 * 3, 3)
+    np.testing.assert_array_equal(grid, np.array(expected, np.float32))
+
+
+def test_grid_reshapes_to_a_map_indexed_by_factor() -> None:
+    space = make_pixel_space(4)
+    number = 10 * space.grid()[:, 0] + space.grid()[:, 1]
+    assert number.reshape(space.shape)[3, 1] == 31  # x = 3, y = 1
+
+
+def test_pixel_space() -> None:
+    space = make_pixel_space(28)
+    assert space.names == ("x", "y")
+    assert space.shape == (28, 28)
+    assert len(space) == 2
+    assert space["y"].high == 27.0
+    assert space["y"].step == 1.0
+    with pytest.raises(ValueError, match="not in tuple"):
+        space["z"]
+
+
+def test_to_index_inverts_the_grid() -> None:
+    index = MIXED.to_index(MIXED.grid())
+    expected = list(np.ndindex(*MIXED.shape))
+    np.testing.assert_array_equal(index, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "index"),
+    [(-1.2, 0), (-0.3, 1), (-0.2, 2), (0.74, 3), (0.76, 4), (7.0, 4)],
+)
+def test_to_index_is_the_nearest(value: float, index: int) -> None:
+    assert DEPTH.to_index(np.array([value])) == [index]
+    distance = np.abs(DEPTH.values() - value)
+    assert distance.argmin() == index
+
+
+@pytest.mark.parametrize(
+    ("value", "index"),
+    [(0.0, 0), (359.0, 0), (360.0, 0), (340.0, 0), (330.0, 7), (-45.0, 7)],
+)
+def test_to_index_wraps(value: float, index: int) -> None:
+    assert ANGLE.to_index(np.array([value])) == [index]
+
+
+def test_to_index_of_absent_factors() -> None:
+    table = np.array([[90.0, np.nan, 2.0], [np.nan, 1.0, np.nan]], np.float32)
+    index = MIXED.to_index(table)
+    np.testing.assert_array_equal(index, [[2, -1, 2], [-1, 4, -1]])
+    assert np.issubdtype(index.dtype, np.integer)
+
+
+def test_factor_of_one_value() -> None:
+    single = Factor("s", 1, 3.0, 4.0)
+    np.testing.assert_array_equal(single.values(), [3.0])
+    np.testing.assert_array_equal(
+        single.to_index(np.array([3.0, np.nan])), [0, -1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "low", "high"),
+    [(0, 0.0, 1.0), (3, 1.0, 1.0), (3, 2.0, 1.0), (3, 0.0, float("nan"))],
+)
+def test_factor_without_a_range(size: int, low: float, high: float) -> None:
+    with pytest.raises(ValueError, match="the factor s must have a size"):
+        Factor("s", size, low, high)
+
+
+def test_sample_stays_inside_and_repeats() -> None:
+    first = MIXED.sample(500, np.random.default_rng(3))
+    assert first.shape == (500, 3)
+    assert first.dtype == np.float32
+    for column, factor in zip(first.T, MIXED, strict=True):
+        assert factor.low <= column.min() < column.max() <= factor.high
+        if factor.categorical:
+            assert set(column) == set(factor.values())
+            continue
+        # Uniform: both halves of the range have their share.
+        middle = (factor.low + factor.high) / 2
+        assert 0.4 < np.mean(column < middle) < 0.6
+    again = MIXED.sample(500, np.random.default_rng(3))
+    np.testing.assert_array_equal(first, again)
+    other = MIXED.sample(500, np.random.default_rng(4))
+    assert (first != other).any()
+
+
+def test_serialization_round_trip() -> None:
+    data = json.loads(json.dumps(MIXED.to_dict()))
+    assert FactorSpace.from_dict(data) == MIXED
+    assert FactorSpace.from_dict(data) != make_pixel_space(8)

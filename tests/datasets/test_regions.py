@@ -1,0 +1,232 @@
+"""Regions against slow loops; malformed and impossible specs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import REGIONS
+from tfcomp.datasets.regions import parse_region
+
+TWO = make_pixel_space(12)
+THREE = FactorSpace(
+    tuple(Factor(name, 7, 0.0, 6.0, unit="px") for name in ("x", "y", "z"))
+)
+ANGLE = Factor("angle", 36, 0.0, 360.0, periodic=True)
+ROTATED = FactorSpace((Factor("x", 4, 0.0, 3.0), ANGLE))
+LABELLED = FactorSpace((*TWO, Factor("digit", 3, 0.0, 2.0, categorical=True)))
+NAMES_ONLY = FactorSpace((Factor("digit", 3, 0.0, 2.0, categorical=True),))
+
+Rule = Callable[[tuple[float, ...]], bool]
+
+
+def count(spec: str, grid_size: int) -> int:
+    space = make_pixel_space(grid_size)
+    return int(parse_region(spec, space).contains(space.grid()).sum())
+
+
+def assert_equals_rule(spec: str, space: FactorSpace, rule: Rule) -> None:
+    table = space.grid()
+    # Half steps, too: a region is defined between the grid values as well.
+    table = np.concatenate([table, table + 0.5, table - 0.5])
+    found = parse_region(spec, space).contains(table)
+    expected = [bool(rule(tuple(point))) for point in table.tolist()]
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, expected)
+    assert 0 < sum(expected) < len(expected)
+
+
+@pytest.mark.parametrize("space", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ("square:2-5", lambda p: all(2 <= v <= 5 for v in p)),
+        ("square:2.5-5", lambda p: all(2.5 <= v <= 5 for v in p)),
+        ("cross:2-3", lambda p: any(2 <= v <= 3 for v in p)),
+        ("cross:4-4", lambda p: any(v == 4 for v in p)),
+        ("corner:4", lambda p: all(v >= 4 for v in p)),
+        ("gap:x:2-3", lambda p: 2 <= p[0] <= 3),
+        ("gap:y:0-1", lambda p: 0 <= p[1] <= 1),
+        (
+            "box:x:2-5,y:0-1",
+            lambda p: 2 <= p[0] <= 5 and 0 <= p[1] <= 1,
+        ),
+        ("box:y:3-6", lambda p: 3 <= p[1] <= 6),
+        (
+            "diagonal:1",
+            lambda p: all(abs(a - b) <= 1 for a, b in combinations(p, 2)),
+        ),
+        ("diagonal:0", lambda p: len(set(p)) == 1),
+    ],
+)
+def test_region_equals_its_definition(
+    spec: str, rule: Rule, space: FactorSpace
+) -> None:
+    assert_equals_rule(spec, space, rule)
+
+
+def test_none_holds_nothing_out() -> None:
+    found = parse_region("none", TWO).contains(TWO.grid())
+    assert found.shape == (144,)
+    assert not found.any()
+
+
+@pytest.mark.parametrize(
+    ("spec", "grid_size", "expected"),
+    [
+        ("square:6-22", 28, 289),
+        ("corner:14", 28, 196),
+        ("corner:12", 32, 400),
+        ("square:8-23", 32, 256),
+        ("cross:11-16", 28, 28 * 28 - 22 * 22),
+        ("gap:x:10-16", 28, 7 * 28),
+        ("diagonal:3", 28, 28 + 2 * (27 + 26 + 25)),
+        ("none", 28, 0),
+    ],
+)
+def test_counts(spec: str, grid_size: int, expected: int) -> None:
+    assert count(spec, grid_size) == expected
+
+
+def test_donut_leaves_495() -> None:
+    assert 28 * 28 - count("square:6-22", 28) == 495
+
+
+def test_bounds_are_inclusive() -> None:
+    region = parse_region("square:3-8", TWO)
+    inside = np.array([[3, 8], [8, 3], [3, 3], [8, 8]], np.float32)
+    outside = np.array([[2.999, 5], [5, 8.001], [2, 9]], np.float32)
+    assert region.contains(inside).all()
+    assert not region.contains(outside).any()
+
+
+def test_bounds_that_are_no_float32_are_inclusive_on_the_grid() -> None:
+    space = FactorSpace((Factor("a", 11, 0.0, 1.0), Factor("b", 11, 0.0, 1.0)))
+    region = parse_region("square:0.1-0.7", space)
+    expected = [
+        all(1 <= index <= 7 for index in row)
+        for row in space.to_index(space.grid())
+    ]
+    np.testing.assert_array_equal(region.contains(space.grid()), expected)
+
+
+@pytest.mark.parametrize(
+    "spec", ["square:0-11", "corner:0", "diagonal:11", "box:x:0-11,y:0-11"]
+)
+def test_stripe_lies_in_no_region_of_pairs(spec: str) -> None:
+    stripes = np.array([[5, np.nan], [np.nan, 5], [np.nan, np.nan]], np.float32)
+    assert not parse_region(spec, TWO).contains(stripes).any()
+
+
+@pytest.mark.parametrize("spec", ["cross:4-6", "gap:x:4-6", "box:x:4-6"])
+def test_stripe_of_a_hidden_value_is_held_out(spec: str) -> None:
+    stripes = np.array([[5, np.nan], [7, np.nan]], np.float32)
+    found = parse_region(spec, TWO).contains(stripes)
+    np.testing.assert_array_equal(found, [True, False])
+
+
+def test_interval_of_a_periodic_factor_wraps() -> None:
+    assert_equals_rule(
+        "gap:angle:350-10", ROTATED, lambda p: p[1] >= 350 or p[1] <= 10
+    )
+    grid = ROTATED.grid()
+    held = grid[parse_region("gap:angle:350-10", ROTATED).contains(grid)]
+    assert set(held[:, 1].tolist()) == {350.0, 0.0, 10.0}
+
+
+def test_interval_of_a_periodic_factor_without_wrap() -> None:
+    assert_equals_rule("gap:angle:10-350", ROTATED, lambda p: 10 <= p[1] <= 350)
+
+
+def test_categorical_factor_is_ruled_by_name_only() -> None:
+    assert_equals_rule(
+        "square:3-5",
+        LABELLED,
+        lambda p: 3 <= p[0] <= 5 and 3 <= p[1] <= 5,
+    )
+    assert_equals_rule("diagonal:2", LABELLED, lambda p: abs(p[0] - p[1]) <= 2)
+    assert_equals_rule(
+        "box:x:3-5,digit:1-1",
+        LABELLED,
+        lambda p: 3 <= p[0] <= 5 and p[2] == 1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ("none:3", "takes no bounds"),
+        ("square", "must have bounds of the form LOW-HIGH"),
+        ("square:", "must have bounds of the form LOW-HIGH"),
+        ("square:3", "must have bounds of the form LOW-HIGH"),
+        ("square:3-5-7", "must have bounds of the form LOW-HIGH"),
+        ("square:three-five", "must have bounds of the form LOW-HIGH"),
+        ("square:3 - 5", "must have bounds of the form LOW-HIGH"),
+        ("square:nan-5", "must have bounds of the form LOW-HIGH"),
+        ("square:8-3", "must have its lower bound first"),
+        ("square:3-12", "must lie in the range of x, 0 to 11"),
+        ("square:-1-5", "must lie in the range of x, 0 to 11"),
+        ("cross:30-40", "must lie in the range of x, 0 to 11"),
+        ("corner", "must have one number after its kind"),
+        ("corner:x", "must have one number after its kind"),
+        ("corner:1e1", "must have one number after its kind"),
+        ("corner:12", "must lie in the range of x, 0 to 11"),
+        ("diagonal:", "must have one number after its kind"),
+        ("diagonal:-1", "must have a half width of at least 0"),
+        ("gap:3-5", "must name factors among: x, y"),
+        ("gap:z:3-5", "must name factors among: x, y"),
+        ("gap:x", "must have bounds of the form LOW-HIGH"),
+        ("box:", "must name factors among: x, y"),
+        ("box:x:3-5,", "must name factors among: x, y"),
+        ("box:x:3-5,y", "must have bounds of the form LOW-HIGH"),
+        ("gap:x:3-5,x:7-9", "must name each factor once"),
+    ],
+)
+def test_bad_spec_names_flag_rule_and_value(spec: str, rule: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_region(spec, TWO)
+    message = str(caught.value)
+    assert message.startswith(f"--region {rule}")
+    assert message.endswith(f"got {spec!r}")
+    assert "\n" not in message
+    assert caught.value.name == "region"
+    assert caught.value.value == spec
+
+
+@pytest.mark.parametrize("kind", ["circle", "Square", ""])
+def test_unknown_kind_lists_the_known_ones(kind: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_region(f"{kind}:3-5", TWO)
+    message = str(caught.value)
+    assert message.startswith("--region must be one of: box, ")
+    assert message.endswith(f"got {kind!r}")
+    for known in ("corner", "cross", "diagonal", "gap", "none", "square"):
+        assert known in message
+
+
+def test_diagonal_needs_two_ordered_factors() -> None:
+    with pytest.raises(ConfigError, match="needs two ordered factors"):
+        parse_region("diagonal:1", FactorSpace((TWO["x"],)))
+
+
+@pytest.mark.parametrize("spec", ["square:0-1", "cross:0-1", "corner:1"])
+def test_intervals_need_an_ordered_factor(spec: str) -> None:
+    with pytest.raises(ConfigError, match="needs an ordered factor"):
+        parse_region(spec, NAMES_ONLY)
+
+
+def test_user_registers_a_region() -> None:
+    def make_checkers(arguments: str, space: FactorSpace):
+        return lambda values: values.sum(axis=1) % 2 == 0
+
+    REGIONS.register("checkers_for_this_test", make_checkers)
+    region = parse_region("checkers_for_this_test:any", TWO)
+    assert region.spec == "checkers_for_this_test:any"
+    assert region.contains(TWO.grid()).sum() == 72

@@ -1,0 +1,136 @@
+"""Renderers against slow loops, eagerly and inside `tf.data`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.datasets.renderers import render_gaussians
+from tfcomp.datasets.renderers import render_plus
+
+POINTS = np.array(
+    [[3, 5], [0, 11], [2.3, 7.9], [11, 0], [-4.0, 30.0]], np.float32
+)
+STRIPES = np.array([[3.5, np.nan], [np.nan, 8.0]], np.float32)
+NOTHING_PRESENT = np.array([[np.nan, np.nan]], np.float32)
+RENDERERS = pytest.mark.parametrize("render", [render_gaussians, render_plus])
+
+
+def gauss(distance: float, sigma: float) -> float:
+    return math.exp(-(distance**2) / (2 * sigma**2))
+
+
+def draw_slowly(
+    factors: np.ndarray, size: int, sigma: float, combine
+) -> np.ndarray:
+    """Pixel by pixel; an absent coordinate counts as one everywhere."""
+    images = np.zeros((len(factors), size, size, 1))
+    for index, (x, y) in enumerate(factors.tolist()):
+        for row in range(size):
+            for column in range(size):
+                along_x = 1.0 if math.isnan(x) else gauss(column - x, sigma)
+                along_y = 1.0 if math.isnan(y) else gauss(row - y, sigma)
+                images[index, row, column, 0] = combine(along_x, along_y)
+    return images
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 2.5])
+@pytest.mark.parametrize("polarity", ["bright", "dark"])
+def test_bump_equals_loop(sigma: float, polarity: str) -> None:
+    factors = np.concatenate([POINTS, STRIPES, NOTHING_PRESENT])
+    found = render_gaussians(factors, 12, sigma, polarity)
+    expected = draw_slowly(factors, 12, sigma, lambda a, b: a * b)
+    if polarity == "dark":
+        expected = 1 - expected
+    assert found.shape == (8, 12, 12, 1)
+    assert found.dtype == tf.float32
+    np.testing.assert_allclose(found, expected, atol=2e-7)
+
+
+@pytest.mark.parametrize("polarity", ["bright", "dark"])
+def test_plus_equals_loop(polarity: str) -> None:
+    found = render_plus(POINTS, 12, 1.5, polarity)
+    expected = draw_slowly(POINTS, 12, 1.5, lambda a, b: a + b)
+    if polarity == "dark":
+        expected = 1 - expected
+    assert found.shape == (5, 12, 12, 1)
+    np.testing.assert_allclose(found, expected, atol=3e-7)
+
+
+@RENDERERS
+def test_rows_are_y_and_columns_are_x(render) -> None:
+    image = render(np.array([[2.0, 9.0]], np.float32), 12, 1.0)[0, :, :, 0]
+    peak = np.unravel_index(np.argmax(image), image.shape)
+    assert peak == (9, 2)
+
+
+def test_peak_heights() -> None:
+    point = np.array([[2.0, 9.0]], np.float32)
+    assert np.max(render_gaussians(point, 12, 1.0)) == 1.0
+    assert np.min(render_gaussians(point, 12, 1.0, "dark")) == 0.0
+    assert np.max(render_plus(point, 12, 1.0)) == 2.0
+
+
+def test_absent_coordinate_makes_a_stripe() -> None:
+    vertical, horizontal = render_gaussians(STRIPES, 12, 1.0)[..., 0].numpy()
+    assert np.ptp(vertical, axis=0).max() == 0.0  # the same in every row
+    assert vertical[0].argmax() in (3, 4)  # at x = 3.5
+    assert np.ptp(horizontal, axis=1).max() == 0.0
+    assert horizontal[:, 0].argmax() == 8
+
+
+@pytest.mark.parametrize("polarity", ["bright", "dark"])
+def test_plus_is_the_sum_of_its_stripes(polarity: str) -> None:
+    x, y = POINTS[:, :1], POINTS[:, 1:]
+    absent = np.full_like(x, np.nan)
+    drawn = [
+        render_gaussians(np.concatenate(pair, axis=1), 12, 1.0)
+        for pair in ((x, absent), (absent, y))
+    ]
+    total = drawn[0] + drawn[1]
+    expected = 1 - total if polarity == "dark" else total
+    found = render_plus(POINTS, 12, 1.0, polarity)
+    np.testing.assert_array_equal(found, expected)
+
+
+@RENDERERS
+def test_dark_is_one_minus_bright(render) -> None:
+    bright = render(POINTS, 12, 1.0, "bright").numpy()
+    dark = render(POINTS, 12, 1.0, "dark").numpy()
+    np.testing.assert_array_equal(dark, np.float32(1) - bright)
+
+
+@RENDERERS
+def test_eager_equals_inside_tf_data(render) -> None:
+    factors = np.concatenate([POINTS, STRIPES, NOTHING_PRESENT])
+    data = tf.data.Dataset.from_tensor_slices(factors).batch(3)
+    data = data.map(lambda rows: render(rows, 12, 1.3, "dark"))
+    found = np.concatenate(list(data.as_numpy_iterator()))
+    np.testing.assert_array_equal(found, render(factors, 12, 1.3, "dark"))
+
+
+@RENDERERS
+@pytest.mark.parametrize("size", [1, 2, 5, 31])
+def test_image_does_not_depend_on_its_batch(
+    render, size: int, rng: np.random.Generator
+) -> None:
+    factors = rng.uniform(0, 11, size=(62, 2)).astype(np.float32)
+    factors[::7, 0] = np.nan
+    whole = render(factors, 12, 1.0).numpy()
+    for start in range(0, 62, size):
+        part = render(factors[start : start + size], 12, 1.0)
+        np.testing.assert_array_equal(part, whole[start : start + size])
+
+
+@RENDERERS
+def test_empty_table(render) -> None:
+    empty = np.empty((0, 2), np.float32)
+    assert render(empty, 12, 1.0).shape == (0, 12, 12, 1)
+
+
+def test_images_are_finite_far_away() -> None:
+    far = np.array([[1e6, -1e6]], np.float32)
+    np.testing.assert_array_equal(render_gaussians(far, 12, 1.0), 0.0)

@@ -1,0 +1,156 @@
+"""Studies of planted models: known stages and outputs on a small grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfcomp.config.run_flags import parse_config
+
+BUMPS = ("--flagfile=smoke.flags", "--grid_size=16", "--region=square:3-12")
+ROTATION = (
+    "--flagfile=rotated_mnist.flags",
+    "--digit_source=stand_in",
+    "--num_angles=90",
+)
+
+
+@pytest.fixture
+def make_study() -> Callable:
+    """Builds a study from flags, outputs, and stages as functions."""
+    import keras
+
+    from tfcomp.datasets import make_dataset
+    from tfcomp.evaluation.loading import LoadedRun
+    from tfcomp.evaluation.study import Study
+
+    class Lookup(keras.layers.Layer):
+        """Draws the image that a table has for the nearest grid point."""
+
+        def __init__(self, space, images: np.ndarray, **kwargs) -> None:
+            super().__init__(**kwargs)
+            self._space = space
+            self._images = keras.ops.convert_to_tensor(images, "float32")
+
+        def call(self, factors):
+            row = 0
+            for i, factor in enumerate(self._space):
+                index = (factors[:, i] - factor.low) / factor.step
+                index = keras.ops.cast(keras.ops.round(index), "int32")
+                row = row * factor.size + index
+            return keras.ops.take(self._images, row, axis=0)
+
+    def make(flags: tuple[str, ...], draw: Callable, **stages: Callable):
+        """`draw(dataset)` gives bright images over the grid."""
+        config = parse_config(list(flags))
+        dataset = make_dataset(config)
+        sign = -1.0 if dataset.polarity == "dark" else 1.0
+        images = dataset.background + sign * draw(dataset)
+        factors = keras.Input((len(dataset.space),), name="factors")
+        hidden = [
+            keras.layers.Lambda(function, name=name)(factors)
+            for name, function in stages.items()
+        ]
+        image = Lookup(dataset.space, images, name="image")(factors)
+        # The stages hang on the image, or they would be no part of the model.
+        used = keras.layers.Lambda(lambda parts: parts[0], name="last")
+        model = keras.Model(factors, used([image, *hidden]))
+        return Study(LoadedRun(Path("run"), config, dataset, model, {}))
+
+    return make
+
+
+def draw_truth(dataset) -> np.ndarray:
+    """Bright true images."""
+    sign = -1.0 if dataset.polarity == "dark" else 1.0
+    truth = dataset.render_array(dataset.splits.grid)
+    return sign * (truth - dataset.background)
+
+
+def draw_superposed(dataset) -> np.ndarray:
+    """True ID images; OOD, the mean sharing x plus half of that sharing y."""
+    images, splits = draw_truth(dataset), dataset.splits
+    known = images.copy()
+    for i in np.flatnonzero(splits.is_ood):
+        shares = (splits.grid == splits.grid[i]) & splits.is_id[:, None]
+        images[i] = known[shares[:, 0]].mean(axis=0)
+        images[i] += 0.5 * known[shares[:, 1]].mean(axis=0)
+    return images
+
+
+def draw_two_memories(dataset) -> np.ndarray:
+    """True ID images; OOD, the nearest sharing x plus the nearest sharing y."""
+    images, splits = draw_truth(dataset), dataset.splits
+    known = images.copy()
+    for i in np.flatnonzero(splits.is_ood):
+        distance = np.abs(splits.grid - splits.grid[i]).sum(axis=1)
+        images[i] = 0
+        for factor in range(2):
+            shares = splits.grid[:, factor] == splits.grid[i, factor]
+            rows = np.flatnonzero(shares & splits.is_id)
+            images[i] += known[rows[distance[rows].argmin()]]
+    return images
+
+
+def draw_copies(dataset) -> np.ndarray:
+    """True ID images; OOD, the mean of the nearest ones."""
+    images, splits = draw_truth(dataset), dataset.splits
+    known = images[splits.is_id]
+    for i in np.flatnonzero(splits.is_ood):
+        offsets = splits.grid[splits.is_id] - splits.grid[i]
+        squares = (offsets**2).sum(axis=1)
+        images[i] = known[squares == squares.min()].mean(axis=0)
+    return images
+
+
+def draw_fading(dataset) -> np.ndarray:
+    """True images that fade with the distance from ID."""
+    from tfcomp.analysis.border import compute_border_distance
+
+    distance = compute_border_distance(dataset.splits.is_ood, dataset.space)
+    weight = 1 - distance / (distance.max() + 1)
+    return draw_truth(dataset) * weight[:, None, None, None]
+
+
+def draw_blank(dataset) -> np.ndarray:
+    """Nothing."""
+    return np.zeros_like(draw_truth(dataset))
+
+
+def draw_interpolated(dataset) -> np.ndarray:
+    """In the gap, the linear interpolation of the images at its edges."""
+    from tfcomp.analysis.interpolation import interpolate_edges
+
+    (factor,) = dataset.space
+    return interpolate_edges(
+        draw_truth(dataset), dataset.splits.is_ood, factor.periodic
+    )
+
+
+@pytest.fixture
+def planted() -> dict[str, Callable]:
+    """Outputs by what they do at held-out points."""
+    return {
+        "truth": draw_truth,
+        "superposed": draw_superposed,
+        "copies": draw_copies,
+        "two memories": draw_two_memories,
+        "fading": draw_fading,
+        "blank": draw_blank,
+        "interpolated": draw_interpolated,
+    }
+
+
+@pytest.fixture
+def bump_flags() -> tuple[str, ...]:
+    """A dark bump on 16 x 16 pixels, the middle held out."""
+    return BUMPS
+
+
+@pytest.fixture
+def rotation_flags() -> tuple[str, ...]:
+    """A drawn digit at 90 angles, 160 to 200 degrees held out."""
+    return ROTATION

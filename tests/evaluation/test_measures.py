@@ -1,0 +1,217 @@
+"""Every measure on models whose answer is known."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from tfcomp.evaluation.measures.curve_measures import measure_error_curve
+from tfcomp.evaluation.measures.curve_measures import measure_gap
+from tfcomp.evaluation.measures.curve_measures import measure_interpolation
+from tfcomp.evaluation.measures.measuring import MEASURES
+from tfcomp.evaluation.measures.measuring import measure_study
+from tfcomp.evaluation.measures.output_measures import measure_alignment
+from tfcomp.evaluation.measures.output_measures import measure_border
+from tfcomp.evaluation.measures.output_measures import measure_superposition
+from tfcomp.evaluation.measures.stage_measures import measure_log_volume
+from tfcomp.evaluation.measures.stage_measures import measure_tuning
+
+
+def test_border_of_fading_images(make_study, planted, bump_flags) -> None:
+    fading = measure_border(make_study(bump_flags, planted["fading"]))
+    assert fading["border_rank_correlation"] > 0.95
+    # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
+    expected = (np.arange(1, 6) / 6) ** 2
+    np.testing.assert_allclose(
+        fading["border_relative_mse"], expected, rtol=1e-4
+    )
+    # No error at all has no ranks.
+    perfect = measure_border(make_study(bump_flags, planted["truth"]))
+    assert perfect["border_rank_correlation"] is None
+    assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
+
+
+def test_superposition(make_study, planted, bump_flags) -> None:
+    scores = {
+        name: measure_superposition(make_study(bump_flags, planted[name]))
+        for name in ("truth", "superposed", "copies")
+    }
+    assert scores["superposed"]["superposition_r2"] == pytest.approx(1)
+    assert scores["superposed"]["superposition_far_r2"] == pytest.approx(1)
+    assert scores["superposed"]["conjunctive_far_r2"] < 0.3
+    assert scores["truth"]["superposition_r2"] < 0.1
+    assert scores["truth"]["superposition_far_r2"] < 0.01
+    assert scores["copies"]["conjunctive_r2"] == pytest.approx(1)
+    assert scores["copies"]["superposition_r2"] < 0.5
+
+
+def test_a_superposer_of_two_memories_needs_the_span(
+    make_study, planted
+) -> None:
+    # One memory for this x and one for this y: lost in the mean of all that
+    # share x, and among the nearest points, which share a factor as well.
+    flags = ("--flagfile=smoke.flags", "--grid_size=28", "--region=square:6-22")
+    found, truth = (
+        measure_superposition(make_study(flags, planted[name]))
+        for name in ("two memories", "truth")
+    )
+    assert found["superposition_r2"] < 0.3 < found["conjunctive_r2"]
+    for infix in ("span_", "span_far_"):
+        superposition = found[f"superposition_{infix}r2"]
+        assert superposition == pytest.approx(1)
+        assert superposition > found[f"conjunctive_{infix}r2"] + 0.1
+        assert truth[f"superposition_{infix}r2"] < 0.3
+
+
+def test_alignment(make_study, planted, bump_flags) -> None:
+    superposed = measure_alignment(
+        make_study(bump_flags, planted["superposed"])
+    )
+    factorized = superposed["alignment_factorized"]
+    assert factorized > superposed["alignment_conjunctive"] + 0.2
+    smooth = superposed["alignment_factorized_smooth"]
+    assert smooth > superposed["alignment_radial"] + 0.1
+    truth = measure_alignment(make_study(bump_flags, planted["truth"]))
+    assert truth["alignment_radial"] > 0.99
+    assert truth["alignment_constant"] == superposed["alignment_constant"] == 0
+
+
+def test_log_volume(make_study, planted, bump_flags) -> None:
+    rate = 0.25
+    study = make_study(
+        bump_flags,
+        planted["truth"],
+        stage_0=lambda f: 3.0 * f,
+        stage_1=lambda f: keras.ops.stack(
+            [keras.ops.exp(rate * f[:, 0]) / rate, f[:, 1]], axis=1
+        ),
+    )
+    found = measure_log_volume(study)
+    even, growing = (study.stages.index(f"stage_{i}") for i in (0, 1))
+    for name in ("log_volume_sd", "log_volume_sd_id", "log_volume_sd_ood"):
+        assert found[name][even] == pytest.approx(0, abs=1e-5)
+    assert found["log_volume_difference"][even] == pytest.approx(0, abs=1e-5)
+    # The log-volume is rate * x: its spread is that of x, times the rate.
+    x, is_ood = study.splits.grid[:, 0], study.splits.is_ood
+    for name, rows in (("", slice(None)), ("_id", ~is_ood), ("_ood", is_ood)):
+        expected = rate * x[rows].std()
+        sd = found[f"log_volume_sd{name}"][growing]
+        assert sd == pytest.approx(expected, rel=1e-4)
+    expected = rate * (x[is_ood].mean() - x[~is_ood].mean())
+    difference = found["log_volume_difference"][growing]
+    assert difference == pytest.approx(expected, abs=1e-5)
+
+
+def test_additive_share(make_study, planted, bump_flags) -> None:
+    study = make_study(
+        bump_flags,
+        planted["truth"],
+        stage_0=lambda f: f[:, :1] + f[:, 1:] ** 2,
+        stage_1=lambda f: (f[:, :1] - 7.5) * (f[:, 1:] - 7.5),
+    )
+    found = measure_tuning(study)
+    for name in ("additive_share", "additive_share_weighted"):
+        share = dict(zip(study.stages, found[name], strict=True))
+        assert share["stage_0"] == pytest.approx(1, abs=1e-5)
+        assert share["stage_1"] == pytest.approx(0, abs=1e-5)
+        assert 0.1 < share["image"] < 0.5  # bumps are conjunctive
+
+
+def test_interpolation_of_edges(make_study, planted, rotation_flags) -> None:
+    study = make_study(rotation_flags, planted["interpolated"])
+    found = measure_interpolation(study)
+    assert found["edge_r2"] == pytest.approx(1, abs=1e-4)
+    assert found["edge_r2_min"] == pytest.approx(1, abs=1e-4)
+    assert found["edge_linear_r2"] == pytest.approx(1, abs=1e-4)
+    assert 0 < found["edge_truth_r2"] < 0.9
+    # A network that turns the digit scores what the true images score.
+    rotating = measure_interpolation(
+        make_study(rotation_flags, planted["truth"])
+    )
+    assert rotating["edge_r2"] == pytest.approx(
+        found["edge_truth_r2"], abs=1e-3
+    )
+
+
+def test_error_curve(make_study, planted, rotation_flags) -> None:
+    study = make_study(rotation_flags, planted["interpolated"])
+    found = measure_error_curve(study)
+    values, error = (
+        np.array(found["curve_values"]),
+        np.array(found["curve_mse"]),
+    )
+    inside = (values >= 160) & (values <= 200)
+    assert error[~inside].max() < 1e-9 < error[inside].min()
+    correlation = measure_border(study)["border_rank_correlation"]
+    assert correlation > 0.8  # the error rises towards the middle of the gap
+
+
+def test_jump_in_the_gap(make_study, planted, rotation_flags) -> None:
+    def turn(factors):
+        angle = factors * np.pi / 180
+        return [keras.ops.cos(angle), keras.ops.sin(angle)]
+
+    def jump(factors):  # to the other side and back, within the gap
+        up = keras.ops.sigmoid(4.0 * (factors - 170.0))
+        down = keras.ops.sigmoid(4.0 * (factors - 190.0))
+        return keras.ops.concatenate([*turn(factors), up - down], axis=1)
+
+    study = make_study(
+        rotation_flags,
+        planted["truth"],
+        stage_0=lambda f: keras.ops.concatenate(turn(f), axis=1),
+        stage_1=jump,
+    )
+    found = measure_gap(study)
+    speed = dict(zip(study.stages, found["gap_max_speed"], strict=True))
+    assert speed["stage_0"] == pytest.approx(1, abs=1e-2)
+    assert speed["stage_1"] > 5
+
+
+def test_measures_without_a_meaning_are_absent(
+    make_study, planted, bump_flags, rotation_flags
+) -> None:
+    everything = make_study((*bump_flags, "--region=none"), planted["truth"])
+    found = measure_study(everything)
+    assert not {"superposition_r2", "alignment_factorized"} & set(found)
+    assert "border_rank_correlation" not in found and "edge_r2" not in found
+    assert found["log_volume_sd_ood"] == [None]
+    assert found["log_volume_sd"] != [None]
+    turning = measure_study(make_study(rotation_flags, planted["truth"]))
+    assert not {"superposition_r2", "additive_share"} & set(turning)
+    assert len(turning["gap_max_speed"]) == len(turning["stages"])
+
+
+def test_a_diverged_model_gives_null(make_study, planted, bump_flags) -> None:
+    def diverge(dataset) -> np.ndarray:
+        return np.full_like(planted["truth"](dataset), np.nan)
+
+    study = make_study(bump_flags, diverge, stage_0=lambda f: f * np.nan)
+    found = measure_study(study)
+    assert found["superposition_r2"] is None
+    assert found["alignment_factorized"] is None
+    assert found["border_rank_correlation"] is None
+    assert found["log_volume_sd"][study.stages.index("stage_0")] is None
+    json.dumps(found, allow_nan=False)
+
+
+def test_blank_outputs(make_study, planted, bump_flags) -> None:
+    found = measure_study(make_study(bump_flags, planted["blank"]))
+    assert found["superposition_r2"] is None
+    assert found["alignment_factorized"] == 0
+    assert found["additive_share"] == [None]
+
+
+def test_names_are_unique_and_values_plain(
+    make_study, planted, bump_flags
+) -> None:
+    study = make_study(bump_flags, planted["superposed"], stage_0=lambda f: f)
+    names = [name for measure in MEASURES for name in measure(study)]
+    assert len(names) == len(set(names))
+    for value in measure_study(study).values():
+        for item in value if isinstance(value, list) else [value]:
+            assert item is None or isinstance(item, str) or math.isfinite(item)

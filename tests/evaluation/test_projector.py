@@ -1,0 +1,185 @@
+"""Projector data: read back as TensorBoard itself serves it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.data_provider import (
+    MultiplexerDataProvider,
+)
+from tensorboard.backend.event_processing.plugin_event_multiplexer import (
+    EventMultiplexer,
+)
+from tensorboard.plugins.base_plugin import TBContext
+from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from werkzeug.test import Client
+
+from tfcomp.config.errors import RunError
+from tfcomp.evaluation.projector import make_sprite
+from tfcomp.evaluation.projector import write_projector
+
+NUM_POINTS = 7
+METADATA = {
+    "x": np.array([0, 1, 2, 3, 4, 5, np.nan], np.float32),
+    "region": ["ID"] * 5 + ["OOD", "tab\tand\nline"],
+}
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs" / "run"
+    folder.mkdir(parents=True)
+    EventFileWriter(str(folder)).close()
+    return folder
+
+
+@pytest.fixture
+def stages(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {
+        "code": rng.normal(size=(NUM_POINTS, 3)).astype(np.float32),
+        "block/1": rng.normal(size=(NUM_POINTS, 4, 5, 6)),
+        "dead": np.zeros((NUM_POINTS, 2)),
+    }
+
+
+@pytest.fixture
+def images() -> np.ndarray:
+    images = np.zeros((NUM_POINTS, 3, 4, 1))  # [n, H, W, 1]
+    for index in range(NUM_POINTS):
+        images[index, 0, 0] = (index + 1) / NUM_POINTS  # lower left
+    return images
+
+
+class Server:
+    """TensorBoard's own projector plugin, without a port."""
+
+    def __init__(self, log_dir: Path) -> None:
+        multiplexer = EventMultiplexer()
+        multiplexer.AddRunsFromDirectory(str(log_dir))
+        multiplexer.Reload()
+        provider = MultiplexerDataProvider(multiplexer, str(log_dir))
+        context = TBContext(data_provider=provider, logdir=str(log_dir))
+        self._apps = ProjectorPlugin(context).get_plugin_apps()
+
+    def get(self, route: str, **query: str) -> bytes:
+        client = Client(self._apps[f"/{route}"])
+        response = client.get(query_string=query)
+        data = response.get_data()
+        response.close()
+        assert response.status_code == 200, data
+        return data
+
+
+def test_tensorboard_serves_tensors_metadata_and_sprite(
+    run_dir: Path, stages: dict[str, np.ndarray], images: np.ndarray
+) -> None:
+    write_projector(run_dir, stages, METADATA, images)
+    server = Server(run_dir.parent)
+    assert json.loads(server.get("runs")) == ["run"]
+    config = json.loads(server.get("info", run="run"))
+    infos = {info["tensorName"]: info for info in config["embeddings"]}
+    assert list(infos) == list(stages)
+    shapes = {name: info["tensorShape"] for name, info in infos.items()}
+    assert shapes == {"code": [7, 3], "block/1": [7, 7], "dead": [7, 2]}
+    for name in ("code", "dead"):
+        tensor = server.get("tensor", run="run", name=name)
+        found = np.frombuffer(tensor, np.float32).reshape(shapes[name])
+        np.testing.assert_allclose(found, stages[name], rtol=1e-5)
+    for name, info in infos.items():
+        assert info["sprite"]["singleImageDim"] == [4, 3]  # width, height
+        text = server.get("metadata", run="run", name=name).decode()
+        assert text.splitlines()[0] == "x\tregion"
+        assert text.splitlines()[1] == "0\tID"
+        assert text.splitlines()[-1] == "\ttab and line"
+        assert len(text.splitlines()) == 1 + NUM_POINTS
+        png = server.get("sprite_image", run="run", name=name)
+        sprite = matplotlib.image.imread(io.BytesIO(png))  # [9, 12, 4]
+        expected, _ = make_sprite(images[..., 0])
+        np.testing.assert_allclose(sprite[..., 0] * 255, expected, atol=0.01)
+
+
+def test_large_stages_keep_their_distances(
+    run_dir: Path, stages: dict[str, np.ndarray]
+) -> None:
+    """With fewer points than components, up to one common scale."""
+    write_projector(run_dir, stages, METADATA)
+    server = Server(run_dir.parent)
+    tensor = server.get("tensor", run="run", name="block/1")
+    found = np.frombuffer(tensor, np.float32).reshape(NUM_POINTS, -1)
+    raw = stages["block/1"].reshape(NUM_POINTS, -1)
+    ratio = [
+        np.linalg.norm(raw[0] - raw[i]) / np.linalg.norm(found[0] - found[i])
+        for i in range(1, NUM_POINTS)
+    ]
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-4)
+
+
+def test_single_column_gets_company(
+    run_dir: Path, stages: dict[str, np.ndarray]
+) -> None:
+    """The browser takes the header of a single column for a point."""
+    write_projector(run_dir, stages, {"x": METADATA["x"]})
+    text = (run_dir / "projector" / "metadata.tsv").read_text()
+    assert text.splitlines()[:2] == ["x\tindex", "0\t0"]
+
+
+def test_writing_again_replaces(
+    run_dir: Path, stages: dict[str, np.ndarray], images: np.ndarray
+) -> None:
+    write_projector(run_dir, stages, METADATA, images)
+    file = write_projector(run_dir, {"code": stages["code"]}, METADATA)
+    assert file == run_dir / "projector_config.pbtxt"
+    config = json.loads(Server(run_dir.parent).get("info", run="run"))
+    (info,) = config["embeddings"]
+    assert info["tensorName"] == "code"
+    assert "sprite" not in info
+
+
+def test_sprite_runs_row_by_row_and_is_upright(images: np.ndarray) -> None:
+    sprite, size = make_sprite(images[..., 0])
+    assert size == (4, 3)
+    assert sprite.shape == (3 * 3, 3 * 4) and sprite.dtype == np.uint8
+    for index in range(NUM_POINTS):
+        row, column = divmod(index, 3)
+        cell = sprite[3 * row :, 4 * column :][:3, :4]
+        expected = np.zeros((3, 4))
+        expected[2, 0] = round(255 * (index + 1) / NUM_POINTS)
+        np.testing.assert_array_equal(cell, expected)
+    assert not sprite[6:, 4:].any()  # places without an image
+
+
+def test_sprite_stays_within_the_limit_of_browsers() -> None:
+    images = np.full((900, 3, 280), 2.0)  # 30 in a row: 8400 pixels
+    sprite, size = make_sprite(images)
+    assert size == (140, 2) and sprite.shape == (60, 4200)
+    assert (sprite == 255).all()
+
+
+def test_folder_without_event_files_is_refused(
+    tmp_path: Path, stages: dict[str, np.ndarray]
+) -> None:
+    with pytest.raises(RunError, match="event files"):
+        write_projector(tmp_path, stages, METADATA)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("stages", "metadata", "count"),
+    [
+        ({}, {"x": [1, 2]}, 2),
+        ({"a": np.zeros((2, 2))}, {}, 2),
+        ({"a": np.zeros((2, 2))}, {"x": [1, 2, 3]}, 2),
+        ({"a": np.zeros((2, 2))}, {"x": [1, 2]}, 3),
+    ],
+)
+def test_lengths_must_agree(
+    run_dir: Path, stages: dict, metadata: dict, count: int
+) -> None:
+    with pytest.raises(ValueError, match="one length"):
+        write_projector(run_dir, stages, metadata, np.zeros((count, 2, 2)))

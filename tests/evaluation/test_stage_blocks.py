@@ -1,0 +1,80 @@
+"""Stages in blocks of units: the same numbers as in one piece."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from tfcomp.analysis.features import rotate_blocks
+from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.tuning import compute_tuning
+from tfcomp.analysis.tuning import select_units
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.stage_blocks import StageBlocks
+from tfcomp.evaluation.stage_blocks import iterate_stages
+from tfcomp.evaluation.stage_numbers import SHOWN_UNITS
+from tfcomp.evaluation.stage_numbers import StageReducer
+from tfcomp.models.stages import make_stage_model
+
+
+@pytest.fixture(scope="module")
+def stage(smoke_run: RunConfig):
+    """Grid, region, activations in one piece, and in blocks."""
+    model = keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
+    splits = make_dataset(smoke_run).splits
+    whole = make_stage_model(model, ["stage_1"])(splits.grid)["stage_1"]
+    whole = np.reshape(whole, (len(splits.grid), -1))
+    blocks = StageBlocks(model, "stage_1", len(splits.grid), max_bytes=100_000)
+    return splits, whole, blocks
+
+
+def test_blocks_are_the_stage(stage) -> None:
+    splits, whole, blocks = stage
+    parts = list(blocks.compute(splits.grid))
+    assert len(parts) > 2
+    assert all(part.nbytes <= 100_000 for part in parts)
+    np.testing.assert_allclose(np.concatenate(parts, 1), whole, atol=1e-6)
+
+
+def test_rotation_in_blocks_keeps_distances(stage) -> None:
+    splits, whole, blocks = stage
+    one = rotate_features(whole, splits.is_ood)
+    many = rotate_blocks(blocks.compute(splits.grid), splits.is_ood)
+    np.testing.assert_allclose(one @ one.T, many @ many.T, atol=1e-5)
+
+
+def test_numbers_in_blocks(stage) -> None:
+    splits, whole, blocks = stage
+    shape = (12, 12)
+    found = StageReducer(shape, splits.is_ood).reduce(
+        blocks.compute(splits.grid)
+    )
+    tuning = compute_tuning(whole, shape)
+    np.testing.assert_allclose(
+        found.tuning.variance, tuning.variance, rtol=1e-4, atol=1e-9
+    )
+    np.testing.assert_array_equal(found.tuning.is_dead, tuning.is_dead)
+    assert len(found.units) == SHOWN_UNITS
+    # The unit of the highest variance is first, however it was found.
+    best = select_units(whole, tuning, 1)[0]
+    assert found.units[0] == best
+    np.testing.assert_allclose(found.maps[0].ravel(), whole[:, best], atol=1e-6)
+
+
+@pytest.mark.parametrize("max_bytes", [10, 4_000_000, 2**29])
+def test_stages_in_groups_are_the_stages(
+    smoke_run: RunConfig, max_bytes: int
+) -> None:
+    model = keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
+    grid = make_dataset(smoke_run).splits.grid
+    whole = make_stage_model(model)(grid)
+    found = iterate_stages(model, grid, max_bytes)
+    parts = {name: np.concatenate(list(b), axis=1) for name, b in found}
+    assert list(parts) == list(whole)
+    for name, values in whole.items():
+        expected = np.reshape(values, (len(grid), -1))
+        np.testing.assert_allclose(parts[name], expected, atol=1e-6)

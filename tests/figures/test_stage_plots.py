@@ -1,0 +1,161 @@
+"""Lines over stages: numbers, gaps, places of stages, labels."""
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tfcomp.figures import draw_stage_lines
+from tfcomp.figures import draw_stage_panels
+from tfcomp.figures import figure_to_png
+from tfcomp.figures.stage_plots import merge_stages
+
+SHALLOW = ["code", "stage_0", "image"]
+DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
+
+
+def get_lines(axes: Axes) -> dict[str, tuple[list, list]]:
+    return {
+        line.get_label(): (list(line.get_xdata()), list(line.get_ydata()))
+        for line in axes.lines
+    }
+
+
+def get_legend(figure: Figure) -> list[str]:
+    return [t.get_text() for legend in figure.legends for t in legend.texts]
+
+
+def get_places(axes: Axes) -> list[str]:
+    return [label.get_text() for label in axes.get_xticklabels()]
+
+
+def test_numbers_gaps_and_labels() -> None:
+    figure = draw_stage_lines(
+        {"ID": [0.5, 0.75, 1], "OOD": [None, np.inf, 0.25]},
+        SHALLOW,
+        ylabel="probe R² (1)",
+        title="Probes",
+        ylim=(0, 2),
+    )
+    (axes,) = figure.axes
+    lines = get_lines(axes)
+    assert lines["ID"] == ([0, 1, 2], [0.5, 0.75, 1])
+    np.testing.assert_array_equal(lines["OOD"][1], [np.nan, np.nan, 0.25])
+    assert get_places(axes) == SHALLOW
+    assert (axes.get_ylabel(), axes.get_ylim()) == ("probe R² (1)", (0, 2))
+    assert figure.get_suptitle() == "Probes"
+    assert get_legend(figure) == ["ID", "OOD"]
+    assert not axes.collections
+
+
+def test_shorter_line_ends_at_the_image_too() -> None:
+    figure = draw_stage_lines(
+        {"depth 0": [1, 2, 3], "depth 2": [5, 6, 7, 8, 9]},
+        {"depth 0": SHALLOW, "depth 2": DEEP},
+        ylabel="log-volume",
+    )
+    (axes,) = figure.axes
+    assert get_places(axes) == DEEP
+    assert get_lines(axes) == {
+        "depth 0": ([0, 1, 4], [1, 2, 3]),
+        "depth 2": ([0, 1, 2, 3, 4], [5, 6, 7, 8, 9]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ([SHALLOW, DEEP], DEEP),
+        ([["a", "b"], ["c", "b"], ["b", "d"]], ["a", "c", "b", "d"]),
+        ([["a", "b"], ["c"]], ["a", "b", "c"]),
+        ([["b", "c", "d"], ["a", "c"], []], ["b", "a", "c", "d"]),
+        ([], []),
+    ],
+)
+def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
+    assert merge_stages(lists) == expected
+    for stages in lists:
+        places = [expected.index(stage) for stage in stages]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("lists", [[["a", "b"], ["b", "a"]], [["a", "a"]]])
+def test_contradicting_orders_are_refused(lists: list) -> None:
+    with pytest.raises(ValueError, match="same order for all lines"):
+        merge_stages(lists)
+
+
+def test_errors_are_bands() -> None:
+    figure = draw_stage_lines(
+        {"a": [1, 2, 4], "b": [0, 0, 0]},
+        SHALLOW,
+        ylabel="MSE",
+        errors={"a": [0.5, None, 1]},
+    )
+    (band,) = figure.axes[0].collections
+    ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
+    assert ends == {(0, 0.5), (0, 1.5), (2, 3), (2, 5)}
+    assert figure_to_png(figure)
+
+
+def test_panels_share_scale_legend_and_looks() -> None:
+    panels = {
+        "ID": {"bump": [1, 2, 3], "ramp": [2, 3, 4]},
+        "OOD": {"ramp": [9, 9, 9]},
+    }
+    figure = draw_stage_panels(
+        panels, SHALLOW, ylabel="MSE", errors={"OOD": {"ramp": [1, 1, 1]}}
+    )
+    first, second = figure.axes
+    assert [axes.get_title() for axes in figure.axes] == ["ID", "OOD"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["MSE", ""]
+    assert first.get_ylim() == second.get_ylim()
+    assert get_lines(second) == {"ramp": ([0, 1, 2], [9, 9, 9])}
+    assert first.lines[1].get_color() == second.lines[0].get_color()
+    assert get_legend(figure) == ["bump", "ramp"]
+    assert not first.collections and len(second.collections) == 1
+
+
+def test_looks_differ_in_colour_dashes_and_marker() -> None:
+    series = {str(index): [0, 1, 2] for index in range(5)}
+    (axes,) = draw_stage_lines(series, SHALLOW, ylabel="MSE").axes
+    for looks in (
+        {line.get_color() for line in axes.lines},
+        {str(line._dash_pattern) for line in axes.lines},
+        {line.get_marker() for line in axes.lines},
+    ):
+        assert len(looks) == 5
+
+
+def test_text_stays_in_the_figure() -> None:
+    names = [f"conv_transpose_block_{index}" for index in range(9)]
+    series = {f"a rather long name, seed {i}": [i] * 9 for i in range(6)}
+    figure = draw_stage_panels(
+        {"first": series, "second": series}, names, ylabel="MSE", title="t"
+    )
+    figure.draw_without_rendering()
+    texts = [*figure.legends, *figure.axes[0].get_xticklabels()]
+    boxes = [text.get_window_extent() for text in texts]
+    for box in boxes:
+        assert 0 <= box.x0 and box.x1 <= figure.bbox.width
+        assert 0 <= box.y0
+    # The legend is below the slanted names.
+    assert boxes[0].y1 <= min(box.y0 for box in boxes[1:])
+
+
+@pytest.mark.parametrize(
+    ("series", "stages", "errors", "message"),
+    [
+        ({}, SHALLOW, None, "at least one line"),
+        ({"a": [1, 2]}, SHALLOW, None, r"'a' must have shape \(3,\).* \(2,\)"),
+        ({"a": [1] * 3}, SHALLOW, {"a": [1]}, r"\(3,\) and \(1,\)"),
+        ({"a": [1] * 3}, SHALLOW, {"a": [1, -1, 1]}, "not be negative"),
+        ({"a": [1] * 3}, SHALLOW, {"b": [1] * 3}, "errors .*'b'"),
+        ({"a": [1] * 3}, {"b": SHALLOW}, None, r"every line.*\['a'\]"),
+    ],
+)
+def test_bad_input_is_named(
+    series: dict, stages: object, errors: dict | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw_stage_lines(series, stages, ylabel="MSE", errors=errors)

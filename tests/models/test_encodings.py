@@ -1,0 +1,281 @@
+"""Encodings against NumPy; absent factors, gradients, serialization."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.config.run_config import make_config
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.models.encodings import ENCODINGS
+from tfcomp.models.encodings.bump_encoding import BumpEncoding
+from tfcomp.models.encodings.factor_encoding import FactorEncoding
+from tfcomp.models.encodings.factor_index import FactorIndex
+from tfcomp.models.encodings.one_hot_encoding import OneHotEncoding
+from tfcomp.models.encodings.positional_encoding import PositionalEncoding
+from tfcomp.models.encodings.ramp_encoding import RampEncoding
+
+ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
+SPACE = FactorSpace(
+    (Factor("x", 5, 0.0, 4.0), Factor("z", 7, -3.0, 3.0), ANGLE)
+)
+TABLE = np.array(
+    [[0, -3, 0], [4, 3, 315], [1.3, 0.8, 350], [2.6, -1.7, 100]], np.float32
+)
+ABSENT = np.array(
+    [[np.nan, 1, 90], [2, np.nan, np.nan], [np.nan] * 3], np.float32
+)
+ALL = {
+    "bump": BumpEncoding(SPACE),
+    "ramp": RampEncoding(SPACE),
+    "one_hot": OneHotEncoding(SPACE),
+    "positional": PositionalEncoding(SPACE),
+}
+POPULATIONS = ("bump", "one_hot", "positional")
+
+
+def encode(encoding: FactorEncoding, table: np.ndarray) -> np.ndarray:
+    return np.asarray(encoding(tf.constant(table)))
+
+
+def widths(encoding: FactorEncoding) -> list[int]:
+    return [encoding.code_size(factor) for factor in encoding.space]
+
+
+def split(code: np.ndarray, encoding: FactorEncoding) -> list[np.ndarray]:
+    return np.split(code, np.cumsum(widths(encoding))[:-1], axis=1)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.0, 2.0])
+def test_bump_against_numpy(sigma: float) -> None:
+    encoding = BumpEncoding(SPACE, sigma)
+    parts = []
+    for column, factor in enumerate(SPACE):
+        distance = np.abs(TABLE[:, column : column + 1] - factor.values())
+        if factor.periodic:
+            distance = np.minimum(distance, 360 - distance)
+        parts.append(np.exp(-((distance / factor.step / sigma) ** 2) / 2))
+    expected = np.concatenate(parts, axis=1)
+    np.testing.assert_allclose(encode(encoding, TABLE), expected, atol=1e-6)
+
+
+def test_bump_in_pixels_is_the_papers() -> None:
+    encoding = BumpEncoding(make_pixel_space(28), 1.0)
+    code = encode(encoding, np.array([[3.5, 20.0]], np.float32))[0]
+    units = np.arange(28)
+    expected = [np.exp(-((units - v) ** 2) / 2) for v in (3.5, 20.0)]
+    np.testing.assert_allclose(code, np.concatenate(expected), atol=1e-6)
+
+
+def test_bump_of_a_periodic_factor_wraps() -> None:
+    encoding = BumpEncoding(FactorSpace((ANGLE,)), 1.0)
+    codes = encode(encoding, np.array([[0.0], [360.0], [-360.0]], np.float32))
+    np.testing.assert_allclose(codes[1], codes[0], atol=1e-6)
+    np.testing.assert_allclose(codes[2], codes[0], atol=1e-6)
+    assert codes[0].argmax() == 0
+    assert codes[0, 1] == codes[0, 7] > codes[0, 2]
+    # Every grid value has the code of the first, shifted.
+    grid = encode(encoding, ANGLE.values()[:, np.newaxis])
+    for shift, code in enumerate(grid):
+        np.testing.assert_allclose(code, np.roll(grid[0], shift), atol=1e-6)
+
+
+def test_one_hot_against_numpy() -> None:
+    found = encode(ALL["one_hot"], TABLE)
+    expected = [
+        np.eye(factor.size)[index]
+        for factor, index in zip(SPACE, SPACE.to_index(TABLE).T, strict=True)
+    ]
+    np.testing.assert_array_equal(found, np.concatenate(expected, axis=1))
+
+
+def test_one_hot_beyond_the_range_is_the_border() -> None:
+    codes = encode(
+        OneHotEncoding(FactorSpace((SPACE["x"],))),
+        np.array([[-9.0], [9.0]], np.float32),
+    )
+    np.testing.assert_array_equal(codes.argmax(axis=1), [0, 4])
+    np.testing.assert_array_equal(codes.sum(axis=1), 1)
+
+
+def test_index_against_the_space() -> None:
+    table = np.concatenate([TABLE, ABSENT])
+    expected = SPACE.to_index(table).astype(float)
+    expected[expected < 0] = np.nan
+    np.testing.assert_array_equal(encode(FactorIndex(SPACE), table), expected)
+
+
+def test_positional_against_numpy() -> None:
+    encoding = PositionalEncoding(SPACE, max_wavelength=50.0)
+    parts = []
+    for column, factor in enumerate(SPACE):
+        half = (factor.size + 1) // 2
+        steps = (TABLE[:, column] - factor.low) / factor.step
+        phases = np.array(
+            [[s * 50.0 ** (-k / half) for k in range(half)] for s in steps]
+        )
+        parts += [np.sin(phases), np.cos(phases)]
+    expected = np.concatenate(parts, axis=1)
+    np.testing.assert_allclose(encode(encoding, TABLE), expected, atol=1e-5)
+    assert widths(encoding) == [6, 8, 8]
+
+
+@pytest.mark.parametrize(
+    ("scaled_to", "expected"),
+    [
+        ("signed", [[-1, -1, -1], [1, 1, 0.75]]),
+        ("unit", [[0, 0, 0], [1, 1, 0.875]]),
+        ("raw", [[0, -3, 0], [4, 3, 315]]),
+    ],
+)
+def test_ramp_ranges(scaled_to: str, expected: list) -> None:
+    found = encode(RampEncoding(SPACE, scaled_to), TABLE[:2])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+def test_absent_factor_is_zeros(name: str) -> None:
+    parts = split(encode(ALL[name], ABSENT), ALL[name])
+    for column, part in enumerate(parts):
+        silent = ~part.any(axis=1)
+        np.testing.assert_array_equal(silent, np.isnan(ABSENT[:, column]))
+
+
+@pytest.mark.parametrize("absent_value", [0.0, -1.0, 7.5])
+def test_absent_factor_of_the_ramp(absent_value: float) -> None:
+    code = encode(RampEncoding(SPACE, absent_value=absent_value), ABSENT)
+    absent = np.isnan(ABSENT)
+    np.testing.assert_array_equal(code[absent], absent_value)
+    present = encode(RampEncoding(SPACE), np.nan_to_num(ABSENT))
+    np.testing.assert_array_equal(code[~absent], present[~absent])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_present_factors_do_not_care_for_absent_ones(name: str) -> None:
+    code = encode(ALL[name], ABSENT)
+    filled = encode(ALL[name], np.nan_to_num(ABSENT))
+    pairs = zip(split(code, ALL[name]), split(filled, ALL[name]), strict=True)
+    for column, (part, expected) in enumerate(pairs):
+        present = ~np.isnan(ABSENT[:, column])
+        np.testing.assert_array_equal(part[present], expected[present])
+
+
+@pytest.mark.parametrize("name", ["bump", "ramp", "positional"])
+def test_gradient_is_finite_and_zero_where_absent(name: str) -> None:
+    factors = tf.constant(np.concatenate([TABLE, ABSENT]))
+    with tf.GradientTape() as tape:
+        tape.watch(factors)
+        code = ALL[name](factors)
+        # Weights, since the gradient of a plain sum may vanish.
+        loss = tf.reduce_sum(code * tf.range(1.0, code.shape[1] + 1))
+    gradient = tape.gradient(loss, factors).numpy()
+    assert np.isfinite(gradient).all()
+    np.testing.assert_array_equal(gradient != 0, ~np.isnan(factors))
+
+
+@pytest.mark.parametrize("name", ["bump", "ramp", "positional"])
+def test_gradient_is_that_of_differences(name: str) -> None:
+    table = np.array([[1.3, 0.8, 40.0], [2.6, -1.7, 101.0]], np.float32)
+    factors = tf.constant(table)
+    with tf.GradientTape() as tape:
+        tape.watch(factors)
+        code = ALL[name](factors)
+    jacobian = tape.batch_jacobian(code, factors).numpy()
+    for column, factor in enumerate(SPACE):
+        step = np.zeros(3, np.float32)
+        step[column] = 0.01 * factor.step
+        ahead, back = (encode(ALL[name], table + s) for s in (step, -step))
+        expected = (ahead - back) / (2 * step[column])
+        np.testing.assert_allclose(jacobian[:, :, column], expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_only_the_one_hot_code_has_no_derivative(name: str) -> None:
+    assert ALL[name].differentiable == (name != "one_hot")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_output_shape(name: str) -> None:
+    encoding = ALL[name]
+    expected = (4, sum(widths(encoding)))
+    assert encode(encoding, TABLE).shape == expected
+    assert encoding.compute_output_shape((4, 3)) == expected
+    assert encoding(keras.Input((3,))).shape == (None, expected[1])
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        BumpEncoding(SPACE, 1.7, name="code"),
+        RampEncoding(SPACE, "unit", -0.5, name="code"),
+        OneHotEncoding(SPACE, name="code"),
+        PositionalEncoding(SPACE, 30.0, name="code"),
+        FactorIndex(SPACE, name="code"),
+    ],
+    ids=lambda encoding: type(encoding).__name__,
+)
+def test_saved_model_has_the_same_code(
+    encoding: FactorEncoding, tmp_path: Path
+) -> None:
+    json.dumps(encoding.get_config())
+    factors = keras.Input((3,), name="factors")
+    model = keras.Model(factors, encoding(factors))
+    model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    layer = loaded.get_layer("code")
+    assert type(layer) is type(encoding)
+    assert layer.space == SPACE
+    assert layer.get_config() == encoding.get_config()
+    table = np.concatenate([TABLE, ABSENT])
+    np.testing.assert_array_equal(
+        loaded.predict(table, verbose=0), model.predict(table, verbose=0)
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_float32_under_mixed_precision(name: str) -> None:
+    expected = encode(ALL[name], TABLE)
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        encoding = type(ALL[name]).from_config(ALL[name].get_config())
+        found = encoding(tf.constant(TABLE))
+    finally:
+        keras.config.set_dtype_policy(policy)
+    assert encoding.compute_dtype == "float32"
+    assert found.dtype == tf.float32
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BumpEncoding(SPACE, 0.0), "sigma must be greater than 0"),
+        (lambda: RampEncoding(SPACE, "wide"), "scaled_to must be one of"),
+        (lambda: PositionalEncoding(SPACE, 1.0), "must be greater than 1"),
+    ],
+)
+def test_bad_arguments(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_encodings_of_a_run_follow_its_flags() -> None:
+    config = make_config(
+        {"sigma": 1.5, "ramp_range": "unit", "absent_value": -1.0}
+    )
+    made = {n: ENCODINGS.get(n).load()(config, SPACE) for n in ALL}
+    for name, encoding in made.items():
+        assert type(encoding) is type(ALL[name])
+        assert encoding.name == "code"
+        assert encoding.space == SPACE
+    assert made["bump"].sigma == 1.5
+    assert made["ramp"].scaled_to == "unit"
+    assert made["ramp"].absent_value == -1.0

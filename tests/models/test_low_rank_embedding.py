@@ -1,0 +1,410 @@
+"""The low-rank embedding against slow loops, and in models of its own."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.models.low_rank_embedding import compute_effective_rank
+from tfcomp.models.regularizers import EntropyRegularizer
+from tfcomp.models.regularizers import VarianceRegularizer
+
+NUM_VALUES, ROWS, COLUMNS, RANK = 5, 4, 6, 3
+
+
+def make_layer(inputs: str = "index", **kwargs) -> LowRankEmbedding:
+    layer = LowRankEmbedding(
+        NUM_VALUES, (ROWS, COLUMNS), RANK, inputs=inputs, **kwargs
+    )
+    layer.build((None,) if inputs == "index" else (None, NUM_VALUES))
+    return layer
+
+
+def compute_matrices_slowly(layer: LowRankEmbedding) -> np.ndarray:
+    coefficients, left, right = (np.float64(w) for w in layer.get_weights())
+    matrices = np.zeros((NUM_VALUES, ROWS, COLUMNS))
+    for i, r in np.ndindex(*coefficients.shape):
+        u = left[i, r] / np.linalg.norm(left[i, r])
+        v = right[i, r] / np.linalg.norm(right[i, r])
+        for row, column in np.ndindex(ROWS, COLUMNS):
+            matrices[i, row, column] += coefficients[i, r] * u[row] * v[column]
+    return matrices
+
+
+def compute_gradients(layer: LowRankEmbedding, inputs, cotangent) -> list:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(inputs) * cotangent)
+    gradients = tape.gradient(loss, layer.trainable_variables)
+    return [tf.convert_to_tensor(g).numpy() for g in gradients]
+
+
+def run_python(code: str, *args: str) -> str:
+    """Output of code that runs in a process of its own."""
+    process = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *args],
+        cwd=pathlib.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+def test_matrices_equal_loop() -> None:
+    layer = make_layer()
+    expected = compute_matrices_slowly(layer)
+    np.testing.assert_allclose(layer.matrices(), expected, atol=1e-6)
+    index = np.array([4, 0, 0, 2])
+    np.testing.assert_allclose(layer(index), expected[index], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.array([1, 4], "int32"),
+        np.array([[1], [4]], "int64"),
+        np.array([1, 4], "uint8"),
+        np.array([0.6, 4.4], "float32"),
+        np.array([[1.0], [4.0]], "float32"),
+    ],
+)
+def test_index_of_any_kind(index: np.ndarray) -> None:
+    layer = make_layer()
+    np.testing.assert_array_equal(
+        layer(index), layer(np.array([1, 4], "int32"))
+    )
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.array([np.nan, -1.0, 5.0, 1e30, -np.inf, 0.0], "float32"),
+        np.array([-1, 5, -5, 2**31 - 1, -(2**31), 0], "int32"),
+        np.array([-1, 5, 2**32, 2**32 + 1, -(2**40), 0], "int64"),
+    ],
+)
+def test_absent_factor_is_the_zero_matrix(index: np.ndarray) -> None:
+    layer = make_layer()
+    image = layer(index).numpy()
+    np.testing.assert_array_equal(image[:-1], 0.0)
+    np.testing.assert_allclose(image[-1], layer.matrices()[0], atol=1e-6)
+    gradients = compute_gradients(layer, index[:-1], 1.0)
+    for gradient in gradients:
+        np.testing.assert_array_equal(gradient, 0.0)
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_index_equals_one_hot_code(
+    rng: np.random.Generator, orthogonal: bool
+) -> None:
+    by_index = make_layer("index", orthogonal=orthogonal)
+    by_code = make_layer("code", orthogonal=orthogonal)
+    by_code.set_weights(by_index.get_weights())
+    index = np.array([3, 0, 3, 4])
+    code = np.eye(NUM_VALUES, dtype="float32")[index]
+    np.testing.assert_allclose(by_code(code), by_index(index), atol=1e-6)
+    cotangent = rng.normal(size=(4, ROWS, COLUMNS)).astype("float32")
+    pairs = zip(
+        compute_gradients(by_code, code, cotangent),
+        compute_gradients(by_index, index, cotangent),
+        strict=True,
+    )
+    for expected, actual in pairs:
+        np.testing.assert_allclose(actual, expected, atol=1e-5)
+
+
+def test_soft_code_mixes_matrices_differentiably(
+    rng: np.random.Generator,
+) -> None:
+    layer = make_layer("code")
+    code = tf.constant(rng.uniform(size=(2, NUM_VALUES)), tf.float32)
+    matrices = layer.matrices().numpy()
+    with tf.GradientTape() as tape:
+        tape.watch(code)
+        image = layer(code)
+    expected = np.einsum("bv,vij->bij", code, matrices)
+    np.testing.assert_allclose(image, expected, atol=1e-5)
+    gradient = tape.gradient(image, code)
+    expected = np.tile(matrices.sum(axis=(1, 2)), (2, 1))
+    np.testing.assert_allclose(gradient, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_gradients_equal_differences(
+    rng: np.random.Generator, orthogonal: bool
+) -> None:
+    layer = make_layer(orthogonal=orthogonal, dtype="float64")
+    index = np.array([1, 1, 3])
+    cotangent = rng.normal(size=(3, ROWS, COLUMNS))
+    gradients = compute_gradients(layer, index, cotangent)
+    for variable, gradient in zip(
+        layer.trainable_variables, gradients, strict=True
+    ):
+        value = variable.numpy()
+        # Along random directions: each probes all entries of a weight.
+        for _ in range(3):
+            direction = rng.normal(size=value.shape)
+            sums = []
+            for step in (1e-5, -1e-5):
+                variable.assign(value + step * direction)
+                sums.append(np.sum(layer(index) * cotangent))
+            variable.assign(value)
+            difference = (sums[0] - sums[1]) / 2e-5
+            assert np.sum(gradient * direction) == pytest.approx(
+                difference, rel=1e-5
+            )
+
+
+def test_length_of_raw_vectors_is_ignored() -> None:
+    layer = make_layer()
+    expected = layer.matrices()
+    coefficients, left, right = layer.get_weights()
+    layer.set_weights([coefficients, 1e-3 * left, 50.0 * right])
+    np.testing.assert_allclose(layer.matrices(), expected, atol=1e-5)
+    # One mode of coefficient 1 is then a matrix of Frobenius norm 1.
+    layer.set_weights([np.eye(NUM_VALUES, RANK), left, right])
+    norms = np.linalg.norm(layer.matrices(), axis=(1, 2))
+    np.testing.assert_allclose(norms[:RANK], 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_zero_vectors_are_finite(
+    rng: np.random.Generator, orthogonal: bool
+) -> None:
+    layer = make_layer(orthogonal=orthogonal)
+    coefficients, left, right = layer.get_weights()
+    left[0, 1] = 0.0
+    left[1] = 0.0
+    right[1] = 0.0
+    left[2, 1] = left[2, 0]
+    layer.set_weights([coefficients, left, right])
+    index = np.arange(NUM_VALUES)
+    assert np.isfinite(layer(index)).all()
+    cotangent = rng.normal(size=(NUM_VALUES, ROWS, COLUMNS)).astype("float32")
+    for gradient in compute_gradients(layer, index, cotangent):
+        assert np.isfinite(gradient).all()
+    if not orthogonal:
+        np.testing.assert_array_equal(layer.matrices()[1], 0.0)
+
+
+def test_orthogonal_coefficients_are_singular_values(
+    rng: np.random.Generator,
+) -> None:
+    layer = make_layer(orthogonal=True)
+    expected = np.sort(np.abs(layer.get_weights()[0]), axis=1)[:, ::-1]
+    assert layer.spectrum().shape == (NUM_VALUES, RANK)
+    np.testing.assert_allclose(layer.spectrum(), expected, atol=1e-5)
+    # The first mode keeps its direction, the sign included.
+    coefficients, left, right = layer.get_weights()
+    coefficients[:, 1:] = 0.0
+    layer.set_weights([coefficients, left, right])
+    plain = make_layer()
+    plain.set_weights(layer.get_weights())
+    np.testing.assert_allclose(layer.matrices(), plain.matrices(), atol=1e-4)
+
+
+def test_orthogonal_basis_is_continuous(rng: np.random.Generator) -> None:
+    layer = make_layer(orthogonal=True)
+    before = layer.matrices().numpy()
+    weights = layer.get_weights()
+    for step in (1e-4, -1e-4):
+        layer.set_weights(
+            [w + step * rng.normal(size=w.shape) for w in weights]
+        )
+        np.testing.assert_allclose(layer.matrices(), before, atol=1e-2)
+
+
+def test_spectrum_is_that_of_the_matrices() -> None:
+    layer = make_layer()
+    expected = np.linalg.svd(compute_matrices_slowly(layer), compute_uv=False)
+    np.testing.assert_allclose(layer.spectrum(), expected[:, :RANK], atol=1e-5)
+    np.testing.assert_allclose(expected[:, RANK:], 0.0, atol=1e-6)
+
+
+def test_effective_rank_of_known_spectra() -> None:
+    spectra = [[2.0, 2.0, 0.0], [5.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0] * 3]
+    np.testing.assert_allclose(
+        compute_effective_rank(np.array(spectra)), [2.0, 1.0, 3.0, 0.0]
+    )
+
+
+def test_initial_state_of_the_published_size() -> None:
+    keras.utils.set_random_seed(0)
+    layer = LowRankEmbedding(
+        32,
+        32,
+        32,
+        coefficient_regularizer=EntropyRegularizer(0.1),
+        left_regularizer=VarianceRegularizer(0.01),
+        right_regularizer=VarianceRegularizer(0.01),
+    )
+    layer.build((None,))
+    assert layer.count_params() == 32 * 32 + 2 * 32 * 32 * 32
+    entropy, left, right = (float(loss) for loss in layer.losses)
+    # Published: 17.8 and 1.28 for two such layers.
+    assert 2 * entropy == pytest.approx(17.8, abs=0.4)
+    assert 2 * (left + right) == pytest.approx(1.28, abs=0.04)
+    norms = np.linalg.norm(layer.matrices(), axis=(1, 2))
+    assert np.mean(norms) == pytest.approx(1.0, abs=0.1)
+    assert not np.array_equal(layer.get_weights()[1], layer.get_weights()[2])
+
+
+def test_given_initializer_draws_both_sides_anew() -> None:
+    layer = LowRankEmbedding(3, 4, 2, vector_initializer="random_uniform")
+    layer.build((None,))
+    _, left, right = layer.get_weights()
+    assert np.abs(left - right).max() > 0.0
+
+
+def test_mixed_precision_keeps_large_indices() -> None:
+    layer = LowRankEmbedding(300, 4, 2, dtype="mixed_bfloat16")
+    image = layer(np.array([257.0], "float32"))
+    assert image.dtype == tf.bfloat16
+    expected = layer.matrices()[257:258]
+    np.testing.assert_allclose(
+        tf.cast(image, "float32"), expected, rtol=1e-2, atol=1e-3
+    )
+
+
+def test_config_round_trip() -> None:
+    layer = make_layer(
+        "code",
+        orthogonal=True,
+        coefficient_regularizer=EntropyRegularizer(0.1),
+        right_regularizer=VarianceRegularizer(0.2, "unit"),
+        coefficient_initializer="ones",
+        name="matrices",
+    )
+    copy = keras.layers.deserialize(
+        json.loads(json.dumps(keras.layers.serialize(layer)))
+    )
+    assert copy.get_config() == layer.get_config()
+    assert copy.compute_output_shape((7, 5)) == (7, ROWS, COLUMNS)
+
+
+def test_plain_model_fits_and_reloads_elsewhere(
+    rng: np.random.Generator, tmp_path: pathlib.Path
+) -> None:
+    keras.utils.set_random_seed(0)
+    index = keras.Input((), name="index")
+    hidden = LowRankEmbedding(
+        NUM_VALUES,
+        (ROWS, COLUMNS),
+        RANK,
+        coefficient_regularizer=EntropyRegularizer(1e-3),
+        left_regularizer=VarianceRegularizer(1e-3, "unit"),
+    )(index)
+    model = keras.Model(index, keras.layers.Flatten()(hidden))
+    model.compile("adam", "mse")
+    x = np.arange(NUM_VALUES).repeat(8).astype("float32")
+    target = rng.normal(size=(NUM_VALUES, ROWS * COLUMNS)).astype("float32")
+    y = target[x.astype(int)]
+    history = model.fit(x, y, batch_size=8, epochs=20, verbose=0)
+    losses = history.history["loss"]
+    assert losses[-1] < losses[0]
+
+    model.save(tmp_path / "model.keras")
+    np.save(tmp_path / "expected.npy", model(x[::4]))
+    run_python(
+        """
+        import sys
+        import keras
+        import numpy as np
+        import tfcomp.models.low_rank_embedding
+        import tfcomp.models.regularizers
+        model = keras.models.load_model(sys.argv[1] + "/model.keras")
+        x = np.arange(5).repeat(2).astype("float32")
+        expected = np.load(sys.argv[1] + "/expected.npy")
+        np.testing.assert_allclose(model(x), expected, atol=1e-6)
+        """,
+        str(tmp_path),
+    )
+
+
+def test_two_replicas_equal_one() -> None:
+    output = run_python(
+        """
+        import contextlib
+        import json
+        import keras
+        import numpy as np
+        import tensorflow as tf
+        from tfcomp.models.low_rank_embedding import LowRankEmbedding
+        from tfcomp.models.regularizers import EntropyRegularizer
+        from tfcomp.models.regularizers import VarianceRegularizer
+
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        logical = tf.config.LogicalDeviceConfiguration()
+        tf.config.set_logical_device_configuration(cpu, [logical] * 2)
+
+        def train(scope):
+            keras.utils.set_random_seed(0)
+            with scope:
+                index = keras.Input((), dtype="int32")
+                image = LowRankEmbedding(
+                    5, 4, 3,
+                    coefficient_regularizer=EntropyRegularizer(0.1),
+                    left_regularizer=VarianceRegularizer(0.05),
+                    right_regularizer=VarianceRegularizer(0.05, "unit"),
+                )(index)
+                model = keras.Model(index, image)
+                model.compile(keras.optimizers.SGD(0.1), "mse")
+            rng = np.random.default_rng(0)
+            x = rng.integers(0, 5, size=16).astype("int32")
+            y = rng.normal(size=(16, 4, 4)).astype("float32")
+            before = model.evaluate(x, y, batch_size=8, verbose=0)
+            history = model.fit(
+                x, y, batch_size=8, epochs=1, shuffle=False, verbose=0
+            )
+            losses = [before, history.history["loss"][0]]
+            return losses, model.get_weights()
+
+        devices = ["CPU:0", "CPU:1"]
+        strategy = tf.distribute.MirroredStrategy(devices)
+        assert strategy.num_replicas_in_sync == 2
+        one, weights = train(contextlib.nullcontext())
+        two, mirrored = train(strategy.scope())
+        errors = [
+            float(abs(a - b).max()) for a, b in zip(weights, mirrored)
+        ]
+        print(json.dumps({"one": one, "two": two, "errors": errors}))
+        """
+    )
+    result = json.loads(output.splitlines()[-1])
+    np.testing.assert_allclose(result["two"], result["one"], rtol=1e-6)
+    assert max(result["errors"]) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rank": 0}, "rank must be an integer above 0, got 0"),
+        ({"rank": 5}, r"rank must be at most .*\(4, 6\), got 5"),
+        ({"rank": 2.0}, "rank must be an integer above 0, got 2.0"),
+        ({"num_values": -1}, "num_values must be .*-1"),
+        ({"size": (4, 0)}, "size must be .*0"),
+        ({"size": (4, 4, 4)}, r"size must be .*\(4, 4, 4\)"),
+        ({"inputs": "onehot"}, "inputs must be .*'onehot'"),
+    ],
+)
+def test_bad_arguments_are_named(changes: dict, message: str) -> None:
+    arguments = {"num_values": 5, "size": (4, 6), "rank": 3, **changes}
+    with pytest.raises(ValueError, match=message):
+        LowRankEmbedding(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shape"), [("code", (None, 4)), ("index", (None, 2))]
+)
+def test_bad_input_shape_is_named(inputs: str, shape: tuple) -> None:
+    layer = LowRankEmbedding(5, 4, 3, inputs=inputs)
+    with pytest.raises(ValueError, match="the shape of the input must be"):
+        layer.build(shape)

@@ -1,0 +1,197 @@
+"""Entropy and variance penalties against slow loops and known cases."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.models.regularizers import EntropyRegularizer
+from tfcomp.models.regularizers import VarianceRegularizer
+
+
+def compute_entropy_slowly(coefficients: np.ndarray) -> list[float]:
+    entropies = []
+    for row in coefficients:
+        total = sum(value**2 for value in row)
+        p = [value**2 / total for value in row]
+        entropies.append(-sum(q * math.log(q) for q in p if q > 0))
+    return entropies
+
+
+def compute_variance_slowly(vectors: np.ndarray, basis: str) -> np.ndarray:
+    variances = np.zeros(vectors.shape[:2])
+    for i, r in np.ndindex(*variances.shape):
+        vector = vectors[i, r].astype(np.float64)
+        if basis == "unit":
+            vector = vector / np.linalg.norm(vector)
+        variances[i, r] = np.var(vector, ddof=1)
+    return variances
+
+
+def compute_gradient(penalty, weight: np.ndarray) -> np.ndarray:
+    variable = tf.Variable(weight, dtype="float32")
+    with tf.GradientTape() as tape:
+        value = penalty(variable)
+    return tape.gradient(value, variable).numpy()
+
+
+def compute_differences(function, weight: np.ndarray) -> np.ndarray:
+    """Central differences of a float64 NumPy function."""
+    gradient = np.zeros(weight.shape)
+    for index in np.ndindex(*weight.shape):
+        step = np.zeros(weight.shape)
+        step[index] = 1e-5
+        difference = function(weight + step) - function(weight - step)
+        gradient[index] = difference / 2e-5
+    return gradient
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_entropy_equals_loop(rng: np.random.Generator, reduction: str) -> None:
+    coefficients = rng.normal(size=(5, 4))
+    regularizer = EntropyRegularizer(0.3, reduction)
+    expected = getattr(np, reduction)(compute_entropy_slowly(coefficients))
+    np.testing.assert_allclose(
+        regularizer.penalty(coefficients), expected, rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        regularizer(coefficients), 0.3 * expected, rtol=1e-6
+    )
+
+
+def test_entropy_gradient_equals_differences(rng: np.random.Generator) -> None:
+    coefficients = rng.normal(size=(3, 4))
+    expected = compute_differences(
+        lambda c: sum(compute_entropy_slowly(c)), coefficients
+    )
+    actual = compute_gradient(EntropyRegularizer(1.0), coefficients)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_entropy_of_known_rows() -> None:
+    penalty = EntropyRegularizer(1.0).penalty
+    assert float(penalty([[0.0, 3.0, 0.0, 0.0]])) == 0.0
+    assert float(penalty([[1.0, -1.0, 1.0, 1.0]])) == pytest.approx(math.log(4))
+    assert float(penalty([[1.0, 1.0, 0.0]])) == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e-3, 1e25])
+def test_entropy_ignores_scale(rng: np.random.Generator, scale: float) -> None:
+    row = rng.normal(size=(1, 6)).astype("float32")
+    penalty = EntropyRegularizer(1.0).penalty
+    scaled = penalty(row * np.float32(scale))
+    np.testing.assert_allclose(scaled, penalty(row), rtol=1e-5)
+
+
+def test_entropy_of_zeros_is_finite() -> None:
+    rows = np.array([[0.0, 0.0, 0.0], [0.0, 2.0, 1.0]], "float32")
+    regularizer = EntropyRegularizer(1.0)
+    expected = sum(compute_entropy_slowly(rows[1:]))
+    np.testing.assert_allclose(regularizer(rows), expected, rtol=1e-6)
+    gradient = compute_gradient(regularizer, rows)
+    assert np.isfinite(gradient).all()
+    np.testing.assert_array_equal(gradient[0], 0.0)
+    assert gradient[1, 0] == 0.0
+
+
+def test_entropy_of_the_published_initial_state(
+    rng: np.random.Generator,
+) -> None:
+    """64 values of rank 32 with normal coefficients pay about 17.8."""
+    regularizer = EntropyRegularizer(0.1)
+    pays = [float(regularizer(rng.normal(size=(64, 32)))) for _ in range(20)]
+    assert np.mean(pays) == pytest.approx(17.8, abs=0.2)
+
+
+@pytest.mark.parametrize("basis", ["raw", "unit"])
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_variance_equals_loop(
+    rng: np.random.Generator, basis: str, reduction: str
+) -> None:
+    vectors = rng.normal(1.0, 2.0, size=(4, 3, 5))
+    regularizer = VarianceRegularizer(0.2, basis, reduction)
+    expected = getattr(compute_variance_slowly(vectors, basis), reduction)()
+    np.testing.assert_allclose(
+        regularizer.penalty(vectors), expected, rtol=1e-5
+    )
+    np.testing.assert_allclose(regularizer(vectors), 0.2 * expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("basis", ["raw", "unit"])
+def test_variance_gradient_equals_differences(
+    rng: np.random.Generator, basis: str
+) -> None:
+    vectors = rng.normal(0.5, 1.0, size=(2, 2, 4))
+    expected = compute_differences(
+        lambda v: compute_variance_slowly(v, basis).sum(), vectors
+    )
+    actual = compute_gradient(VarianceRegularizer(1.0, basis), vectors)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("basis", ["raw", "unit"])
+def test_variance_keeps_digits_near_constant_vectors(basis: str) -> None:
+    vectors = (1000.0 + np.arange(8.0) / 64).reshape(1, 1, 8)
+    expected = compute_variance_slowly(vectors, basis).sum()
+    actual = VarianceRegularizer(1.0, basis).penalty(vectors.astype("float32"))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("basis", ["raw", "unit"])
+def test_variance_of_zero_vector_is_finite(
+    rng: np.random.Generator, basis: str
+) -> None:
+    vectors = rng.normal(size=(2, 2, 4))
+    vectors[0, 1] = 0.0
+    regularizer = VarianceRegularizer(1.0, basis)
+    assert np.isfinite(float(regularizer(vectors)))
+    gradient = compute_gradient(regularizer, vectors)
+    assert np.isfinite(gradient).all()
+    np.testing.assert_array_equal(gradient[0, 1], 0.0)
+
+
+def test_only_the_raw_variance_shrinks_with_the_vectors(
+    rng: np.random.Generator,
+) -> None:
+    vectors = rng.normal(size=(3, 2, 6))
+    for basis, factor in (("raw", 1e-4), ("unit", 1.0)):
+        penalty = VarianceRegularizer(1.0, basis).penalty
+        np.testing.assert_allclose(
+            penalty(0.01 * vectors), factor * penalty(vectors), rtol=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    "regularizer",
+    [EntropyRegularizer(0.1, "mean"), VarianceRegularizer(0.2, "unit", "mean")],
+)
+def test_regularizer_survives_serialization(regularizer) -> None:
+    config = keras.regularizers.serialize(regularizer)
+    copy = keras.regularizers.get(config)
+    assert type(copy) is type(regularizer)
+    assert copy.get_config() == regularizer.get_config()
+    assert config["registered_name"].startswith("tfcomp>")
+
+
+@pytest.mark.parametrize(
+    "regularizer", [EntropyRegularizer, VarianceRegularizer]
+)
+@pytest.mark.parametrize(
+    "weight", [-1.0, math.nan, math.inf, "0.1", None, True]
+)
+def test_bad_weight_is_named(regularizer, weight: object) -> None:
+    with pytest.raises(ValueError, match=f"weight must be .*{weight!r}"):
+        regularizer(weight)
+
+
+def test_bad_choices_are_named() -> None:
+    with pytest.raises(ValueError, match="reduction must be .*'max'"):
+        EntropyRegularizer(0.1, reduction="max")
+    with pytest.raises(ValueError, match="reduction must be .*'max'"):
+        VarianceRegularizer(0.1, reduction="max")
+    with pytest.raises(ValueError, match="basis must be .*'rows'"):
+        VarianceRegularizer(0.1, basis="rows")
+    with pytest.raises(ValueError, match="at least 2 entries.*3, 2, 1"):
+        VarianceRegularizer(0.1)(np.zeros((3, 2, 1)))

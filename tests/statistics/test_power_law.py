@@ -1,0 +1,108 @@
+"""The slope against scipy, and planted exponents through the whole search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tfcomp.statistics.power_law import average_sizes
+from tfcomp.statistics.power_law import fit_power_law
+from tfcomp.thresholds import planted
+from tfcomp.thresholds.planted import SIZES
+from tfcomp.thresholds.planted import Response
+from tfcomp.thresholds.planted import recover
+
+
+def test_exact_power_law() -> None:
+    law = fit_power_law(average_sizes(SIZES, [0.5 * n**3 for n in SIZES]))
+    assert law.slope == pytest.approx(3)
+    assert law.constant == pytest.approx(0.5)
+    assert (law.low, law.high) == pytest.approx((3, 3), abs=1e-6)
+    assert law.predict([10, 20]) == pytest.approx([500, 4000])
+
+
+def test_slope_and_interval_against_linregress(
+    rng: np.random.Generator,
+) -> None:
+    sizes = np.repeat(SIZES, 3)
+    counts = sizes**2 * np.exp(rng.normal(0, 0.2, len(sizes)))
+    law = fit_power_law(average_sizes(sizes, counts))
+    means = [np.log(counts[sizes == n]).mean() for n in SIZES]
+    line = stats.linregress(np.log(SIZES), means)
+    assert law.slope == pytest.approx(line.slope)
+    # Equal numbers of repeats: all points have the same line.
+    every = stats.linregress(np.log(sizes), np.log(counts))
+    assert law.slope == pytest.approx(every.slope)
+    half_width = 3.18245 * line.stderr  # Student, 3 degrees of freedom
+    assert law.high - law.slope == pytest.approx(half_width, rel=1e-5)
+    assert law.slope - law.low == pytest.approx(half_width, rel=1e-5)
+
+
+def test_mean_of_a_size_and_its_interval() -> None:
+    first, second = average_sizes([20, 10, 20], [8.0, 5.0, 2.0])
+    assert (first.size, first.mean, first.num_seeds) == (
+        10,
+        pytest.approx(5.0),
+        1,
+    )
+    assert first.low is None and first.high is None
+    assert second.mean == pytest.approx(4.0)
+    # Logs differ by ln 4: sd = ln 4 / sqrt 2, Student with 1 degree: 12.706.
+    half_width = 12.7062 * np.log(4) / np.sqrt(2) / np.sqrt(2)
+    assert np.log(second.high / 4) == pytest.approx(half_width, rel=1e-4)
+    assert np.log(4 / second.low) == pytest.approx(half_width, rel=1e-4)
+
+
+def test_too_few_sizes() -> None:
+    assert fit_power_law(average_sizes([], [])) is None
+    assert fit_power_law(average_sizes([16, 16], [3, 4])) is None
+    law = fit_power_law(average_sizes([16, 32], [10, 20]))
+    assert law.slope == pytest.approx(1)
+    assert law.low is None and law.high is None
+
+
+def test_zero_has_no_logarithm() -> None:
+    with pytest.raises(ValueError, match="counts must be positive"):
+        average_sizes([16, 20], [0, 5])
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3])
+def test_planted_exponent_is_recovered(exponent: int) -> None:
+    rng = np.random.default_rng(exponent)
+    laws = [recover(Response(exponent), rng) for _ in range(200)]
+    slopes = np.array([law.slope for law in laws])
+    # The mean of 200 estimates: no bias of the search above 0.05.
+    assert slopes.mean() == pytest.approx(exponent, abs=0.05)
+    assert slopes.std() < 0.3
+    covered = np.mean([law.low <= exponent <= law.high for law in laws])
+    assert 0.90 <= covered <= 0.99
+
+
+def test_interval_holds_where_sizes_depart_from_the_law() -> None:
+    """What all seeds of a size share must widen the interval."""
+    rng = np.random.default_rng(0)
+    response = Response(2, size_luck=0.15)
+    covered = {"means": [], "points": []}
+    for _ in range(200):
+        sizes, counts = response.draw_counts(rng)
+        law = fit_power_law(average_sizes(sizes, counts))
+        covered["means"].append(law.low <= 2 <= law.high)
+        line = stats.linregress(np.log(sizes), np.log(counts))
+        half_width = stats.t.ppf(0.975, len(sizes) - 2) * line.stderr
+        covered["points"].append(abs(line.slope - 2) <= half_width)
+    assert 0.90 <= np.mean(covered["means"]) <= 0.99
+    assert np.mean(covered["points"]) < 0.90
+
+
+def test_planted_exponents_are_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(planted, "REPEATS", 10)
+    planted.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    for exponent, line in enumerate(lines[1:], start=1):
+        planted_exponent, slope, *_ = line.split()
+        assert int(planted_exponent) == exponent
+        assert float(slope) == pytest.approx(exponent, abs=0.2)

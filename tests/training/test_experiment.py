@@ -1,0 +1,270 @@
+"""One run end to end: files, contents, determinism, refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from tfcomp.config.errors import DivergedError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.training.experiment import make_model
+from tfcomp.training.experiment import make_training_model
+from tfcomp.training.experiment import train_and_evaluate
+from tfcomp.training.strategy import make_strategy
+
+SCORES = {
+    "mse",
+    "relative_mse",
+    "position_accuracy",
+    "position_error",
+    "num_peaks",
+}
+LAYER_NUMBERS = {
+    "factorization",
+    "cosine_factorization",
+    "log_volume_id",
+    "log_volume_ood",
+    "probe_r2_id",
+    "probe_r2_ood",
+}
+
+
+def read_metrics(config: RunConfig) -> dict:
+    return json.loads((Path(config.run_dir) / "metrics.json").read_text())
+
+
+def load_weights(config: RunConfig) -> list[np.ndarray]:
+    model = keras.models.load_model(Path(config.run_dir) / "model.keras")
+    return model.get_weights()
+
+
+def move(config: RunConfig, folder: Path, **changes) -> RunConfig:
+    return dataclasses.replace(
+        config,
+        log_dir=str(folder / "logs"),
+        export_dir=str(folder / "models"),
+        **changes,
+    )
+
+
+def numbers_in(tree: object) -> list:
+    if isinstance(tree, dict):
+        return [n for value in tree.values() for n in numbers_in(value)]
+    return [tree]
+
+
+def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
+    metrics = read_metrics(smoke_run)
+    assert set(metrics) == {"id", "ood", "layers", "train"}
+    assert set(metrics["id"]) == set(metrics["ood"]) == SCORES
+    stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
+    assert list(metrics["layers"]) == stages
+    for numbers in metrics["layers"].values():
+        assert LAYER_NUMBERS <= set(numbers)
+    assert set(metrics["train"]) == {
+        "epochs",
+        "examples_per_second",
+        "seconds",
+    }
+    values = [n for n in numbers_in(metrics) if n is not None]
+    assert all(type(v) in (int, float) and math.isfinite(v) for v in values)
+
+
+def test_scores_are_those_of_the_saved_model(smoke_run: RunConfig) -> None:
+    model = keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
+    dataset = make_dataset(smoke_run)
+    images = model.predict(dataset.splits.grid, verbose=0)
+    truth = dataset.render_array(dataset.splits.grid)
+    error = np.mean((images - truth) ** 2, axis=(1, 2, 3))
+    metrics = read_metrics(smoke_run)
+    ood = dataset.splits.is_ood
+    assert metrics["ood"]["mse"] == pytest.approx(error[ood].mean(), rel=1e-5)
+    assert metrics["id"]["mse"] == pytest.approx(error[~ood].mean(), rel=1e-5)
+
+
+def test_run_flags_repeat_the_run(smoke_run: RunConfig) -> None:
+    flags_file = Path(smoke_run.run_dir) / "run.flags"
+    assert parse_config([f"--flagfile={flags_file}"]) == smoke_run
+
+
+def test_same_flags_give_the_same_bits(
+    smoke_run: RunConfig, tmp_path: Path
+) -> None:
+    again = move(smoke_run, tmp_path)
+    train_and_evaluate(again)
+    for first, second in zip(
+        load_weights(smoke_run), load_weights(again), strict=True
+    ):
+        np.testing.assert_array_equal(first, second)
+    first, second = read_metrics(smoke_run), read_metrics(again)
+    del first["train"], second["train"]
+    assert first == second
+
+
+def test_training_moves_towards_the_data(smoke_run: RunConfig) -> None:
+    dataset = make_dataset(smoke_run)
+    fresh = make_model(smoke_run, dataset, "float32")
+    before = Evaluator(fresh, dataset).evaluate().scores["id"]["mse"]
+    assert read_metrics(smoke_run)["id"]["mse"] < 0.5 * before
+
+
+def test_finished_run_is_not_run_again(smoke_run: RunConfig) -> None:
+    with pytest.raises(RunError, match="finished: add --resume"):
+        train_and_evaluate(smoke_run)
+    before = os.stat(Path(smoke_run.run_dir) / "model.keras")
+    resumed = dataclasses.replace(smoke_run, resume=True)
+    assert train_and_evaluate(resumed) == read_metrics(smoke_run)
+    after = os.stat(Path(smoke_run.run_dir) / "model.keras")
+    assert before.st_mtime_ns == after.st_mtime_ns
+
+
+def test_other_flags_are_refused(smoke_run: RunConfig) -> None:
+    training = dataclasses.replace(smoke_run.training, epochs=3)
+    other = dataclasses.replace(smoke_run, training=training, resume=True)
+    with pytest.raises(RunError, match="--epochs=4, not 3"):
+        train_and_evaluate(other)
+
+
+def test_strange_folder_is_refused(smoke_config: RunConfig) -> None:
+    folder = Path(smoke_config.run_dir)
+    folder.mkdir(parents=True)
+    (folder / "thesis.tex").write_text("mine")
+    with pytest.raises(RunError, match="something else"):
+        train_and_evaluate(smoke_config)
+    assert os.listdir(folder) == ["thesis.tex"]
+
+
+def test_two_processes_cannot_share_a_folder(
+    smoke_config: RunConfig,
+) -> None:
+    from tfcomp.storage.run_folder import RunFolder
+
+    resumed = dataclasses.replace(smoke_config, resume=True)
+    with RunFolder.claim(smoke_config):
+        with pytest.raises(RunError, match="another process"):
+            RunFolder.claim(resumed)
+    with RunFolder.claim(resumed):
+        pass
+
+
+def test_unwritable_folder_is_one_line(smoke_config: RunConfig) -> None:
+    blocked = dataclasses.replace(smoke_config, log_dir="/dev/null/logs")
+    with pytest.raises(RunError, match="--log_dir .* must be writable"):
+        train_and_evaluate(blocked)
+
+
+def test_divergence_is_named(smoke_config: RunConfig) -> None:
+    training = dataclasses.replace(smoke_config.training, learning_rate=1e30)
+    config = dataclasses.replace(smoke_config, training=training)
+    with pytest.raises(DivergedError, match="smaller --learning_rate"):
+        train_and_evaluate(config)
+
+
+def test_region_none_has_no_ood_scores(smoke_config: RunConfig) -> None:
+    data = dataclasses.replace(smoke_config.data, region="none", num_train=30)
+    config = dataclasses.replace(smoke_config, data=data)
+    metrics = train_and_evaluate(config)
+    assert set(metrics["ood"].values()) == {None}
+    assert metrics["id_test"]["mse"] > 0
+    assert metrics["layers"]["image"]["log_volume_ood"] is None
+
+
+def test_one_hot_code_has_finite_geometry(smoke_config: RunConfig) -> None:
+    model = dataclasses.replace(smoke_config.model, encoding="one_hot")
+    config = dataclasses.replace(smoke_config, model=model)
+    code = train_and_evaluate(config)["layers"]["code"]
+    # Neighbouring codes differ in two units by a half each way: g_xx = 1/2
+    # inside; at the border the one-sided difference gives 2. No mixed term.
+    assert code["factorization"] == 1.0
+    inside, border = math.log(0.5), math.log(2.0)
+    grid = [border] + [inside] * 10 + [border]
+    volume = [0.5 * (gx + gy) for gx in grid for gy in grid]
+    is_ood = make_dataset(config).splits.is_ood
+    expected = np.mean(np.array(volume)[~is_ood])
+    assert code["log_volume_id"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_mixed_precision_run(smoke_config: RunConfig) -> None:
+    training = dataclasses.replace(
+        smoke_config.training, precision="mixed_bfloat16"
+    )
+    config = dataclasses.replace(smoke_config, training=training)
+    dataset = make_dataset(config)
+    model = make_training_model(config, dataset, make_strategy())
+    assert model.get_layer("stage_0").compute_dtype == "bfloat16"
+    metrics = train_and_evaluate(config)
+    assert math.isfinite(metrics["id"]["mse"])
+
+
+def test_two_replicas_give_the_loss_of_one(tmp_path: Path) -> None:
+    losses = [train_with_replicas(tmp_path, count) for count in (1, 2)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def train_with_replicas(folder: Path, count: int) -> list[float]:
+    """Losses of five epochs; in a process, to split the CPU in."""
+    script = (
+        "import sys\n"
+        "from tfcomp.datasets import make_dataset\n"
+        "from tfcomp.datasets.batches import make_batches\n"
+        "from tfcomp.training.experiment import make_training_model\n"
+        "from tfcomp.config.run_flags import parse_config\n"
+        "from tfcomp.training.strategy import make_strategy\n"
+        "config = parse_config(sys.argv[1:])\n"
+        "data = make_dataset(config)\n"
+        "strategy = make_strategy(config.training.num_replicas)\n"
+        "assert strategy.num_replicas_in_sync == "
+        "config.training.num_replicas\n"
+        "model = make_training_model(config, data, strategy)\n"
+        "history = model.fit(make_batches(data, 16, 0), epochs=5,\n"
+        "    steps_per_epoch=config.training.steps_per_epoch,\n"
+        "    shuffle=False, verbose=0)\n"
+        "print(*history.history['loss'])\n"
+    )
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            script,
+            "--flagfile=smoke.flags",
+            "--steps_per_epoch=10",
+            f"--num_replicas={count}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [float(word) for word in result.stdout.split()[-5:]]
+
+
+def test_too_many_replicas(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tfcomp.train",
+            "--flagfile=smoke.flags",
+            "--num_replicas=4096",
+            "--batch_size=4096",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 2
+    line = result.stderr.strip().splitlines()[-1]
+    assert line.startswith("error: --num_replicas must be at most")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,120 @@
+"""The SavedModel: signatures, versions, and life without tfcomp."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.analysis import compute_stage_jacobians
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.models.stages import make_stage_model
+from tfcomp.storage.model_versions import list_versions
+from tfcomp.training.export import export_model
+
+
+@pytest.fixture(scope="module")
+def saved(smoke_run: RunConfig):
+    return tf.saved_model.load(list_versions(smoke_run.export_path)[-1])
+
+
+@pytest.fixture(scope="module")
+def model(smoke_run: RunConfig) -> keras.Model:
+    return keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
+
+
+@pytest.mark.parametrize("count", [1, 5, 144])
+def test_image_signature(smoke_run, saved, model, count: int) -> None:
+    factors = make_dataset(smoke_run).splits.grid[:count]
+    image = saved.signatures["serving_default"](factors=factors)["image"]
+    assert image.shape == (count, 12, 12, 1)
+    np.testing.assert_allclose(
+        image, model.predict(factors, verbose=0), atol=1e-6
+    )
+
+
+def test_activations_signature(saved, model) -> None:
+    factors = np.array([[2.0, 3.0], [4.5, 6.25]], np.float32)
+    found = saved.signatures["activations"](factors=factors)
+    expected = make_stage_model(model)(factors)
+    assert set(found) == set(expected)
+    for stage, activation in expected.items():
+        np.testing.assert_allclose(found[stage], activation, atol=1e-6)
+
+
+def test_geometry_agrees_with_differences_of_activations(saved) -> None:
+    factors = np.random.default_rng(0).uniform(1, 10, (40, 2))
+    factors = factors.astype(np.float32)
+    step = 1e-2
+    columns = []
+    for axis in np.eye(2, dtype=np.float32):
+        ahead = saved.signatures["activations"](factors=factors + step * axis)
+        back = saved.signatures["activations"](factors=factors - step * axis)
+        columns.append({s: (ahead[s] - back[s]) / (2 * step) for s in ahead})
+    geometry = saved.signatures["geometry"](factors=factors)
+    for stage, metric in geometry.items():
+        jacobian = np.stack(
+            [np.reshape(c[stage], (len(factors), -1)) for c in columns], -1
+        )
+        slow = np.einsum("bki,bkj->bij", jacobian, jacobian)
+        error = np.linalg.norm(metric - slow, axis=(1, 2))
+        error /= np.linalg.norm(slow, axis=(1, 2))
+        # A step of a few points straddles the kink of some ReLU.
+        assert np.median(error) < (1e-3 if stage == "code" else 1e-2)
+        assert error.max() < (1e-3 if stage == "code" else 0.2)
+
+
+def test_geometry_is_semidefinite(smoke_run, saved, model) -> None:
+    grid = make_dataset(smoke_run).splits.grid
+    geometry = saved.signatures["geometry"](factors=grid)
+    jacobians = compute_stage_jacobians(make_stage_model(model), grid)
+    for stage, metric in geometry.items():
+        values = np.linalg.eigvalsh(metric.numpy().astype(np.float64))
+        assert values.min() >= -1e-6 * values.max()
+        slow = np.einsum("bki,bkj->bij", jacobians[stage], jacobians[stage])
+        np.testing.assert_allclose(metric, slow, rtol=1e-4, atol=1e-6)
+
+
+def test_loads_without_tfcomp(smoke_run: RunConfig) -> None:
+    version = list_versions(smoke_run.export_path)[-1]
+    script = (
+        "import sys\n"
+        "sys.modules['tfcomp'] = None  # an import of it would fail\n"
+        "import tensorflow as tf\n"
+        f"model = tf.saved_model.load({str(version)!r})\n"
+        "f = tf.constant([[3.0, 4.0]])\n"
+        "print(sorted(model.signatures))\n"
+        "print(model.signatures['serving_default'](factors=f)['image'].shape)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert "'activations', 'geometry', 'serving_default'" in result.stdout
+    assert "(1, 12, 12, 1)" in result.stdout
+
+
+def test_versions_are_numbered_and_not_repeated(model, tmp_path) -> None:
+    first = export_model(model, tmp_path, compute_stage_jacobians)
+    again = export_model(model, tmp_path, compute_stage_jacobians)
+    assert first == again == tmp_path / "1"
+    changed = keras.models.clone_model(model)
+    second = export_model(changed, tmp_path, compute_stage_jacobians)
+    assert second == tmp_path / "2"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_interrupted_export_is_invisible(model, tmp_path, monkeypatch) -> None:
+    def fail(*args, **kwargs) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tfcomp.training.export._write_archive", fail)
+    with pytest.raises(KeyboardInterrupt):
+        export_model(model, tmp_path, compute_stage_jacobians)
+    assert list_versions(tmp_path) == []

@@ -1,0 +1,65 @@
+"""Kills with SIGKILL at random moments; every resume ends in equal bits."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+import tfcomp.models.keras_objects  # noqa: F401  (classes of the saved model)
+
+KILLS = 20
+
+
+def command(folder: Path, *flags: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "tfcomp.train",
+        "--flagfile=smoke.flags",
+        "--epochs=60",
+        "--steps_per_epoch=10",
+        "--layerwise_every=25",
+        "--checkpoint_seconds=0",
+        f"--log_dir={folder / 'logs'}",
+        f"--export_dir={folder / 'models'}",
+        *flags,
+    ]
+
+
+def read_result(folder: Path) -> tuple[list[np.ndarray], list[str]]:
+    model = keras.models.load_model(folder / "logs" / "smoke" / "model.keras")
+    versions = folder / "models" / "smoke"
+    names = sorted(p.name for p in versions.iterdir() if p.name.isdigit())
+    return model.get_weights(), names
+
+
+@pytest.mark.slow
+def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
+    start = time.monotonic()
+    subprocess.run(command(tmp_path / "whole"), check=True)
+    duration = time.monotonic() - start
+    expected, versions = read_result(tmp_path / "whole")
+    assert versions == ["1"]
+    chance = random.Random(0)
+    for kill in range(KILLS):
+        folder = tmp_path / f"killed_{kill}"
+        process = subprocess.Popen(command(folder))
+        moment = chance.uniform(0.1, 1.0) * duration
+        time.sleep(moment)
+        process.kill()
+        process.wait()
+        subprocess.run(command(folder, "--resume"), check=True)
+        weights, versions = read_result(folder)
+        for first, second in zip(expected, weights, strict=True):
+            np.testing.assert_array_equal(first, second)
+        assert versions == ["1"]
+        print(f"kill {kill} after {moment:.1f} s: equal")
+        shutil.rmtree(folder)

@@ -1,0 +1,135 @@
+"""Runs with one ordered factor, from training to the report."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator,
+)
+
+from tfcomp import analyze
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.training.experiment import train_and_evaluate
+
+RUNS = {
+    "one": ("--region=gap:angle:160-200",),
+    "wider": ("--region=gap:angle:140-220",),
+    "several": (
+        "--digit_classes=4,1",
+        "--region=box:digit:4-4,angle:160-200",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunConfig]:
+    folder = tmp_path_factory.mktemp("digits")
+    configs = {}
+    for name, flags in RUNS.items():
+        configs[name] = parse_config(
+            [
+                "--flagfile=rotated_mnist.flags",
+                "--digit_source=stand_in",
+                "--num_angles=37",
+                "--width=4",
+                "--epochs=2",
+                "--layerwise_every=1",
+                f"--log_dir={folder / 'logs'}",
+                f"--export_dir={folder / 'models'}",
+                f"--run_name={name}",
+                *flags,
+            ]
+        )
+        train_and_evaluate(configs[name])
+    return configs
+
+
+@pytest.fixture(scope="module")
+def report(
+    runs: dict[str, RunConfig], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    paths = ",".join(config.run_dir for config in runs.values())
+    arguments = ["analyze", f"--run={paths}", f"--output={folder}"]
+    assert analyze.main(arguments) == 0
+    return folder
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_metrics(name: str, runs: dict[str, RunConfig]) -> None:
+    text = (Path(runs[name].run_dir) / "metrics.json").read_text()
+    metrics = json.loads(text)
+    assert metrics["ood"]["mse"] > 0
+    assert metrics["id"]["position_accuracy"] is None
+    code = metrics["layers"]["code"]
+    assert code["factorization"] is None  # no pair of ordered factors
+    assert code["probe_r2_id"] == pytest.approx(1, abs=1e-3)
+    assert code["log_volume_id"] == pytest.approx(-4.0483, abs=1e-3)
+
+
+@pytest.mark.parametrize(("name", "factors"), [("one", 1), ("several", 2)])
+def test_export(name: str, factors: int, runs: dict[str, RunConfig]) -> None:
+    model = tf.saved_model.load(f"{runs[name].export_path}/1")
+    points = tf.constant([[4.0, 30.0], [1.0, 90.0]])[:, 2 - factors :]
+    drawn = model.signatures["serving_default"](factors=points)
+    assert drawn["image"].shape == (2, 28, 28, 1)
+    metric = model.signatures["geometry"](factors=points)
+    assert metric["stage_1"].shape == (2, 1, 1)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_images_in_tensorboard(name: str, runs: dict[str, RunConfig]) -> None:
+    events = EventAccumulator(runs[name].run_dir, {"tensors": 0}).Reload()
+    tags = events.Tags()["tensors"]
+    images = {"samples/id", "samples/ood", "error_curve/mse"}
+    assert images <= set(tags)
+    assert not [t for t in tags if t.startswith(("landscape", "log_volume_m"))]
+
+
+def test_figures(report: Path) -> None:
+    images = {path.stem for path in report.glob("*.png")}
+    for name in ("one", "wider"):
+        for kind in (
+            "error_curve",
+            "gap_images",
+            "interpolation",
+            "pca",
+            "umap",
+            "samples_ood",
+        ):
+            assert f"{name}_{kind}" in images
+    assert "several_gap_images_digit_4" in images
+    assert "several_gap_images_digit_1" not in images  # nothing held out
+    assert {"gap_statistics", "interpolation"} <= images
+    assert "factorization" not in images
+
+
+def test_interpolation_over_gap_widths(report: Path) -> None:
+    rows = read_csv(report / "interpolation.csv")
+    found = {(r["run"], r["curve"]): float(r["gap_width"]) for r in rows}
+    # 160 to 200 in steps of 10: known from 150 and from 210 on.
+    assert found == {
+        ("one", "angle"): 60,
+        ("wider", "angle"): 100,
+        ("several", "digit 4"): 60,
+    }
+    assert all(0 <= float(r["interpolation_r2"]) <= 1 for r in rows)
+
+
+def test_gap_statistics_of_every_stage(report: Path) -> None:
+    rows = read_csv(report / "gap_statistics.csv")
+    stages = ["code", "stage_0", "stage_1", "stage_2", "image", "truth"]
+    assert [r["stage"] for r in rows if r["run"] == "one"] == stages
+    for row in rows:
+        if row["stage"] == "code":  # a circle, at constant speed
+            assert float(row["speed_ratio"]) == pytest.approx(1, abs=1e-4)

@@ -1,0 +1,123 @@
+"""TensorBoard: tags and contents, read back from the event files."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator,
+)
+from tensorboard.util import tensor_util
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.training.experiment import train_and_evaluate
+
+STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
+SCORES = [
+    "mse",
+    "num_peaks",
+    "position_accuracy",
+    "position_error",
+    "relative_mse",
+]
+
+
+@pytest.fixture(scope="module")
+def events(smoke_run: RunConfig) -> EventAccumulator:
+    accumulator = EventAccumulator(
+        smoke_run.run_dir, size_guidance={"tensors": 0}
+    )
+    return accumulator.Reload()
+
+
+def read(events: EventAccumulator, tag: str) -> dict[int, object]:
+    return {
+        event.step: tensor_util.make_ndarray(event.tensor_proto)
+        for event in events.Tensors(tag)
+    }
+
+
+def test_scalar_tags_are_few_and_grouped(events: EventAccumulator) -> None:
+    groups = {}
+    for tag in events.Tags()["tensors"]:
+        group, _, name = tag.partition("/")
+        groups.setdefault(group, set()).add(name)
+    assert groups.pop("train") == {"loss", "examples_per_second"}
+    for subset in ("id", "ood"):
+        assert groups.pop(subset) == set(SCORES)
+    for group in (
+        "factorization",
+        "cosine_factorization",
+        "log_volume_id",
+        "log_volume_ood",
+        "probe_r2_id",
+        "probe_r2_ood",
+        "log_volume_map",
+    ):
+        assert groups.pop(group) == set(STAGES)
+    assert groups.pop("samples") == {"id", "ood"}
+    assert groups.pop("landscape") == {"relative_mse"}
+    assert groups.pop("run") == {""}
+    assert set(groups) <= {"custom_scalars__config__", "_hparams_"}
+
+
+def test_last_scalars_are_the_final_metrics(
+    smoke_run: RunConfig, events: EventAccumulator
+) -> None:
+    text = (Path(smoke_run.run_dir) / "metrics.json").read_text()
+    metrics = json.loads(text)
+    epochs = smoke_run.training.epochs
+    for subset in ("id", "ood"):
+        values = read(events, f"{subset}/mse")
+        assert sorted(values) == list(range(1, epochs + 1))
+        expected = metrics[subset]["mse"]
+        assert values[epochs] == pytest.approx(expected, rel=1e-6)
+    for stage in STAGES:
+        shown = read(events, f"factorization/{stage}")[epochs]
+        expected = metrics["layers"][stage]["factorization"]
+        assert shown == pytest.approx(expected, rel=1e-6)
+
+
+def test_images_can_be_decoded(events: EventAccumulator) -> None:
+    for tag in ("samples/ood", "landscape/relative_mse", "log_volume_map/code"):
+        width, height, png = read(events, tag)[2][:3]
+        image = matplotlib.image.imread(io.BytesIO(png), format="png")
+        assert image.shape[:2] == (int(height), int(width))
+        assert image.std() > 0
+
+
+def test_text_says_what_the_run_is(events: EventAccumulator) -> None:
+    text = read(events, "run")[0].item().decode()
+    for words in ("cnn", "bump", "square:4-8", "119 ID and 25 OOD", "--seed=0"):
+        assert words in text
+
+
+def test_hparams_are_there(events: EventAccumulator) -> None:
+    plugins = events.summary_metadata
+    names = {m.plugin_data.plugin_name for m in plugins.values()}
+    assert {"hparams", "custom_scalars"} <= names
+
+
+def test_pictures_can_be_left_out(tmp_path: Path) -> None:
+    arguments = [
+        "--flagfile=smoke.flags",
+        "--grid_size=12",
+        "--region=square:4-6",
+        "--epochs=2",
+        "--steps_per_epoch=1",
+        "--layerwise_every=1",
+        f"--log_dir={tmp_path}/logs",
+        f"--export_dir={tmp_path}/models",
+    ]
+    plain = parse_config([*arguments, "--pictures=false"])
+    assert plain.identity() == parse_config(arguments).identity()
+    train_and_evaluate(plain)
+    events = EventAccumulator(plain.run_dir, {"tensors": 0}).Reload()
+    groups = {tag.partition("/")[0] for tag in events.Tags()["tensors"]}
+    assert {"ood", "factorization", "log_volume_id"} <= groups
+    assert not {"samples", "landscape", "log_volume_map"} & groups

@@ -1,0 +1,1 @@
+"""How a run is described: settings, flags, and errors that name them."""

@@ -1,0 +1,109 @@
+"""Tables from a name to a builder, so that flags can choose by name.
+
+An entry is a callable or the dotted path of one (`package.module:function`),
+which is imported only when it is asked for: listing the models that exist
+must not import TensorFlow.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered builder and the rules it sets on a configuration."""
+
+    target: Callable | str
+    check: Callable | None = None
+
+    def load(self) -> Callable:
+        """The builder itself, imported if it was given as a path."""
+        if not isinstance(self.target, str):
+            return self.target
+        module, _, attribute = self.target.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+class Registry:
+    """A table of builders that are chosen by one flag.
+
+    Args:
+        flag: Name of the flag that chooses, as `model`; used in errors.
+    """
+
+    def __init__(self, flag: str) -> None:
+        self.flag = flag
+        self._entries: dict[str, Entry] = {}
+
+    def register(
+        self,
+        name: str,
+        target: Callable | str | None = None,
+        check: Callable | None = None,
+    ) -> Callable:
+        """Adds a builder; without `target` it is a decorator.
+
+        Args:
+            name: The name to choose it by.
+            target: The builder, or its path `package.module:function`.
+            check: Called as `check(config)` before anything is built;
+                raises `ConfigError` where the builder cannot work.
+
+        Raises:
+            ValueError: If the name is taken by another builder.
+        """
+        if target is None:
+            return lambda function: self.register(name, function, check)
+        known = self._entries.get(name)
+        # A module that is imported again (as a plugin of a second run in
+        # the same process) registers the same thing again: not a conflict.
+        if known is not None and _where(known.target) != _where(target):
+            raise ValueError(f"the {self.flag} {name!r} is registered already")
+        self._entries[name] = Entry(target, check)
+        return target
+
+    def names(self) -> list[str]:
+        """All registered names, sorted."""
+        return sorted(self._entries)
+
+    def get(self, name: str) -> Entry:
+        """The entry of `name`.
+
+        Raises:
+            ConfigError: If there is none; lists what exists.
+        """
+        if name not in self._entries:
+            known = ", ".join(self.names())
+            raise ConfigError(self.flag, f"must be one of: {known}", name)
+        return self._entries[name]
+
+
+def import_plugins(modules: str) -> None:
+    """Imports comma-separated modules, which register their own parts.
+
+    Raises:
+        ConfigError: If one of them is not found.
+        RunError: If one of them fails while it is imported.
+    """
+    for name in filter(None, (part.strip() for part in modules.split(","))):
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            rule = f"must name modules that can be imported ({error})"
+            raise ConfigError("plugins", rule, modules) from error
+        except Exception as error:
+            raise RunError(f"--plugins: {name} failed: {error}") from error
+
+
+def _where(target: Callable | str) -> str:
+    if isinstance(target, str):
+        return target
+    # A `functools.partial` or another callable object has no path.
+    name = getattr(target, "__qualname__", repr(target))
+    return f"{target.__module__}:{name}"

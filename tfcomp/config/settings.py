@@ -1,0 +1,88 @@
+"""Dataclass fields that describe a flag and check their own value.
+
+One declaration gives the attribute, the command-line flag, its help and its
+rule, so that a library user and a command-line user meet the same checks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tfcomp.config.errors import ConfigError
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    minimum: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    choices: Sequence[str] | None = None,
+) -> Any:
+    """A dataclass field that is also a flag.
+
+    Args:
+        default: Default value; its type is the flag's type.
+        help: One sentence for `--help`.
+        minimum: Smallest value allowed.
+        above: Bound that the value must exceed.
+        below: Bound that the value must stay under.
+        choices: The only values allowed.
+    """
+    rule = {
+        "minimum": minimum,
+        "above": above,
+        "below": below,
+        "choices": choices,
+    }
+    return dataclasses.field(default=default, metadata={"help": help, **rule})
+
+
+class Settings:
+    """Base of dataclasses whose fields are made by `setting`."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if "help" in field.metadata:
+                _check_field(field, getattr(self, field.name))
+
+
+def _check_field(field: dataclasses.Field, value: Any) -> None:
+    rules = field.metadata
+    expected = type(field.default)
+    accepted = (int, float) if expected is float else expected
+    if not isinstance(value, accepted) or (
+        isinstance(value, bool) and expected is not bool
+    ):
+        raise ConfigError(field.name, f"must be {_NOUNS[expected]}", value)
+    if expected is float and not math.isfinite(value):
+        raise ConfigError(field.name, "must be a finite number", value)
+    if expected is str and (
+        value != value.strip() or len(value.splitlines()) > 1
+    ):  # a flagfile has one line for it
+        rule = "must be one line without spaces around it"
+        raise ConfigError(field.name, rule, value)
+    if rules["minimum"] is not None and value < rules["minimum"]:
+        rule = f"must be at least {rules['minimum']}"
+        raise ConfigError(field.name, rule, value)
+    if rules["above"] is not None and value <= rules["above"]:
+        rule = f"must be greater than {rules['above']}"
+        raise ConfigError(field.name, rule, value)
+    if rules["below"] is not None and value >= rules["below"]:
+        rule = f"must be less than {rules['below']}"
+        raise ConfigError(field.name, rule, value)
+    if rules["choices"] is not None and value not in rules["choices"]:
+        rule = f"must be one of: {', '.join(rules['choices'])}"
+        raise ConfigError(field.name, rule, value)
+
+
+_NOUNS = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a string",
+}

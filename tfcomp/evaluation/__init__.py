@@ -1,0 +1,1 @@
+"""One trained model, measured: scores, stages, measures of the claims."""

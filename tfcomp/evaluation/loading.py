@@ -1,0 +1,65 @@
+"""Loading a finished run for analysis."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from tfcomp.config.errors import RunError
+from tfcomp.config.registry import import_plugins
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import make_dataset
+from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import MODEL_FILE
+from tfcomp.storage.run_folder import check_run
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A finished run.
+
+    Attributes:
+        path: Its folder.
+        config: Its settings.
+        dataset: Its data, made again from the settings.
+        model: The trained model, float32.
+        metrics: The content of `metrics.json`.
+    """
+
+    path: Path
+    config: RunConfig
+    dataset: Dataset
+    model: keras.Model
+    metrics: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self.config.run_name
+
+
+def load_run(path: str | Path) -> LoadedRun:
+    """Loads a finished run.
+
+    Raises:
+        RunError: As `check_run`, or if a file is damaged.
+    """
+    path = Path(path)
+    config = check_run(path)
+    importlib.import_module("tfcomp.models.keras_objects")
+    import_plugins(config.plugins)
+    try:
+        model = keras.models.load_model(path / MODEL_FILE)
+        metrics = json.loads((path / METRICS_FILE).read_text())
+    except Exception as error:  # whatever a damaged file leads to
+        reason = str(error).splitlines()[0]
+        raise RunError(f"--run={path} is damaged: {reason}") from error
+    dataset = make_dataset(config)
+    dataset.prepare()
+    return LoadedRun(path, config, dataset, model, metrics)

@@ -1,0 +1,46 @@
+"""`measures.json` in a run folder: flat, and of one version of the code.
+
+A name has a number, null, or a list with one of these per stage (or per grid
+point of a curve); besides these there are `stages`, the names of the stages,
+and `version`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.files import write_text
+
+MEASURES_FILE = "measures.json"
+Measures = dict[str, Any]
+
+
+def read_measures(path: Path) -> Measures | None:
+    """The measures of a run folder, of any version; None if there are none.
+
+    A file that is not valid JSON counts as none: it is made again.
+    """
+    try:
+        measures = json.loads((path / MEASURES_FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return measures if isinstance(measures, dict) else None
+
+
+def is_measured(path: Path) -> bool:
+    """Whether a run folder has the measures of this version."""
+    measures = read_measures(path)
+    return (
+        measures is not None
+        and measures.get("version") == compute_code_version()
+    )
+
+
+def write_measures(path: Path, measures: Measures) -> None:
+    """Writes the measures of a run folder, with the version."""
+    content = {"version": compute_code_version(), **measures}
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    write_text(path / MEASURES_FILE, text)

@@ -1,0 +1,157 @@
+"""Pictures of an evaluated run: from dataset and results to figures.
+
+TensorBoard, the analysis command and the few-shot series draw the same
+pictures; this is where they are composed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tfcomp.analysis.scores import compute_mse_per_image
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.grid_curves import find_interval
+from tfcomp.datasets.grid_curves import list_curves
+from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
+from tfcomp.evaluation.evaluator import Evaluation
+from tfcomp.evaluation.evaluator import compute_relative_error
+from tfcomp.figures import draw_curves
+from tfcomp.figures import draw_embeddings
+from tfcomp.figures import draw_map
+from tfcomp.figures import draw_samples
+from tfcomp.figures import draw_spectrum
+from tfcomp.models.low_rank_embedding import compute_effective_rank
+
+SHOWN_SAMPLES = 8
+VOLUME_LABEL = "log(volume / px²)"
+
+
+def picture_samples(
+    dataset: Dataset, evaluation: Evaluation, subset: str, title: str
+) -> Figure:
+    """Truth above output for a spread of ID or OOD points."""
+    splits = dataset.splits
+    chosen = splits.is_ood if subset == "ood" else splits.is_id
+    rows = choose_spread(np.flatnonzero(chosen))
+    return draw_samples(
+        evaluation.truth[rows],
+        evaluation.images[rows],
+        splits.grid[rows] if dataset.has_position else None,
+        get_pixel_mask(dataset),
+        title=title,
+        first_row=dataset.first_row,
+        column_titles=describe_points(dataset, rows),
+    )
+
+
+def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
+    """Factor values as titles of images; None where a position says it."""
+    if dataset.has_position:
+        return None
+    units = {"degrees": "°", "px": " px"}
+    return [
+        ", ".join(
+            f"{f.name} {value:g}"
+            if f.categorical
+            else f"{value:.4g}{units.get(f.unit, f' {f.unit}'.rstrip())}"
+            for f, value in zip(dataset.space, point, strict=True)
+        )
+        for point in dataset.splits.grid[rows]
+    ]
+
+
+def label_volume(space: FactorSpace) -> str:
+    """Axis label of log-volumes, which are per unit of the ordered factors."""
+    units = [space.factors[i].unit or "step" for i in space.ordered]
+    if units == ["px", "px"]:
+        return VOLUME_LABEL
+    return f"log(volume / {' / '.join(units)})"
+
+
+def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Figure:
+    """MSE against the one ordered factor, a line per curve."""
+    error = compute_mse_per_image(evaluation.images, evaluation.truth)
+    curves = list_curves(dataset.space)
+    factor = curves[0].factor
+    is_ood = dataset.splits.is_ood
+    gaps = {find_interval(c, is_ood) for c in curves} - {None}
+    # One gap for all that have one: it can be shaded.
+    return draw_curves(
+        factor.values(),
+        {curve.label: error[curve.rows] for curve in curves},
+        xlabel=factor.label,
+        ylabel="MSE over pixels",
+        title="error" if len(curves) == 1 else "error of every curve",
+        shaded=gaps.pop() if len(gaps) == 1 else None,
+        logy=True,
+    )
+
+
+def picture_map(
+    dataset: Dataset, values: np.ndarray, title: str, label: str
+) -> Figure:
+    """A number per grid point as a map, two factors only."""
+    x, y = dataset.space
+    return draw_map(
+        values.reshape(dataset.space.shape),
+        get_region_mask(dataset),
+        title=title,
+        label=label,
+        axis_names=(x.label, y.label),
+    )
+
+
+def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
+    """The error at every combination of two factors."""
+    return picture_map(
+        dataset,
+        compute_relative_error(dataset, evaluation),
+        "error landscape",
+        "MSE / MSE of a blank image",
+    )
+
+
+def picture_embedding(
+    factor: Factor, embedding: EmbeddingAnalysis
+) -> dict[str, Figure]:
+    """All matrices of an embedding, and their singular values."""
+    return {
+        "embedding": draw_embeddings(
+            embedding.matrices,
+            title=f"embedding of {factor.name}",
+            factor_label=factor.label,
+            values=factor.values(),
+        ),
+        "spectrum": draw_spectrum(
+            embedding.spectrum,
+            title=f"embedding of {factor.name}",
+            effective_rank=compute_effective_rank(embedding.spectrum),
+        ),
+    }
+
+
+def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
+    """At most `count` entries of `rows`, always the same, in order.
+
+    Drawn at random: evenly spaced rows of a grid lie on a line.
+    """
+    count = min(count, len(rows))
+    drawn = np.random.default_rng(0).choice(len(rows), count, replace=False)
+    return rows[np.sort(drawn)]
+
+
+def get_region_mask(dataset: Dataset) -> np.ndarray | None:
+    """The region over the factor grid; None if nothing is held out."""
+    is_ood = dataset.splits.is_ood
+    return is_ood.reshape(dataset.space.shape) if is_ood.any() else None
+
+
+def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
+    """The region over the pixels, where factors are pixel positions."""
+    rows, columns, _ = dataset.image_shape
+    if not dataset.has_position or dataset.space.shape != (columns, rows):
+        return None
+    return get_region_mask(dataset)

@@ -1,0 +1,172 @@
+"""Data for TensorBoard's embedding projector: the manifolds of figure 9b.
+
+Rotate, colour and search the activations of every stage in the browser, each
+point with the image that it stands for. The Keras callback's own support for
+the projector does not work in Keras 3, so the files are written here:
+
+projector_config.pbtxt    which tensors there are; TensorBoard looks for it
+                          in folders that hold event files, and only there
+projector/NN_stage.tsv    one point a line
+projector/metadata.tsv    one point a line below a header of column names
+projector/sprite.png      all images in one, row by row from the top left
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+from google.protobuf import text_format
+from numpy.typing import ArrayLike
+from tensorboard.plugins.projector import EmbeddingInfo
+from tensorboard.plugins.projector import ProjectorConfig
+
+from tfcomp.analysis.manifolds import compute_pca
+from tfcomp.config.errors import RunError
+from tfcomp.storage.files import write_text
+
+CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
+SUBFOLDER = "projector"
+METADATA_FILE = f"{SUBFOLDER}/metadata.tsv"
+SPRITE_FILE = f"{SUBFOLDER}/sprite.png"
+# The browser's limit for the width and the height of a sprite.
+MAX_SPRITE_SIZE = 8192
+# A point of a convolution stage has 50,000 numbers, too many to send to a
+# browser; the first components hold what anyone will look at.
+MAX_COMPONENTS = 50
+
+
+def write_projector(
+    folder: str | Path,
+    stages: Mapping[str, np.ndarray],
+    metadata: Mapping[str, ArrayLike],
+    images: np.ndarray | None = None,
+) -> Path:
+    """Writes what the projector shows for one run, replacing what was there.
+
+    Args:
+        folder: A run directory, with event files in it.
+        stages: Finite features of every stage, [n, ...], flattened. Those of
+            more than 50 dimensions are replaced by their first 50 principal
+            components; others are written as they are.
+        metadata: Name of a column to one value per point, [n]. NaN, as of an
+            absent factor, is left empty. Points are labelled by the first
+            column that is not numeric.
+        images: One image per point, [n, H, W] or [n, H, W, 1], values in
+            [0, 1], row 0 at the bottom as in all figures.
+
+    Returns:
+        The configuration file, which is written last.
+
+    Raises:
+        RunError: If `folder` has no event files.
+    """
+    folder = Path(folder)
+    _check_folder(folder)
+    _check_lengths(stages, metadata, images)
+    (folder / SUBFOLDER).mkdir(exist_ok=True)
+    write_text(folder / METADATA_FILE, _format_metadata(metadata))
+    shared = EmbeddingInfo(metadata_path=METADATA_FILE)
+    if images is not None:
+        size = _write_sprite(folder / SPRITE_FILE, images)
+        shared.sprite.image_path = SPRITE_FILE
+        shared.sprite.single_image_dim.extend(size)
+    config = ProjectorConfig()
+    for index, (stage, features) in enumerate(stages.items()):
+        embedding = config.embeddings.add()
+        embedding.CopyFrom(shared)
+        embedding.tensor_name = stage
+        embedding.tensor_path = _name_tensor_file(index, stage)
+        shape = _write_tensor(folder / embedding.tensor_path, features)
+        embedding.tensor_shape.extend(shape)
+    write_text(folder / CONFIG_FILE, text_format.MessageToString(config))
+    return folder / CONFIG_FILE
+
+
+def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
+    """All images in one, row by row from the top left.
+
+    Args:
+        images: [n, H, W] in [0, 1], row 0 at the bottom of each.
+
+    Returns:
+        Grey values, uint8, black where images are missing in the last row;
+        and width and height of a single image. Images are thinned to every
+        second, third, ... pixel if the whole would exceed 8192 pixels.
+    """
+    columns = math.ceil(math.sqrt(len(images)))  # nearly a square
+    rows = math.ceil(len(images) / columns)
+    thinning = math.ceil(columns * max(images.shape[1:]) / MAX_SPRITE_SIZE)
+    images = images[:, ::thinning, ::thinning][:, ::-1]  # upright
+    _, height, width = images.shape
+    grey = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
+    cells = np.zeros((rows * columns, height, width), np.uint8)
+    cells[: len(images)] = grey
+    grid = cells.reshape(rows, columns, height, width).swapaxes(1, 2)
+    return grid.reshape(rows * height, columns * width), (width, height)
+
+
+def _write_sprite(path: Path, images: np.ndarray) -> tuple[int, int]:
+    sprite, size = make_sprite(np.reshape(images, np.shape(images)[:3]))
+    # Colours are explicit, or the file would be scaled to its own extremes.
+    matplotlib.image.imsave(path, np.stack([sprite] * 3, axis=-1))
+    return size
+
+
+def _write_tensor(path: Path, features: np.ndarray) -> tuple[int, int]:
+    flat = np.reshape(features, (len(features), -1))
+    if flat.shape[1] > MAX_COMPONENTS:
+        flat = compute_pca(flat, MAX_COMPONENTS).features
+    # Text, since TensorBoard takes bytes for text as well when they happen
+    # to be valid characters, which the zeros of a dead stage are.
+    np.savetxt(path, flat, fmt="%.6g", delimiter="\t")
+    return flat.shape
+
+
+def _format_metadata(metadata: Mapping[str, ArrayLike]) -> str:
+    columns = {name: np.ravel(values) for name, values in metadata.items()}
+    if len(columns) < 2:
+        # TensorBoard takes the header of a single column for a point.
+        first = next(iter(columns.values()))
+        columns["index"] = np.arange(len(first))
+    lines = [columns, *zip(*columns.values(), strict=True)]
+    return "".join("\t".join(map(_format_cell, line)) + "\n" for line in lines)
+
+
+def _format_cell(value: object) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if np.isnan(value) else f"{value:.6g}"
+    return " ".join(str(value).split())  # no tab and no line of its own
+
+
+def _name_tensor_file(index: int, stage: str) -> str:
+    safe = re.sub(r"[^\w.-]", "_", stage)  # a stage may be called block/1
+    return f"{SUBFOLDER}/{index:02d}_{safe}.tsv"
+
+
+def _check_folder(folder: Path) -> None:
+    if not any(folder.glob("*tfevents*")):
+        raise RunError(
+            f"{folder} must hold event files of TensorBoard, or its projector "
+            "does not look there"
+        )
+
+
+def _check_lengths(
+    stages: Mapping[str, np.ndarray],
+    metadata: Mapping[str, ArrayLike],
+    images: np.ndarray | None,
+) -> None:
+    lengths = {name: len(values) for name, values in stages.items()}
+    lengths |= {name: np.size(values) for name, values in metadata.items()}
+    if images is not None:
+        lengths["images"] = len(images)
+    if not stages or not metadata or len(set(lengths.values())) != 1:
+        raise ValueError(
+            "stages and metadata must have at least one entry, and all of "
+            f"them and the images one length, received {lengths}."
+        )

@@ -1,0 +1,237 @@
+"""Low-rank embeddings: the matrix of every value, and its spectrum."""
+
+import math
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from tfcomp.figures.curve_plots import LINE_COLORS
+from tfcomp.figures.curve_plots import add_line_legend
+from tfcomp.figures.curve_plots import finish_axes
+from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.map_plots import NO_VALUE_COLOR
+
+PANEL_SIZE = 0.8  # inches
+SPECTRUM_FLOOR = 1e-4
+
+# Single entries beyond twice this quantile would bleach all the others.
+_QUANTILE = 0.999
+_MAX_OVER_QUANTILE = 2.0
+
+# Width of a grid of panels over its height, at most.
+_MAX_GRID_ASPECT = 2.0
+
+
+def draw_embeddings(
+    matrices: ArrayLike,
+    *,
+    title: str = "",
+    factor_label: str = "x (px)",
+    values: ArrayLike | None = None,
+    limit: float | None = None,
+) -> Figure:
+    """Draws the matrices of all values of one factor on one colour scale.
+
+    Blue is negative, white is 0 and red is positive. The scale reaches to the
+    largest absolute entry, unless single entries stand out: if it exceeds
+    twice the 99.9 % quantile of the absolute entries, the scale reaches to
+    that quantile. What lies beyond a scale is drawn in its end colours, and
+    the colour bar says how much that is.
+
+    Args:
+        matrices: The matrix of every value in pixel space, y upwards,
+            `[V, rows, cols]`; not finite is shown in grey.
+        title: Title of the figure.
+        factor_label: Name of the factor, with units.
+        values: The values, which title the panels, `[V]`; by default their
+            indices.
+        limit: Both ends of the colour scale, -limit to limit.
+
+    Returns:
+        The figure.
+    """
+    matrices = np.asarray(matrices, float)
+    _check_matrices(matrices, values, limit)
+    if values is None:
+        values = np.arange(len(matrices))
+    scale = _choose_limit(matrices) if limit is None else limit
+    figure, grid = _make_grid(*matrices.shape, has_title=bool(title))
+    colors = matplotlib.colormaps["RdBu_r"].with_extremes(bad=NO_VALUE_COLOR)
+    panels = grid[: len(matrices)]
+    for axes, matrix, value in zip(panels, matrices, values, strict=True):
+        image = axes.imshow(
+            np.ma.masked_invalid(matrix),
+            origin="lower",
+            cmap=colors,
+            norm=Normalize(-scale, scale),
+            interpolation="nearest",
+        )
+        axes.set_title(f"{value:.3g}", fontsize=8, pad=2)
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set(linewidth=0.5, color="0.5")
+    for axes in grid[len(matrices) :]:
+        axes.remove()
+    finite = matrices[np.isfinite(matrices)]
+    num_beyond = int((np.abs(finite) > scale).sum())
+    figure.colorbar(
+        image,
+        ax=panels,
+        label=_describe_entries(num_beyond, finite.size),
+        extend="both" if num_beyond else "neither",
+        aspect=25,
+        pad=0.02,
+    )
+    # One line of text: a legend would lie on top of it.
+    note = "" if finite.size == matrices.size else "; grey: no finite value"
+    figure.supxlabel(
+        f"one matrix per value of {factor_label}{note}", fontsize=10
+    )
+    add_title(figure, title)
+    settle_layout(figure)
+    return figure
+
+
+def draw_spectrum(
+    singular_values: ArrayLike,
+    *,
+    title: str = "",
+    effective_rank: ArrayLike | None = None,
+) -> Figure:
+    """Draws the singular values of all matrices, relative to their largest.
+
+    The y axis is logarithmic and ends at 1e-4. A matrix without any finite
+    singular value above 0 has no line, and the legend says so.
+
+    Args:
+        singular_values: Singular values of every matrix in any order,
+            `[V, R]`, not negative.
+        title: Title of the figure.
+        effective_rank: Effective rank of every matrix, `[V]`; the legend
+            tells their mean.
+
+    Returns:
+        The figure.
+    """
+    spectrum = np.asarray(singular_values, float)
+    _check_spectrum(spectrum, effective_rank)
+    spectrum = -np.sort(-spectrum, axis=1)  # [V, R], largest first
+    is_drawn = np.isfinite(spectrum).all(axis=1) & (spectrum[:, 0] > 0)
+    relative = spectrum[is_drawn] / spectrum[is_drawn, :1]
+    figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_yscale("log", nonpositive="clip")  # 0 is below, not a gap
+    ranks = np.arange(1, spectrum.shape[1] + 1)
+    label = f"one of {len(relative)} values"
+    for line in relative:
+        axes.plot(ranks, line, color="0.6", lw=0.6, alpha=0.7, label=label)
+    if len(relative):
+        middle = np.median(relative, axis=0)
+        marker = "o" if len(ranks) <= 16 else ""
+        axes.plot(
+            ranks,
+            middle,
+            color=LINE_COLORS[0],
+            linewidth=2.4,
+            marker=marker,
+            markersize=4,
+            label=_describe_median(effective_rank),
+        )
+    if not is_drawn.all():
+        label = f"not drawn: {np.sum(~is_drawn)} without singular values"
+        axes.plot([], [], linestyle="none", label=label)
+    axes.set_ylim(SPECTRUM_FLOOR, 1.5)
+    axes.set_xlim(0.5, len(ranks) + 0.5)
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.set_xlabel("index of the singular value")
+    axes.set_ylabel("singular value / largest")
+    finish_axes(axes)
+    add_title(figure, title)
+    add_line_legend(figure)
+    settle_layout(figure)
+    return figure
+
+
+def _make_grid(
+    num: int, num_rows: int, num_columns: int, has_title: bool
+) -> tuple[Figure, list[Axes]]:
+    """Makes a figure and at least `num` axes for matrices of a size."""
+    # The fullest grid that is not too wide, and of those the squarest.
+    sizes = range(
+        math.ceil(math.sqrt(num)), int(math.sqrt(_MAX_GRID_ASPECT * num)) + 1
+    )
+    wide = min(sizes, key=lambda n: (-num % n, n))
+    high = math.ceil(num / wide)
+    height = PANEL_SIZE * min(2.0, max(0.5, num_rows / num_columns))
+    figure = Figure(
+        figsize=(
+            max(4.0, wide * PANEL_SIZE + 1.2),
+            max(2.6, high * (height + 0.19) + 0.35 + 0.3 * has_title),
+        ),
+        layout="compressed",
+    )
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02)
+    grid = figure.subplots(high, wide, squeeze=False)
+    return figure, list(grid.ravel())
+
+
+def _choose_limit(matrices: np.ndarray) -> float:
+    finite = np.abs(matrices[np.isfinite(matrices)])
+    if not finite.any():
+        return 1.0
+    quantile = np.quantile(finite, _QUANTILE)
+    is_outlier = 0 < _MAX_OVER_QUANTILE * quantile < finite.max()
+    return float(quantile if is_outlier else finite.max())
+
+
+def _describe_entries(num_beyond: int, num_finite: int) -> str:
+    if num_beyond == 0:
+        return "entry"
+    return f"entry ({100 * num_beyond / num_finite:.2g} % beyond the scale)"
+
+
+def _describe_median(effective_rank: ArrayLike | None) -> str:
+    if effective_rank is None:
+        return "median"
+    return f"median (mean effective rank {np.mean(effective_rank):.3g})"
+
+
+def _check_matrices(
+    matrices: np.ndarray, values: ArrayLike | None, limit: float | None
+) -> None:
+    if matrices.ndim != 3 or 0 in matrices.shape:
+        raise ValueError(
+            "matrices must have shape [V, rows, cols], none of them 0, "
+            f"received {matrices.shape}."
+        )
+    if values is not None and np.shape(values) != (len(matrices),):
+        raise ValueError(
+            f"values must have shape ({len(matrices)},), received "
+            f"{np.shape(values)}."
+        )
+    if limit is not None and not 0 < limit < math.inf:
+        raise ValueError(f"limit must be finite, above 0, received {limit}.")
+
+
+def _check_spectrum(
+    spectrum: np.ndarray, effective_rank: ArrayLike | None
+) -> None:
+    if spectrum.ndim != 2 or 0 in spectrum.shape:
+        raise ValueError(
+            "singular_values must have shape [V, R], none of them 0, "
+            f"received {spectrum.shape}."
+        )
+    if (spectrum < 0).any():
+        raise ValueError(
+            f"singular_values must not be negative, received {spectrum.min()}."
+        )
+    shape = (len(spectrum),)
+    if effective_rank is not None and np.shape(effective_rank) != shape:
+        raise ValueError(
+            f"effective_rank must have shape {shape}, received "
+            f"{np.shape(effective_rank)}."
+        )

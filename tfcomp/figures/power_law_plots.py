@@ -1,0 +1,178 @@
+"""Counts that grow with a size, in log-log scale, beside straight guides."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import LogLocator
+from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import NullLocator
+
+from tfcomp.figures.curve_plots import add_line_legend
+from tfcomp.figures.curve_plots import finish_axes
+from tfcomp.figures.curve_plots import get_line_style
+from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import settle_layout
+
+Points = Sequence[tuple[float, float]]
+_GUIDE_STYLES = ((0, (1, 2)), (0, (4, 3)), (0, (6, 2, 1, 2)))
+# Points of one size are drawn side by side, so far apart in log scale.
+_SPREAD = 0.008
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One quantity over sizes; all numbers are above 0.
+
+    Attributes:
+        points: Pairs of size and count, one a repeat.
+        means: Quadruples of size, mean, and the ends of its interval, which
+            may be None.
+        missed: Pairs of size and a count that the quantity exceeds.
+        line: Constant and exponent of a power law through the points, if
+            there is one.
+
+    Raises:
+        ValueError: If a number is not above 0.
+    """
+
+    points: Points = ()
+    means: Sequence[tuple[float, float, float | None, float | None]] = ()
+    missed: Points = ()
+    line: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for pair in (*self.points, *self.missed):
+            if not all(number > 0 for number in pair):
+                raise ValueError(
+                    f"sizes and counts must be above 0, received {pair}."
+                )
+
+    @property
+    def sizes(self) -> list[float]:
+        """All sizes, rising."""
+        return sorted({size for size, _ in (*self.points, *self.missed)})
+
+
+def draw_power_laws(
+    series: Mapping[str, Scaling],
+    guides: Mapping[str, float],
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+) -> Figure:
+    """Draws counts over sizes with their fits and guides.
+
+    Args:
+        series: Name in the legend to what is drawn.
+        guides: Name to exponent of lines to compare slopes with; each runs
+            from below the first of the counts at the smallest size.
+        xlabel: What the sizes are.
+        ylabel: What the counts are.
+        title: Title of the figure.
+
+    Returns:
+        The figure.
+    """
+    sizes = sorted(
+        {size for scaling in series.values() for size in scaling.sizes}
+    )
+    if not sizes:
+        raise ValueError("series must have at least one point, received none.")
+    figure = Figure(figsize=(5.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for index, (name, scaling) in enumerate(series.items()):
+        _draw_series(axes, index, name, scaling)
+    _draw_guides(axes, series, guides, sizes)
+    _set_limits(axes, series)
+    _set_ticks(axes, sizes)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    finish_axes(axes)
+    add_title(figure, title)
+    add_line_legend(figure)
+    settle_layout(figure)
+    return figure
+
+
+def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
+    style = get_line_style(index)
+    color, dashes, marker = (
+        style[key] for key in ("color", "linestyle", "marker")
+    )
+    x, y = _spread(scaling.points)
+    axes.plot(x, y, marker, color=color, alpha=0.4, markersize=4)
+    x, y = _spread(scaling.missed)
+    axes.plot(x, y, "^", color=color, markersize=6, fillstyle="none")
+    for size, mean, low, high in scaling.means:
+        ends = None if low is None else [[mean - low], [high - mean]]
+        axes.errorbar(
+            size, mean, ends, fmt=marker, color=color, markersize=7, capsize=3
+        )
+    if scaling.line is not None:
+        constant, exponent = scaling.line
+        reached = [size for size, _ in scaling.points]
+        ends = np.array([min(reached), max(reached)], float)
+        line = constant * ends**exponent
+        axes.plot(ends, line, color=color, linestyle=dashes, linewidth=1.6)
+    # In the legend stands what all of this has in common.
+    axes.plot([], [], label=name, linewidth=1.6, markersize=7, **style)
+
+
+def _spread(points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """Places of repeats: those of one size side by side."""
+    if not points:
+        return np.empty(0), np.empty(0)
+    x, y = np.array(points, float).T
+    shift = np.zeros(len(x))
+    for size in np.unique(x):
+        same = np.flatnonzero(x == size)
+        shift[same] = np.arange(len(same)) - (len(same) - 1) / 2
+    return x * np.exp(_SPREAD * shift), y
+
+
+def _draw_guides(
+    axes: Axes,
+    series: Mapping[str, Scaling],
+    guides: Mapping[str, float],
+    sizes: list[float],
+) -> None:
+    first = min(
+        count
+        for scaling in series.values()
+        for size, count in (*scaling.points, *scaling.missed)
+        if size == sizes[0]
+    )
+    x = np.array([sizes[0], sizes[-1]], float)
+    for index, (name, exponent) in enumerate(guides.items()):
+        style = _GUIDE_STYLES[index % len(_GUIDE_STYLES)]
+        y = 0.6 * first * (x / x[0]) ** exponent
+        axes.plot(x, y, color="0.45", linestyle=style, lw=1.2, label=name)
+
+
+def _set_limits(axes: Axes, series: Mapping[str, Scaling]) -> None:
+    """Shows all points; the interval of few repeats may leave the axes."""
+    counts = [
+        count
+        for scaling in series.values()
+        for _, count in (*scaling.points, *scaling.missed)
+    ]
+    axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
+
+
+def _set_ticks(axes: Axes, sizes: list[float]) -> None:
+    """Plain numbers: every size, and 1, 2, 5 times powers of ten."""
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if len(sizes) == 1:
+        axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)

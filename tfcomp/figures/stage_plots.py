@@ -1,0 +1,217 @@
+"""Numbers of every stage of one or several models, as lines."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tfcomp.figures.curve_plots import add_line_legend
+from tfcomp.figures.curve_plots import draw_line
+from tfcomp.figures.curve_plots import finish_axes
+from tfcomp.figures.curve_plots import to_numbers
+from tfcomp.figures.layout import add_panel_title
+from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import settle_layout
+
+Series = Mapping[str, Sequence[float | None]]
+Stages = Sequence[str] | Mapping[str, Sequence[str]]
+
+# Room of a stage on the x axis, in inches, and the least width of a panel
+# over its height.
+_STAGE_WIDTH = 0.36
+_MIN_ASPECT = 1.3
+
+
+def draw_stage_lines(
+    series: Series,
+    stages: Stages,
+    *,
+    ylabel: str,
+    title: str = "",
+    ylim: tuple[float, float] | None = None,
+    errors: Series | None = None,
+) -> Figure:
+    """Draws numbers over the stages of models, one line a model or a score.
+
+    Models of different depths have different stages. Every stage name has one
+    place on the x axis, the same for all lines, in an order that agrees with
+    all of them (see `merge_stages`): with `code, stage_0, ..., stage_6, image`
+    and `code, stage_0, stage_1, image`, the shorter line begins at the left
+    with the longer one and still ends at `image`. A line joins the stages that
+    follow each other in its own model, whatever places lie between; its
+    markers are the stages that it has.
+
+    Args:
+        series: Name of a line to a number per stage. None, NaN and infinity
+            leave a gap.
+        stages: Names of the stages from the input to the image, or the name of
+            every line to the names of its stages.
+        ylabel: What the numbers are, with units.
+        title: Title of the figure.
+        ylim: Ends of the y axis, by default what the numbers need.
+        errors: Name of a line to the half-width of the interval around every
+            number, in units of the numbers; drawn as a band.
+
+    Returns:
+        The figure.
+    """
+    return draw_stage_panels(
+        {"": series},
+        stages,
+        ylabel=ylabel,
+        title=title,
+        ylim=ylim,
+        errors=None if errors is None else {"": errors},
+        panel_height=3.0,
+    )
+
+
+def draw_stage_panels(
+    panels: Mapping[str, Series],
+    stages: Stages,
+    *,
+    ylabel: str,
+    title: str = "",
+    ylim: tuple[float, float] | None = None,
+    errors: Mapping[str, Series] | None = None,
+    panel_height: float = 2.6,
+) -> Figure:
+    """Draws a row of panels like `draw_stage_lines` on the same axes.
+
+    A line of the same name looks the same in all panels.
+
+    Args:
+        panels: Title of a panel to its lines.
+        stages: Names of the stages, or the name of every line to those of its
+            stages; they hold for all panels.
+        ylabel: What the numbers are, with units.
+        title: Title of the figure.
+        ylim: Ends of the y axis, by default what all numbers need.
+        errors: Title of a panel to the half-widths of its intervals.
+        panel_height: Height of a panel, in inches.
+
+    Returns:
+        The figure.
+    """
+    _check_panels(panels, errors or {})
+    names = list(dict.fromkeys(name for s in panels.values() for name in s))
+    own_stages = _get_own_stages(stages, names)
+    places = merge_stages(list(own_stages.values()))
+    width = max(_MIN_ASPECT * panel_height, _STAGE_WIDTH * len(places))
+    figure = Figure(
+        figsize=(len(panels) * width + 1.0, panel_height + 0.6),
+        layout="constrained",
+    )
+    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (panel, series) in zip(grid, panels.items(), strict=True):
+        half_widths = (errors or {}).get(panel, {})
+        for name, numbers in series.items():
+            xs = np.array([places.index(stage) for stage in own_stages[name]])
+            y, band = _to_line(name, numbers, half_widths.get(name), len(xs))
+            draw_line(axes, names.index(name), xs, y, name, band)
+        add_panel_title(axes, panel, width)
+        _name_places(axes, places, width)
+        finish_axes(axes)
+    grid[0].set_ylabel(ylabel)
+    if ylim is not None:
+        grid[0].set_ylim(ylim)
+    add_title(figure, title)
+    add_line_legend(figure)
+    settle_layout(figure)
+    return figure
+
+
+def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Orders the stages of several models so that it agrees with all of them.
+
+    The longest list comes first. A stage that it lacks goes right before the
+    stage that follows it in its own list, or to the end if none does.
+
+    Args:
+        lists: Names of the stages of every model, without repetitions.
+
+    Returns:
+        Every name once.
+
+    Raises:
+        ValueError: If two lists disagree on an order or a name is repeated.
+    """
+    merged: list[str] = []
+    for stages in sorted(lists, key=len, reverse=True):  # stable
+        place = len(merged)
+        for stage in reversed(stages):
+            if stage not in merged:
+                merged.insert(place, stage)
+            elif merged.index(stage) < place:
+                place = merged.index(stage)
+            else:
+                raise ValueError(
+                    "stages must be in the same order for all lines, each "
+                    f"once, received {[list(names) for names in lists]}."
+                )
+    return merged
+
+
+def _get_own_stages(
+    stages: Stages, names: Sequence[str]
+) -> dict[str, list[str]]:
+    """Returns the stages of every line."""
+    if not isinstance(stages, Mapping):
+        return {name: list(stages) for name in names}
+    missing = [name for name in names if name not in stages]
+    if missing:
+        raise ValueError(
+            f"stages must have an entry for every line, received none for "
+            f"{missing}."
+        )
+    return {name: list(stages[name]) for name in names}
+
+
+def _to_line(
+    name: str,
+    numbers: Sequence[float | None],
+    half_widths: Sequence[float | None] | None,
+    num_stages: int,
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
+    """Returns the numbers of a line and the ends of its intervals."""
+    y = to_numbers(numbers)  # [stages]
+    error = np.zeros(num_stages)
+    if half_widths is not None:
+        error = to_numbers(half_widths)
+    if y.shape != (num_stages,) or error.shape != (num_stages,):
+        raise ValueError(
+            f"series and errors of {name!r} must have shape ({num_stages},), "
+            f"a number per stage, received {y.shape} and {error.shape}."
+        )
+    if (error < 0).any():
+        raise ValueError(
+            f"errors of {name!r} must not be negative, received {error}."
+        )
+    return y, None if half_widths is None else (y - error, y + error)
+
+
+def _name_places(axes: Axes, places: Sequence[str], width: float) -> None:
+    longest = max(map(len, places), default=0)
+    is_tight = longest + 1 > 10 * width / len(places)  # ten letters an inch
+    slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(range(len(places)), places, **(slant if is_tight else {}))
+    axes.set_xlim(-0.4, len(places) - 0.6)
+
+
+def _check_panels(
+    panels: Mapping[str, Series], errors: Mapping[str, Series]
+) -> None:
+    if not panels or not all(panels.values()):
+        raise ValueError(
+            "Every panel must have at least one line, received "
+            f"{ {panel: list(series) for panel, series in panels.items()} }."
+        )
+    for panel, half_widths in errors.items():
+        unknown = set(half_widths) - set(panels.get(panel, {}))
+        if panel not in panels or unknown:
+            raise ValueError(
+                "errors must name panels and lines that are drawn, received "
+                f"{sorted(unknown) or panel!r}."
+            )

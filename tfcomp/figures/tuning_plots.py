@@ -1,0 +1,249 @@
+"""Tuning of single units: maps with marginals, and how additive stages are.
+
+Figures 4f and 15 of the paper show units of one stage; the distribution of
+their additive shares says what its text reads off them, stage by stage.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from tfcomp.figures.curve_plots import LINE_COLORS
+from tfcomp.figures.curve_plots import finish_axes
+from tfcomp.figures.layout import add_legend
+from tfcomp.figures.layout import add_panel_title
+from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.map_plots import AXIS_NAMES
+from tfcomp.figures.map_plots import NO_VALUE_COLOR
+from tfcomp.figures.outline import OUTLINE_COLOR
+from tfcomp.figures.outline import draw_outline
+
+ROW_HEIGHT = 1.75  # inches
+STAGE_WIDTH = 1.0
+_MIN_ASPECT = 0.7
+_MAX_ASPECT = 2.5
+_NUM_BINS = 25
+
+
+def draw_tuning(
+    maps: ArrayLike,
+    marginals_x: ArrayLike,
+    marginals_y: ArrayLike,
+    labels: Sequence[str],
+    mask: ArrayLike | None = None,
+    *,
+    title: str = "",
+    axis_names: tuple[str, str] = AXIS_NAMES,
+) -> Figure:
+    """Draws a row per unit: its map, and its mean over either factor.
+
+    Every map has a colour scale of its own, since activations of different
+    units do not compare; the two marginals of a unit share one axis.
+
+    Args:
+        maps: Activations, `[k, nx, ny]`; not finite is shown in grey.
+        marginals_x: Mean over the second factor, `[k, nx]`.
+        marginals_y: Mean over the first factor, `[k, ny]`.
+        labels: Name of every unit, k of them.
+        mask: True inside the region to mark, `[nx, ny]`. On the marginals
+            the values of a factor that occur in it are shaded.
+        title: Title of the figure.
+        axis_names: Names of the first and the second factor, with units.
+
+    Returns:
+        The figure.
+    """
+    maps = np.asarray(maps, float)
+    marginals = [np.asarray(m, float) for m in (marginals_x, marginals_y)]
+    _check_units(maps, marginals, labels, mask)
+    width = ROW_HEIGHT * _get_aspect(maps)
+    figure, panels = _make_rows(len(maps), width)
+    for row, unit in zip(panels, range(len(maps)), strict=True):
+        _draw_unit_map(row[0], maps[unit], mask)
+        add_panel_title(row[0], labels[unit], width)
+        _draw_marginals(row[1:], [m[unit] for m in marginals], mask)
+        row[0].set_ylabel(axis_names[1])
+    _name_columns(panels, axis_names)
+    add_title(figure, title)
+    is_finite = np.isfinite(maps).all()
+    add_legend(figure, None if is_finite else NO_VALUE_COLOR)
+    settle_layout(figure)
+    return figure
+
+
+def draw_index_distribution(
+    values: Mapping[str, ArrayLike],
+    *,
+    title: str = "",
+    label: str = "additive share of variance",
+) -> Figure:
+    """Draws how an index from 0 to 1 is distributed over units, by stage.
+
+    A histogram per stage, mirrored like a violin and as wide as its
+    fullest bin, with the mean and the median. Units without a value, as dead
+    ones, are left out and counted above.
+
+    Args:
+        values: Name of a stage to an index per unit, `[units]`, NaN where
+            there is none.
+        title: Title of the figure.
+        label: What the index is.
+
+    Returns:
+        The figure.
+    """
+    if not values:
+        raise ValueError("values must have at least one stage, received none.")
+    stages = {k: np.ravel(np.asarray(v, float)) for k, v in values.items()}
+    width = max(4.5, STAGE_WIDTH * len(stages) + 1.2)
+    figure = Figure(figsize=(width, 3.8), layout="compressed")
+    axes = figure.subplots()
+    for place, name in enumerate(stages):
+        _draw_histogram(axes, place, stages[name])
+    _draw_centres(axes, [v[np.isfinite(v)] for v in stages.values()])
+    finish_axes(axes)
+    axes.grid(visible=False, axis="x")
+    axes.set_xticks(range(len(stages)), list(stages))
+    axes.set(xlim=(-0.6, len(stages) - 0.4), ylim=(-0.03, 1.12), ylabel=label)
+    axes.set_yticks(np.linspace(0, 1, 6))
+    add_title(figure, title)
+    add_legend(figure)
+    settle_layout(figure)
+    return figure
+
+
+def _make_rows(num_rows: int, width: float) -> tuple[Figure, np.ndarray]:
+    ratios = (width + 0.6, 2.0, 2.0)
+    figure = Figure(
+        figsize=(sum(ratios) + 1.6, num_rows * (ROW_HEIGHT + 0.3) + 1.0),
+        layout="constrained",
+    )
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
+    panels = figure.subplots(num_rows, 3, squeeze=False, width_ratios=ratios)
+    return figure, panels
+
+
+def _draw_unit_map(
+    axes: Axes, values: np.ndarray, mask: ArrayLike | None
+) -> None:
+    colors = matplotlib.colormaps["viridis"].with_extremes(bad=NO_VALUE_COLOR)
+    num_x, num_y = values.shape
+    image = axes.imshow(
+        np.ma.masked_invalid(values).T,  # imshow takes [row = y, column = x]
+        origin="lower",
+        cmap=colors,
+        aspect=num_x / num_y / _get_aspect(values),
+        interpolation="nearest",
+    )
+    if mask is not None:
+        draw_outline(axes, mask, linewidth=1.2)
+    bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.04)
+    bar.locator = MaxNLocator(3)
+    bar.update_ticks()
+
+
+def _draw_marginals(
+    panels: Sequence[Axes],
+    marginals: Sequence[np.ndarray],
+    mask: ArrayLike | None,
+) -> None:
+    for axis, (axes, values) in enumerate(zip(panels, marginals, strict=True)):
+        axes.plot(np.arange(len(values)), values, color=LINE_COLORS[0])
+        axes.set_xlim(-0.5, len(values) - 0.5)
+        if mask is not None:
+            _shade_values(axes, np.asarray(mask, bool).any(axis=1 - axis))
+        finish_axes(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    panels[1].sharey(panels[0])
+    panels[0].autoscale(axis="y")
+    panels[1].tick_params(labelleft=False)
+
+
+def _shade_values(axes: Axes, is_held_out: np.ndarray) -> None:
+    # Every value occurs in a diagonal band or a cross: that marks nothing.
+    if is_held_out.all():
+        return
+    steps = np.diff(np.pad(is_held_out, 1).astype(int))
+    starts, stops = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    for start, stop in zip(starts, stops, strict=True):
+        axes.axvspan(
+            start - 0.5, stop - 0.5, color=OUTLINE_COLOR, alpha=0.1, lw=0
+        )
+
+
+def _name_columns(panels: np.ndarray, axis_names: tuple[str, str]) -> None:
+    """Labels the outer axes only, since all rows have the same ones."""
+    for row in panels[:-1]:
+        for axes in row:
+            axes.tick_params(labelbottom=False)
+    for axes, name in zip(
+        panels[-1], (axis_names[0], *axis_names), strict=True
+    ):
+        axes.set_xlabel(name)
+    for axes, name in zip(panels[0, 1:], axis_names[::-1], strict=True):
+        axes.set_title(f"mean over {name.partition(' (')[0]}", fontsize=11)
+
+
+def _draw_histogram(axes: Axes, place: int, index: np.ndarray) -> None:
+    finite = index[np.isfinite(index)]
+    counts, edges = np.histogram(finite, bins=_NUM_BINS, range=(0, 1))
+    widths = 0.84 * counts / max(1, counts.max())
+    axes.barh(
+        edges[:-1],
+        widths,
+        left=place - widths / 2,
+        height=np.diff(edges),
+        align="edge",
+        color=LINE_COLORS[5],
+        alpha=0.55,
+        linewidth=0,
+    )
+    if finite.size < index.size:
+        text = f"{1 - finite.size / index.size:.1%} dead".replace(".0%", "%")
+        axes.text(place, 1.06, text, ha="center", va="center", fontsize=9)
+
+
+def _draw_centres(axes: Axes, finite: Sequence[np.ndarray]) -> None:
+    places = [i for i, index in enumerate(finite) if index.size]
+    means = [np.mean(finite[i]) for i in places]
+    medians = [np.median(finite[i]) for i in places]
+    axes.plot(places, means, "o-", color=LINE_COLORS[0], label="mean")
+    bars = {"markersize": 22, "markeredgewidth": 2, "label": "median"}
+    axes.plot(places, medians, "_", color=LINE_COLORS[4], **bars)
+
+
+def _get_aspect(maps: np.ndarray) -> float:
+    num_x, num_y = maps.shape[-2:]
+    return min(_MAX_ASPECT, max(_MIN_ASPECT, num_x / num_y))
+
+
+def _check_units(
+    maps: np.ndarray,
+    marginals: Sequence[np.ndarray],
+    labels: Sequence[str],
+    mask: ArrayLike | None,
+) -> None:
+    if maps.ndim != 3 or not len(maps):
+        raise ValueError(
+            "maps must have shape [k, nx, ny] with at least one unit, "
+            f"received {maps.shape}."
+        )
+    count, *shape = maps.shape
+    found = [m.shape for m in marginals] + [(len(labels),)]
+    expected = [(count, size) for size in shape] + [(count,)]
+    if mask is not None:
+        found.append(np.shape(mask))
+        expected.append(tuple(shape))
+    if found != expected:
+        raise ValueError(
+            "marginals, labels and mask must have shapes "
+            f"{expected}, received {found}."
+        )

@@ -1,0 +1,99 @@
+"""What all encodings share: a code per factor, codes side by side."""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+
+
+def nearest_index(values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    """Nearest grid index of present values, a float in 0 .. size - 1."""
+    if factor.levels:
+        distance = tf.abs(values[..., tf.newaxis] - factor.values())
+        return tf.cast(tf.argmin(distance, axis=-1), values.dtype)
+    index = tf.round((values - factor.low) / factor.step)
+    if factor.periodic:
+        index = tf.math.floormod(index, float(factor.size))
+    return tf.clip_by_value(index, 0.0, factor.size - 1.0)
+
+
+def encode_one_hot(values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    """1 for the nearest grid value, 0 for all others, [n, size]."""
+    index = nearest_index(values[:, 0], factor)
+    return tf.one_hot(tf.cast(index, tf.int32), factor.size)
+
+
+class FactorEncoding(keras.layers.Layer):
+    """Base of encodings: concatenates `encode_factor` over the factors.
+
+    A categorical factor has no order that a code could keep: a
+    differentiable encoding gives it a one-hot code beside its own.
+
+    A subclass implements `encode_factor` for present values and
+    `code_size`. The layer always computes in float32, also under a mixed
+    precision policy: positions do not fit into 8 bits of mantissa.
+
+    Args:
+        space: The factors that are encoded, or its `to_dict`.
+
+    Input shape: [n, F] factor values, NaN where absent.
+    Output shape: [n, sum of code sizes].
+
+    Attributes:
+        differentiable: Whether the code has a useful derivative with
+            respect to the factors.
+    """
+
+    differentiable = True
+
+    def __init__(self, space: FactorSpace | dict, **kwargs) -> None:
+        kwargs["dtype"] = "float32"
+        super().__init__(**kwargs)
+        if isinstance(space, dict):
+            space = FactorSpace.from_dict(space)
+        self.space = space
+
+    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+        """Code [n, code_size(factor)] of present values [n, 1]."""
+        raise NotImplementedError
+
+    def code_size(self, factor: Factor) -> int:
+        """Number of units that encode the factor."""
+        raise NotImplementedError
+
+    def absent_code(self) -> float:
+        """The activity of every unit of an absent factor."""
+        return 0.0
+
+    def call(self, factors: tf.Tensor) -> tf.Tensor:
+        codes = []
+        for column, factor in enumerate(self.space):
+            values = factors[:, column : column + 1]
+            absent = tf.math.is_nan(values)
+            # The inner `where` keeps NaN out of the gradient as well.
+            present = tf.where(absent, tf.zeros_like(values), values)
+            if self._has_names(factor):
+                code = encode_one_hot(present, factor)
+                codes.append(tf.where(absent, 0.0, code))
+                continue
+            code = self.encode_factor(present, factor)
+            codes.append(tf.where(absent, self.absent_code(), code))
+        return tf.concat(codes, axis=-1)
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        sizes = [
+            f.size if self._has_names(f) else self.code_size(f)
+            for f in self.space
+        ]
+        return (input_shape[0], sum(sizes))
+
+    def _has_names(self, factor: Factor) -> bool:
+        return factor.categorical and self.differentiable
+
+    def get_config(self) -> dict:
+        config = super().get_config()
+        config.pop("dtype", None)
+        return {**config, "space": self.space.to_dict()}

@@ -1,0 +1,67 @@
+"""Ramp code: one unit per factor, linear in its value (section 3.1)."""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.models.encodings.factor_encoding import FactorEncoding
+
+RANGES = ("signed", "unit", "raw")
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class RampEncoding(FactorEncoding):
+    """A factor's value scaled to a fixed range.
+
+    Args:
+        space: The factors.
+        scaled_to: "signed" for [-1, 1], "unit" for [0, 1], or "raw" for the
+            value itself, as the published code has it.
+        absent_value: The activity that stands for an absent factor.
+    """
+
+    def __init__(
+        self,
+        space: FactorSpace | dict,
+        scaled_to: str = "signed",
+        absent_value: float = 0.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(space, **kwargs)
+        if scaled_to not in RANGES:
+            raise ValueError(
+                f"scaled_to must be one of {RANGES}, got {scaled_to!r}"
+            )
+        self.scaled_to = scaled_to
+        self.absent_value = absent_value
+
+    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+        if self.scaled_to == "raw":
+            return values
+        unit = (values - factor.low) / (factor.high - factor.low)
+        return unit if self.scaled_to == "unit" else 2.0 * unit - 1.0
+
+    def code_size(self, factor: Factor) -> int:
+        return 1
+
+    def absent_code(self) -> float:
+        return self.absent_value
+
+    def get_config(self) -> dict:
+        return {
+            **super().get_config(),
+            "scaled_to": self.scaled_to,
+            "absent_value": self.absent_value,
+        }
+
+
+def make_ramp(config: RunConfig, space: FactorSpace) -> RampEncoding:
+    """The ramp code of a run."""
+    model = config.model
+    return RampEncoding(
+        space, model.ramp_range, model.absent_value, name="code"
+    )

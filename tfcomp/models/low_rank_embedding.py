@@ -1,0 +1,287 @@
+"""A matrix of bounded rank for every value of a factor.
+
+Section 4.1 and appendix C of the paper, equation 8: each factor value is
+rendered as a small image of its own before a decoder combines the factors.
+"""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+_INPUTS = ("index", "code")
+# A shorter vector is divided by this instead of by its length, which also
+# bounds the gradient at a zero vector.
+_LENGTH_FLOOR = 1e-6
+# Added to the r-th entry of the r-th unit vector before orthogonalization:
+# dependent vectors would make the derivative of the QR decomposition infinite.
+_INDEPENDENCE = 1e-6
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class LowRankEmbedding(keras.layers.Layer):
+    """Looks up a low-rank matrix for every value of a factor.
+
+    The value i owns
+
+        M_i = sum_r lambda_ir u_ir v_ir^T
+
+    with `rank` modes r. `u` and `v` are the weights `left` and `right`
+    scaled to unit length, so that `lambda` alone carries the size of a mode.
+    Vectors shorter than 1e-6 are divided by that instead of by their length:
+    a zero vector stays zero and its mode draws nothing, with a finite gradient.
+    Unless `orthogonal` is set, the modes may be parallel, and `lambda` are
+    not singular values: see `spectrum`.
+
+    Weights: `coefficients [V, R]`, `left [V, R, rows]` and
+    `right [V, R, columns]` with V values and R modes. Vectors start
+    normal with a length of about 1, and coefficients normal with a sum of
+    squares about 1, hence matrices with a Frobenius norm of about 1 whatever
+    the rank.
+
+    Args:
+        num_values: Number of values V of the factor.
+        size: Rows and columns of a matrix: a pair, or one number for both.
+        rank: Number of modes R, from 1 to the smaller side.
+        inputs: `"index"` looks up the index of a value, at a cost that does
+            not grow with `num_values`; `"code"` mixes all the matrices with
+            the weights of a one-hot or soft code, differentiably.
+        orthogonal: Replaces the unit vectors of each value by an orthonormal
+            basis (Gram-Schmidt, in the order of the modes). The coefficients
+            are then the singular values up to sign and order. Regularizers
+            see the weights, not this basis.
+        coefficient_regularizer: Of `coefficients`, as
+            `tfcomp.models.regularizers.EntropyRegularizer(0.1)`.
+        left_regularizer: Of `left`, as
+            `tfcomp.models.regularizers.VarianceRegularizer(0.01)`.
+        right_regularizer: Of `right`.
+        coefficient_initializer: Of `coefficients`; None for normal numbers
+            of deviation `1 / sqrt(rank)`.
+        vector_initializer: Of `left` and `right`; None for normal numbers of
+            deviation `1 / sqrt(entries)`. One with a fixed seed draws the
+            same for both.
+        **kwargs: Of `keras.layers.Layer`.
+
+    Input shape:
+        `"index"`: `[batch]` or `[batch, 1]`, integer, or float, which is
+        rounded to the nearest. NaN and indices outside the range stand for
+        an absent factor and give the zero matrix.
+        `"code"`: `[batch, num_values]`.
+
+    Output shape:
+        `[batch, rows, columns]`.
+    """
+
+    def __init__(
+        self,
+        num_values: int,
+        size: int | tuple[int, int],
+        rank: int,
+        inputs: str = "index",
+        orthogonal: bool = False,
+        coefficient_regularizer: object = None,
+        left_regularizer: object = None,
+        right_regularizer: object = None,
+        coefficient_initializer: object = None,
+        vector_initializer: object = None,
+        **kwargs,
+    ) -> None:
+        # Keras would cast the input to the compute dtype, and bfloat16 does
+        # not tell index 257 from 256. Only the output has that dtype.
+        super().__init__(autocast=False, **kwargs)
+        self.num_values = _check_positive("num_values", num_values)
+        self.size = _check_size(size)
+        self.rank = _check_rank(rank, self.size)
+        if inputs not in _INPUTS:
+            raise ValueError(f"inputs must be index or code, got {inputs!r}")
+        self.inputs = inputs
+        self.orthogonal = bool(orthogonal)
+        get_regularizer = keras.regularizers.get
+        self.coefficient_regularizer = get_regularizer(coefficient_regularizer)
+        self.left_regularizer = get_regularizer(left_regularizer)
+        self.right_regularizer = get_regularizer(right_regularizer)
+        get_initializer = keras.initializers.get
+        self.coefficient_initializer = get_initializer(coefficient_initializer)
+        self.vector_initializer = get_initializer(vector_initializer)
+
+    def build(self, input_shape: tuple) -> None:
+        self._check_input_shape(tuple(input_shape))
+        self.coefficients = self.add_weight(
+            name="coefficients",
+            shape=(self.num_values, self.rank),
+            initializer=_make_initializer(
+                self.coefficient_initializer, self.rank**-0.5
+            ),
+            regularizer=self.coefficient_regularizer,
+        )
+        rows, columns = self.size
+        self.left = self._add_vectors("left", rows, self.left_regularizer)
+        self.right = self._add_vectors("right", columns, self.right_regularizer)
+
+    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        if self.inputs == "index":
+            matrices = self._look_up(ops.reshape(inputs, (-1,)))
+        else:
+            code = ops.cast(inputs, self.variable_dtype)  # [batch, V]
+            matrices = ops.tensordot(code, self.matrices(), axes=1)
+        return ops.cast(matrices, self.compute_dtype)
+
+    def matrices(self) -> keras.KerasTensor:
+        """The matrices of all values `[V, rows, columns]`."""
+        return self._render(
+            ops.convert_to_tensor(self.coefficients),
+            ops.convert_to_tensor(self.left),
+            ops.convert_to_tensor(self.right),
+        )
+
+    def spectrum(self) -> keras.KerasTensor:
+        """Singular values `[V, R]` of the matrices, largest first."""
+        return ops.svd(self.matrices(), compute_uv=False)[:, : self.rank]
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return (input_shape[0], *self.size)
+
+    def get_config(self) -> dict:
+        regularize = keras.regularizers.serialize
+        initialize = keras.initializers.serialize
+        return {
+            **super().get_config(),
+            "num_values": self.num_values,
+            "size": list(self.size),
+            "rank": self.rank,
+            "inputs": self.inputs,
+            "orthogonal": self.orthogonal,
+            "coefficient_regularizer": regularize(self.coefficient_regularizer),
+            "left_regularizer": regularize(self.left_regularizer),
+            "right_regularizer": regularize(self.right_regularizer),
+            "coefficient_initializer": initialize(self.coefficient_initializer),
+            "vector_initializer": initialize(self.vector_initializer),
+        }
+
+    def _check_input_shape(self, shape: tuple) -> None:
+        if self.inputs == "code":
+            expected = f"[batch, {self.num_values}]"
+            fits = len(shape) == 2 and shape[1] == self.num_values
+        else:
+            expected = "[batch] or [batch, 1]"
+            fits = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+        if not fits:
+            raise ValueError(
+                f"the shape of the input must be {expected} for "
+                f"inputs={self.inputs!r}, got {shape}"
+            )
+
+    def _add_vectors(
+        self, name: str, entries: int, regularizer: object
+    ) -> keras.Variable:
+        return self.add_weight(
+            name=name,
+            shape=(self.num_values, self.rank, entries),
+            initializer=_make_initializer(
+                self.vector_initializer, entries**-0.5
+            ),
+            regularizer=regularizer,
+        )
+
+    def _look_up(self, index: keras.KerasTensor) -> keras.KerasTensor:
+        if keras.backend.is_float_dtype(index.dtype):
+            index = ops.round(index)
+        else:
+            index = ops.cast(index, "int64")
+        # NaN compares false; checked before the cast, which may wrap around.
+        valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
+        rows = ops.where(valid, index, ops.zeros_like(index))
+        rows = ops.cast(rows, "int32")  # [batch]
+        coefficients = ops.take(self.coefficients, rows, axis=0)
+        return self._render(
+            ops.where(valid[:, None], coefficients, 0.0),  # [batch, R]
+            ops.take(self.left, rows, axis=0),  # [batch, R, rows]
+            ops.take(self.right, rows, axis=0),  # [batch, R, columns]
+        )
+
+    def _render(
+        self,
+        coefficients: keras.KerasTensor,
+        left: keras.KerasTensor,
+        right: keras.KerasTensor,
+    ) -> keras.KerasTensor:
+        """Matrices [n, rows, columns] of n values."""
+        scale = coefficients[..., None]  # [n, R, 1]
+        if self.orthogonal:
+            left, right = _orthonormalize(left), _orthonormalize(right)
+        else:
+            # The lengths go into one factor per mode: scaling each vector
+            # first costs more passes over the large tensors.
+            scale = scale * _inverse_length(left) * _inverse_length(right)
+        # Not `ops.matmul` of a transpose, whose gradient moves a copy.
+        return tf.matmul(left * scale, right, transpose_a=True)
+
+
+def compute_effective_rank(singular_values: np.ndarray) -> np.ndarray:
+    """How many singular values carry a matrix, from 1 to their number.
+
+    The exponential of the entropy of `p = s^2 / sum s^2`: m equal values and
+    otherwise zeros give m. A zero matrix has effective rank 0.
+
+    Args:
+        singular_values: `[..., R]`.
+
+    Returns:
+        Effective ranks `[...]`.
+    """
+    squares = np.square(np.asarray(singular_values, np.float64))
+    total = squares.sum(axis=-1, keepdims=True)
+    p = squares / np.where(total > 0, total, 1.0)
+    entropy = -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1)
+    return np.where(total[..., 0] > 0, np.exp(entropy), 0.0)
+
+
+def _inverse_length(vectors: keras.KerasTensor) -> keras.KerasTensor:
+    squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
+    return ops.rsqrt(ops.maximum(squares, _LENGTH_FLOOR**2))  # [n, R, 1]
+
+
+def _orthonormalize(vectors: keras.KerasTensor) -> keras.KerasTensor:
+    shift = _INDEPENDENCE * ops.eye(*vectors.shape[1:], dtype=vectors.dtype)
+    unit = vectors * _inverse_length(vectors)
+    columns = ops.transpose(unit + shift, (0, 2, 1))  # [n, N, R]
+    basis, triangle = ops.qr(columns)  # [n, N, R], [n, R, R]
+    # The signs of a QR decomposition are arbitrary; a positive diagonal
+    # makes it unique, and so a continuous function of the vectors.
+    diagonal = ops.diagonal(triangle, axis1=-2, axis2=-1)  # [n, R]
+    signs = 2.0 * ops.cast(diagonal >= 0, diagonal.dtype) - 1.0
+    return ops.transpose(basis * signs[:, None, :], (0, 2, 1))
+
+
+def _make_initializer(initializer: object, stddev: float) -> object:
+    if initializer is None:
+        return keras.initializers.RandomNormal(stddev=stddev)
+    # A Keras initializer repeats its draw; a copy without seed draws anew.
+    clone = getattr(initializer, "clone", None)
+    return clone() if clone else initializer
+
+
+def _check_positive(name: str, value: int) -> int:
+    integer = isinstance(value, (int, np.integer))
+    if not integer or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be an integer above 0, got {value!r}")
+    return int(value)
+
+
+def _check_size(size: int | tuple[int, int]) -> tuple[int, int]:
+    sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)
+    if len(sides) != 2:
+        raise ValueError(f"size must be one number or a pair, got {size!r}")
+    rows, columns = (_check_positive("size", side) for side in sides)
+    return rows, columns
+
+
+def _check_rank(rank: int, size: tuple[int, int]) -> int:
+    rank = _check_positive("rank", rank)
+    if rank > min(size):
+        raise ValueError(
+            f"rank must be at most the smaller side of size={size}, got {rank}"
+        )
+    return rank

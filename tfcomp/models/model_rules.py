@@ -1,0 +1,60 @@
+"""What a model requires of a configuration, checked before TensorFlow."""
+
+from __future__ import annotations
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+
+
+def check_cnn(config: RunConfig) -> None:
+    """The grid is reached from a quarter of it by two doublings.
+
+    Raises:
+        ConfigError: For a grid size that is no multiple of 4, or a depth
+            below the two layers that double.
+    """
+    if config.data.grid_size % 4:
+        raise ConfigError(
+            "grid_size",
+            "must be a multiple of 4 for the model cnn",
+            config.data.grid_size,
+        )
+    if config.model.depth < 2:
+        raise ConfigError(
+            "depth",
+            "must be at least 2 for the model cnn to reach the grid",
+            config.model.depth,
+        )
+
+
+def check_low_rank(config: RunConfig) -> None:
+    """A matrix per factor value: rank within the grid, a unit per value.
+
+    Raises:
+        ConfigError: For a rank above the grid size, or a code that is no
+            population code.
+    """
+    size = config.data.grid_size
+    if config.model.rank > size:
+        rule = f"must be at most --grid_size={size}"
+        raise ConfigError("rank", rule, config.model.rank)
+    if config.model.encoding not in ("one_hot", "bump"):
+        raise ConfigError(
+            "encoding",
+            "must be one_hot or bump for the model low_rank",
+            config.model.encoding,
+        )
+
+
+def check_rotation(config: RunConfig) -> None:
+    """The image is reached from a quarter of it by two doublings.
+
+    Raises:
+        ConfigError: For a grid size that is no multiple of 4.
+    """
+    if config.data.grid_size % 4:
+        raise ConfigError(
+            "grid_size",
+            "must be a multiple of 4 for the model rotation",
+            config.data.grid_size,
+        )

@@ -1,0 +1,160 @@
+"""Penalties that make rendered factors low in rank and smooth.
+
+Section 4.1 and appendix C of the paper: the entropy of a value's squared
+coefficients (equations 9 and 10) and the sample variance of its vectors
+(equation 11). Both are Keras regularizers of one weight, so they count once
+per step whatever the batch size and the number of replicas.
+"""
+
+from __future__ import annotations
+
+import math
+
+import keras
+from keras import ops
+
+_REDUCTIONS = ("sum", "mean")
+_BASES = ("raw", "unit")
+# Rows whose largest coefficient is below it have no distribution: entropy 0.
+_COEFFICIENT_FLOOR = 1e-30
+# Length up to which unit vectors are not of unit length, as in
+# `tfcomp.models.low_rank_embedding.LowRankEmbedding`.
+_LENGTH_FLOOR = 1e-6
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class EntropyRegularizer(keras.regularizers.Regularizer):
+    """Entropy of the squared coefficients of every value, in nats.
+
+    `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the penalty of the value i is
+    `-sum_r p_ir log p_ir`: 0 if one mode carries everything, log R if all R
+    carry the same. It does not change when a row is scaled. A row of zeros
+    counts as 0 and gets no gradient.
+
+    Args:
+        weight: Factor of the penalty, `alpha` of equation 12; 0.1 in the
+            paper's experiments.
+        reduction: `"sum"` over the values, as in the paper, or `"mean"`, which
+            keeps its meaning when the number of values changes.
+
+    Call arguments:
+        coefficients: Weight `[V, R]`.
+    """
+
+    def __init__(self, weight: float, reduction: str = "sum") -> None:
+        self.weight = _check_weight(weight)
+        self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
+
+    def __call__(self, coefficients: keras.KerasTensor) -> keras.KerasTensor:
+        return self.weight * self.penalty(coefficients)
+
+    def penalty(self, coefficients: keras.KerasTensor) -> keras.KerasTensor:
+        """The reduced entropy, before it is multiplied by `weight`."""
+        coefficients = ops.convert_to_tensor(coefficients)
+        entropy = _compute_entropy(coefficients)  # [V]
+        return _reduce(entropy, self.reduction)
+
+    def get_config(self) -> dict:
+        return {"weight": self.weight, "reduction": self.reduction}
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class VarianceRegularizer(keras.regularizers.Regularizer):
+    """Sample variance over the entries of every vector.
+
+    `Var_n(u_irn) = sum_n (u_irn - mean_n u_irn)^2 / (N - 1)`: 0 for a vector
+    of equal entries, at most 1 / (N - 1) for a vector of unit length.
+
+    The forward pass uses unit vectors. On the raw weights (the published
+    code) the penalty can be evaded by making them short, which changes no
+    image; on unit vectors (the paper's text) it cannot.
+
+    Args:
+        weight: Factor of the penalty, `beta` of equation 12; 0.01 in the
+            paper's experiments.
+        basis: `"raw"` for the weight as it is, `"unit"` for its vectors
+            scaled to unit length. A zero vector has variance 0 in both and
+            gets no gradient.
+        reduction: `"sum"` over values and modes, as in the paper, or
+            `"mean"`, which keeps its meaning when their number changes.
+
+    Call arguments:
+        vectors: Weight `[V, R, N]`, N at least 2.
+    """
+
+    def __init__(
+        self, weight: float, basis: str = "raw", reduction: str = "sum"
+    ) -> None:
+        self.weight = _check_weight(weight)
+        self.basis = _check_choice("basis", basis, _BASES)
+        self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
+
+    def __call__(self, vectors: keras.KerasTensor) -> keras.KerasTensor:
+        return self.weight * self.penalty(vectors)
+
+    def penalty(self, vectors: keras.KerasTensor) -> keras.KerasTensor:
+        """The reduced variance, before it is multiplied by `weight`."""
+        vectors = ops.convert_to_tensor(vectors)
+        if vectors.shape[-1] < 2:
+            raise ValueError(
+                "vectors must have at least 2 entries for a sample variance, "
+                f"got the shape {tuple(vectors.shape)}"
+            )
+        variance = _compute_variance(vectors, self.basis)  # [V, R]
+        return _reduce(variance, self.reduction)
+
+    def get_config(self) -> dict:
+        return {
+            "weight": self.weight,
+            "basis": self.basis,
+            "reduction": self.reduction,
+        }
+
+
+def _compute_entropy(coefficients: keras.KerasTensor) -> keras.KerasTensor:
+    # Entropy ignores the scale of a row, so dividing by a constant changes
+    # neither value nor gradient, and squares neither under- nor overflow.
+    scale = ops.max(ops.abs(coefficients), axis=-1, keepdims=True)
+    scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
+    squares = ops.square(coefficients / ops.stop_gradient(scale))
+    total = ops.sum(squares, axis=-1, keepdims=True)
+    p = squares / ops.where(total > 0.0, total, 1.0)  # [V, R]
+    # p log p tends to 0 with p, but 0 * log 0 is NaN.
+    return -ops.sum(p * ops.log(ops.where(p > 0.0, p, 1.0)), axis=-1)
+
+
+def _compute_variance(
+    vectors: keras.KerasTensor, basis: str
+) -> keras.KerasTensor:
+    size = vectors.shape[-1]
+    # The sum is smallest at the mean, so its derivative by the mean is 0, and
+    # leaving that out halves the backward pass.
+    mean = ops.stop_gradient(ops.mean(vectors, axis=-1, keepdims=True))
+    # Not the mean square minus the squared mean: what the penalty aims at,
+    # entries that are almost equal, is where that difference loses digits.
+    spread = ops.sum(ops.square(vectors - mean), axis=-1)  # [V, R]
+    if basis == "unit":
+        squares = ops.sum(ops.square(vectors), axis=-1)
+        spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
+    return spread / (size - 1)
+
+
+def _reduce(values: keras.KerasTensor, reduction: str) -> keras.KerasTensor:
+    return ops.mean(values) if reduction == "mean" else ops.sum(values)
+
+
+def _check_weight(weight: float) -> float:
+    number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    if not number or not math.isfinite(weight) or weight < 0:
+        raise ValueError(
+            f"weight must be a finite number, at least 0, got {weight!r}"
+        )
+    return float(weight)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ValueError(
+            f"{name} must be one of {', '.join(choices)}, got {value!r}"
+        )
+    return value

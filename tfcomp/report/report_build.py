@@ -1,0 +1,89 @@
+"""The whole report: runs in, files out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tfcomp import __version__
+from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.projector import write_projector
+from tfcomp.evaluation.study import Study
+from tfcomp.figures.exhibits import save_exhibit
+from tfcomp.report.curve_section import make_curves
+from tfcomp.report.embedding_section import make_embeddings
+from tfcomp.report.kernel_section import make_kernels
+from tfcomp.report.layer_section import make_layers
+from tfcomp.report.manifold_section import make_manifolds
+from tfcomp.report.overview_section import make_overview
+from tfcomp.report.page import render_page
+from tfcomp.report.superposition_section import make_superposition
+from tfcomp.report.tuning_section import make_tuning
+from tfcomp.storage.files import write_text
+from tfcomp.storage.run_folder import FLAGS_FILE
+
+SECTIONS = (
+    make_overview,
+    make_curves,
+    make_superposition,
+    make_kernels,
+    make_layers,
+    make_tuning,
+    make_manifolds,
+    make_embeddings,
+)
+
+
+def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
+    """Writes every exhibit and the page that shows them.
+
+    Also adds projector data to the run folders, for TensorBoard.
+
+    Args:
+        runs: Finished runs with different names.
+        folder: Where to write.
+
+    Returns:
+        The path of the page.
+    """
+    studies = [Study(run) for run in runs]
+    sections = []
+    for make_section in SECTIONS:
+        section = make_section(studies)
+        for exhibit in section.exhibits:
+            save_exhibit(exhibit, folder)
+        sections.append(section)
+    page = render_page(
+        "Analysis of " + ", ".join(study.name for study in studies),
+        f"Made by tfcomp {__version__} from finished runs.",
+        sections,
+        {run.name: (run.path / FLAGS_FILE).read_text() for run in runs},
+    )
+    for study in studies:
+        write_projections(study)
+    path = folder / "report.html"
+    write_text(path, page)
+    return path
+
+
+def write_projections(study: Study) -> None:
+    """Puts the stages of a run into TensorBoard's projector."""
+    space, splits = study.dataset.space, study.splits
+    images = study.evaluation.images
+    rows, columns, _ = study.dataset.image_shape
+    pixels = images.reshape(-1, rows, columns)
+    upright = study.dataset.first_row == "bottom"
+    write_projector(
+        study.run.path,
+        {stage: study.numbers[stage].features for stage in study.stages},
+        {
+            "split": np.where(splits.is_ood, "OOD", "ID"),
+            **{
+                name: splits.grid[:, column]
+                for column, name in enumerate(space.names)
+            },
+        },
+        np.clip(pixels if upright else pixels[:, ::-1], 0.0, 1.0),
+    )

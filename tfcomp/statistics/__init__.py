@@ -1,0 +1,1 @@
+"""Statistics over seeds: means, intervals, paired tests, power laws."""

@@ -1,0 +1,107 @@
+"""How a count grows with the size of the grid: the slope in log-log scale.
+
+Counts at the same size are repeats: they share the size, and with it all that
+a power law leaves out there (a wider first layer, a held-out corner of whole
+cells). What has to vary for a statement on slopes is the size. So the counts
+of one size are first averaged in log scale over seeds, and the line is fitted
+to these means with equal weights; the interval of its slope is Student's at
+95 % with (number of sizes - 2) degrees of freedom. A departure from a power
+law widens it as noise does, and more seeds do not make it look smaller. (All
+points in one regression would take repeats for independent evidence.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from tfcomp.statistics.seed_statistics import compute_interval
+
+
+@dataclass(frozen=True)
+class SizeMean:
+    """The counts of one size, averaged over seeds.
+
+    Attributes:
+        size: The size.
+        mean: Geometric mean of the counts.
+        low: Lower end of the 95 % interval of the mean, Student's over seeds
+            in log scale; None for one seed.
+        high: Its upper end.
+        num_seeds: Number of counts.
+    """
+
+    size: int
+    mean: float
+    low: float | None
+    high: float | None
+    num_seeds: int
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """count = constant * size ** slope.
+
+    Attributes:
+        slope: The exponent.
+        low: Lower end of its 95 % interval; None with two sizes.
+        high: Its upper end.
+        constant: The factor.
+    """
+
+    slope: float
+    low: float | None
+    high: float | None
+    constant: float
+
+    def predict(self, sizes: Sequence[float]) -> np.ndarray:
+        """Counts on the line, [n]."""
+        return self.constant * np.asarray(sizes, float) ** self.slope
+
+    def describe(self) -> str:
+        """The exponent with its interval, as `N^2.10 (1.80 to 2.40)`."""
+        if self.low is None:
+            return f"N^{self.slope:.2f}"
+        return f"N^{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def average_sizes(
+    sizes: Sequence[int], counts: Sequence[float]
+) -> list[SizeMean]:
+    """Geometric means over the counts of each size, sizes rising.
+
+    Raises:
+        ValueError: If a count is not positive, which has no logarithm.
+    """
+    if not all(count > 0 for count in counts):
+        raise ValueError(f"counts must be positive, got {list(counts)}")
+    means = []
+    for size in sorted(set(sizes)):
+        logs = [
+            float(np.log(count))
+            for count, other in zip(counts, sizes, strict=True)
+            if other == size
+        ]
+        interval = compute_interval(logs)
+        ends = map(float, np.exp(interval)) if interval else (None, None)
+        mean = float(np.exp(np.mean(logs)))
+        means.append(SizeMean(size, mean, *ends, len(logs)))
+    return means
+
+
+def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
+    """The line through the logarithms of the means; None for one size."""
+    if len(means) < 2:
+        return None
+    logs = np.log([[mean.size, mean.mean] for mean in means])
+    line = stats.linregress(logs[:, 0], logs[:, 1])
+    low = high = None
+    if len(means) > 2:
+        quantile = stats.t.ppf(0.975, len(means) - 2)
+        low = float(line.slope - quantile * line.stderr)
+        high = float(line.slope + quantile * line.stderr)
+    constant = float(np.exp(line.intercept))
+    return PowerLaw(float(line.slope), low, high, constant)

@@ -1,0 +1,82 @@
+"""Has the code changed that made something? Hashes of whole packages.
+
+A trial whose code has changed is another trial. After an edit that is known
+to leave the numbers alone, as that of a comment, the variable
+TFCOMP_CODE_VERSION keeps earlier trials, measures and examples: it holds the
+version that they were made with.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+from collections.abc import Iterable
+from collections.abc import Iterator
+from pathlib import Path
+
+OVERRIDE = "TFCOMP_CODE_VERSION"
+
+# The packages that decide the numbers of a run: all that a training imports,
+# except `figures`, which only draws them.
+DECIDING = tuple(
+    f"tfcomp.{name}"
+    for name in (
+        "config",
+        "storage",
+        "datasets",
+        "models",
+        "analysis",
+        "evaluation",
+        "training",
+    )
+)
+
+
+@functools.cache
+def compute_code_version(plugins: str = "") -> str:
+    """Hash of the code that decides the numbers of a run, in hex.
+
+    The variable TFCOMP_CODE_VERSION takes its place, if it is set.
+
+    Args:
+        plugins: Comma-separated modules, as in `--plugins`; they must be
+            importable.
+    """
+    chosen = os.environ.get(OVERRIDE)
+    return chosen or hash_modules([*DECIDING, *split_names(plugins)])
+
+
+def split_names(plugins: str) -> list[str]:
+    """The modules that `--plugins` names."""
+    return [name.strip() for name in plugins.split(",") if name.strip()]
+
+
+def hash_modules(modules: Iterable[str]) -> str:
+    """SHA-256 of the sources of modules and of whole packages, in hex."""
+    return hash_files(file for module in modules for file in _list(module))
+
+
+def hash_files(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 of names and contents of files, in hex."""
+    digest = hashlib.sha256()
+    for name, path in files:
+        content = path.read_bytes()
+        # With its length, so that no byte can move to the next file.
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _list(module: str) -> Iterator[tuple[str, Path]]:
+    """The files of a module and their names, independent of the machine."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return
+    origin = Path(spec.origin)
+    if not spec.submodule_search_locations:
+        yield module, origin
+        return
+    for path in sorted(origin.parent.rglob("*.py")):
+        yield f"{module}/{path.relative_to(origin.parent).as_posix()}", path

@@ -1,0 +1,179 @@
+"""The folder of one run: who owns it, what is in it.
+
+run.flags       every resolved flag; `--flagfile` of it repeats the run
+checkpoints/    training state
+events.out...   TensorBoard
+model.keras     the trained model, float32
+metrics.json    scores; written last, so it marks a finished run
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import LOCATION_FLAGS
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import format_flags
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.storage.files import write_text
+
+FLAGS_FILE = "run.flags"
+METRICS_FILE = "metrics.json"
+MODEL_FILE = "model.keras"
+
+
+class RunFolder:
+    """An owned run folder, for a `with` statement; `claim` makes one.
+
+    Attributes:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock = lock  # released by the system when the process ends
+
+    @classmethod
+    def claim(cls, config: RunConfig, header: str = "") -> RunFolder:
+        """Creates the folder of a run, or takes it over to resume.
+
+        Args:
+            config: The run.
+            header: Comment lines for `run.flags`.
+
+        Raises:
+            RunError: If the folder belongs to other flags, holds this run
+                already and `resume` is not set, is in use, or cannot be
+                written.
+        """
+        path = Path(config.run_dir)
+        try:
+            _check_owner(path, config)
+            path.mkdir(parents=True, exist_ok=True)
+            os.makedirs(config.export_path, exist_ok=True)
+            lock = lock_folder(path)
+            if not (path / FLAGS_FILE).exists():
+                write_text(path / FLAGS_FILE, header + format_flags(config))
+        except OSError as error:
+            raise RunError(
+                f"--log_dir and --export_dir must be writable: {error}"
+            ) from error
+        return cls(path, lock)
+
+    @property
+    def checkpoints(self) -> str:
+        """Folder of the training state."""
+        return str(self.path / "checkpoints")
+
+    @property
+    def model_file(self) -> Path:
+        """Path of the trained Keras model."""
+        return self.path / MODEL_FILE
+
+    def read_metrics(self) -> dict[str, Any] | None:
+        """The scores of a finished run; None before it is finished."""
+        file = self.path / METRICS_FILE
+        return json.loads(file.read_text()) if file.exists() else None
+
+    def write_metrics(self, metrics: dict[str, Any]) -> None:
+        """Writes the scores, which marks the run as finished."""
+        text = json.dumps(metrics, indent=2, allow_nan=False) + "\n"
+        write_text(self.path / METRICS_FILE, text)
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Gives the folder free for another owner."""
+        os.close(self._lock)
+
+
+def check_run(path: str | Path) -> RunConfig:
+    """Reads the settings of a finished run, without TensorFlow.
+
+    Raises:
+        RunError: If the folder is not a run, is of another version, or the
+            run is not finished; one line.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise RunError(f"--run must be a run folder, {path} does not exist")
+    if not (path / FLAGS_FILE).exists():
+        raise RunError(f"--run must be a run folder, {path} has no run.flags")
+    flags = [f"--flagfile={(path / FLAGS_FILE).resolve()}"]
+    try:
+        config = make_config(parse_flags(flags, define_run_flags()))
+    except (ConfigError, RunError) as error:
+        raise RunError(
+            f"--run={path} is of another version of tfcomp ({error})"
+        ) from error
+    for name in (METRICS_FILE, MODEL_FILE):
+        if not (path / name).exists():
+            raise RunError(
+                f"--run={path} is not finished, it has no {name}: go on with "
+                f"python -m tfcomp.train --flagfile={path / FLAGS_FILE} "
+                "--resume"
+            )
+    return dataclasses.replace(config, log_dir=str(path.parent))
+
+
+def _check_owner(path: Path, config: RunConfig) -> None:
+    flags_file = path / FLAGS_FILE
+    if not flags_file.exists():
+        content = set(os.listdir(path)) - {".lock"} if path.exists() else ()
+        leftovers = {f"{FLAGS_FILE}.partial"}
+        if set(content) - leftovers:
+            raise RunError(
+                f"--run_name must be new or name a run, {path} holds "
+                "something else"
+            )
+        return
+    theirs, ours = read_identity(flags_file), config.identity()
+    for name, value in ours.items():
+        if theirs.get(name) != value:
+            raise RunError(
+                f"--run_name={config.run_name} belongs to a run with "
+                f"--{name}={theirs.get(name)}, not {value}: choose another "
+                "--run_name"
+            )
+    if not config.resume:
+        finished = (path / METRICS_FILE).exists()
+        state = "is finished" if finished else "was interrupted"
+        raise RunError(
+            f"--run_name={config.run_name} exists in {config.log_dir} and "
+            f"{state}: add --resume, or choose another --run_name"
+        )
+
+
+def read_identity(flags_file: Path) -> dict[str, object]:
+    """Settings of a run folder that decide what the run computes.
+
+    Raises:
+        RunError: If the file is no valid flagfile of this version.
+    """
+    flags = parse_flags([f"--flagfile={flags_file}"], define_run_flags())
+    return {k: v for k, v in flags.items() if k not in LOCATION_FLAGS}
+
+
+def lock_folder(path: Path) -> int:
+    """Takes a folder for this process, until the handle is closed.
+
+    Raises:
+        RunError: If another process has it.
+    """
+    handle = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise RunError(f"another process is working in {path}") from error
+    return handle

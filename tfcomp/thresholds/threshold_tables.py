@@ -1,0 +1,155 @@
+"""What came out: `thresholds.csv` and `slopes.csv`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfcomp.statistics.power_law import PowerLaw
+from tfcomp.statistics.power_law import SizeMean
+from tfcomp.statistics.power_law import average_sizes
+from tfcomp.statistics.power_law import fit_power_law
+from tfcomp.storage.files import write_csv
+from tfcomp.thresholds.cases import Case
+from tfcomp.thresholds.evaluations import Evaluations
+from tfcomp.thresholds.evaluations import MissingError
+from tfcomp.thresholds.evaluations import find_in
+
+Row = dict[str, Any]
+QUANTITIES = ("num_bumps", "num_examples")
+THRESHOLD_COLUMNS = (
+    "kind",
+    "region",
+    "criterion",
+    "grid_size",
+    "seed",
+    "num_bumps",
+    "num_examples",
+    "reached",
+    "score",
+    "target",
+    "num_trainings",
+)
+
+
+@dataclass(frozen=True)
+class Law:
+    """How one quantity of one kind grows with the grid.
+
+    Attributes:
+        key: Kind, region and criterion.
+        quantity: `num_bumps` or `num_examples`.
+        rows: The thresholds that were reached.
+        missed: Those that were not.
+        means: Geometric means of the sizes; empty if a count is 0.
+        fit: The power law; None if it does not exist.
+        note: Why not, or what was left out.
+    """
+
+    key: tuple[str, str, str]
+    quantity: str
+    rows: list[Row]
+    missed: list[Row]
+    means: list[SizeMean]
+    fit: PowerLaw | None
+    note: str
+
+
+def list_rows(case: Case, evaluations: Evaluations) -> list[Row] | None:
+    """One row for each criterion of a search; None before it is finished.
+
+    Nothing is trained: the search is repeated on recorded scores.
+    """
+    try:
+        return [
+            _make_row(case, criterion, evaluations)
+            for criterion in case.settings.targets
+        ]
+    except MissingError:
+        return None
+
+
+def fit_laws(rows: Sequence[Row]) -> list[Law]:
+    """The laws of all kinds, regions and criteria, in order of appearance."""
+    keys = {(r["kind"], r["region"], r["criterion"]): None for r in rows}
+    return [
+        _fit(key, quantity, [row for row in rows if _key(row) == key])
+        for key in keys
+        for quantity in QUANTITIES
+    ]
+
+
+def make_slope_row(law: Law) -> Row:
+    """One row of `slopes.csv`."""
+    kind, region, criterion = law.key
+    fit = law.fit
+    return {
+        "kind": kind,
+        "region": region,
+        "criterion": criterion,
+        "quantity": law.quantity,
+        "slope": fit.slope if fit else None,
+        "low": fit.low if fit else None,
+        "high": fit.high if fit else None,
+        "n": len(law.rows),
+        "num_sizes": len({row["grid_size"] for row in law.rows}),
+        "not_reached": len(law.missed),
+        "note": law.note,
+    }
+
+
+def write_tables(folder: Path, rows: Sequence[Row], laws: list[Law]) -> None:
+    """Writes both tables, each in one step; nothing without rows."""
+    if rows:
+        write_csv(folder / "thresholds.csv", rows)
+        slopes = [make_slope_row(law) for law in laws]
+        write_csv(folder / "slopes.csv", slopes)
+
+
+def _make_row(case: Case, criterion: str, evaluations: Evaluations) -> Row:
+    found, score = find_in(case, criterion, evaluations.read)
+    values = (
+        case.kind,
+        case.region,
+        criterion,
+        case.grid_size,
+        case.seed,
+        found.count,
+        case.count_examples(found.count),
+        found.reached,
+        score,
+        case.settings.targets[criterion],
+        len(found.answers),
+    )
+    return dict(zip(THRESHOLD_COLUMNS, values, strict=True))
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["kind"], row["region"], row["criterion"]
+
+
+def _fit(key: tuple[str, str, str], quantity: str, rows: list[Row]) -> Law:
+    """Searches that never reached the target are counted and left out."""
+    reached = [row for row in rows if row["reached"]]
+    missed = [row for row in rows if not row["reached"]]
+    notes = []
+    if missed:
+        notes.append(f"{len(missed)} of {len(rows)} searches not reached")
+    num_zeros = sum(row[quantity] == 0 for row in reached)
+    if num_zeros:
+        notes.append(f"0 suffices in {num_zeros}: no slope")
+        return Law(key, quantity, reached, missed, [], None, "; ".join(notes))
+    if reached and not any(row["num_bumps"] for row in reached):
+        notes.append("stripes alone: linear by construction")
+    means = average_sizes(
+        [row["grid_size"] for row in reached],
+        [row[quantity] for row in reached],
+    )
+    fit = fit_power_law(means)
+    if fit is None:
+        notes.append("fewer than 2 sizes: no slope")
+    elif fit.low is None:
+        notes.append("2 sizes: no interval")
+    return Law(key, quantity, reached, missed, means, fit, "; ".join(notes))

@@ -1,0 +1,81 @@
+"""One training of a search: train a decoder, score it, forget it.
+
+Hundreds of them make one curve, so there is no run folder, checkpoint,
+picture or export; a search makes them one after another in one process, so
+that TensorFlow starts once. What one gives does not depend on those before
+it: weights, data and the order of the batches are functions of its flags.
+"""
+
+from __future__ import annotations
+
+import gc
+
+import keras
+import tensorflow as tf
+
+from tfcomp.analysis import evaluate_in_batches
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.batches import make_batches
+from tfcomp.evaluation.evaluator import score_subsets
+from tfcomp.training.experiment import make_model
+from tfcomp.training.experiment import make_training_model
+from tfcomp.training.fit import count_steps
+from tfcomp.training.strategy import make_strategy
+
+
+def train_and_score(config: RunConfig) -> dict[str, float | None]:
+    """Trains the decoder of a run and scores what it draws.
+
+    Args:
+        config: The run; its epochs are one training without a pause.
+
+    Returns:
+        Scores as in `tfcomp.analysis.scores` over the held-out grid points,
+        or over all of them if the region is `none`. A training that diverges
+        gives a decoder that draws nothing, with an accuracy of 0 and no
+        errors.
+
+    Raises:
+        ConfigError: If the settings are impossible on this machine.
+    """
+    dataset = make_dataset(config)
+    strategy = make_strategy(config.training.num_replicas)
+    model = make_training_model(config, dataset, strategy)
+    _fit(model, dataset, config)
+    # Scored in float32, whatever the precision of the training.
+    observed = make_model(config, dataset, "float32")
+    observed.set_weights(model.get_weights())
+    scores = _score(observed, dataset)
+    # Else every model would stay in memory until the last one.
+    keras.backend.clear_session()
+    gc.collect()
+    return scores
+
+
+def _fit(model: keras.Model, dataset: Dataset, config: RunConfig) -> None:
+    training = config.training
+    steps = count_steps(training, dataset)
+    batches = make_batches(
+        dataset,
+        training.batch_size,
+        training.seed,
+        num_steps=training.epochs * steps,
+    )
+    model.fit(
+        batches,
+        epochs=training.epochs,
+        steps_per_epoch=steps,
+        shuffle=False,
+        verbose=0,
+    )
+
+
+def _score(model: keras.Model, dataset: Dataset) -> dict[str, float | None]:
+    splits = dataset.splits
+    draw = tf.function(lambda factors: {"image": model(factors)})
+    images = evaluate_in_batches(draw, splits.grid)["image"]
+    truth = dataset.render_array(splits.grid)
+    scored = splits.is_ood if splits.is_ood.any() else splits.is_id
+    return score_subsets(dataset, images, truth, {"all": scored})["all"]

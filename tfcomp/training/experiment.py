@@ -1,0 +1,127 @@
+"""One run, from configuration to files: the recipe.
+
+dataset -> model -> training -> evaluation -> export -> metrics.json
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import tfcomp
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.materialized import attach_examples
+from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.models import MODELS
+from tfcomp.storage.run_folder import RunFolder
+from tfcomp.training.export import export_model
+from tfcomp.training.fit import compile_model
+from tfcomp.training.fit import count_steps
+from tfcomp.training.fit import fit_model
+from tfcomp.training.monitor import Monitor
+from tfcomp.training.strategy import count_cores
+from tfcomp.training.strategy import make_strategy
+from tfcomp.training.summaries import RunSummaries
+
+
+def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
+    """Runs one experiment and returns the content of `metrics.json`.
+
+    A finished run is not trained again: its scores are returned.
+
+    Args:
+        config: The run; `resume` allows to go on in its folder.
+
+    Raises:
+        ConfigError: If the settings are impossible on this machine.
+        RunError: If the run folder cannot be used, or training diverges.
+    """
+    dataset = make_dataset(config)
+    dataset.prepare()
+    dataset = attach_examples(config, dataset)
+    strategy = make_strategy(config.training.num_replicas)
+    header = describe_environment("# ")
+    with RunFolder.claim(config, header) as folder:
+        metrics = folder.read_metrics()
+        if metrics is None:
+            metrics = _run(config, dataset, strategy, folder)
+    return metrics
+
+
+def _run(
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
+    folder: RunFolder,
+) -> dict[str, Any]:
+    model = make_training_model(config, dataset, strategy)
+    observed = make_model(config, dataset, "float32")
+    summaries = RunSummaries(folder.path, config, dataset)
+    summaries.write_description(model, describe_environment())
+    monitor = Monitor(config, dataset, observed, summaries)
+    training = fit_model(
+        model, dataset, config, folder.checkpoints, callbacks=[monitor]
+    )
+    metrics = monitor.finish(model)
+    summaries.close()
+    save_model(observed, folder)
+    jacobian_fn = choose_jacobian(observed, dataset.space)
+    export_model(observed, config.export_path, jacobian_fn)
+    metrics["train"] = vars(training)
+    folder.write_metrics(metrics)
+    return metrics
+
+
+def make_model(
+    config: RunConfig, dataset: Dataset, precision: str
+) -> keras.Model:
+    """The model of a run with its initial weights (a function of the seed)."""
+    keras.utils.set_random_seed(config.training.seed)
+    build = MODELS.get(config.model.model).load()
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        return build(config, dataset)
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
+def make_training_model(
+    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> keras.Model:
+    """The compiled model of a run under its strategy."""
+    with strategy.scope():
+        model = make_model(config, dataset, config.training.precision)
+        steps = count_steps(config.training, dataset)
+        compile_model(model, config.training, steps)
+    return model
+
+
+def save_model(model: keras.Model, folder: RunFolder) -> None:
+    """Writes `model.keras`, which is either absent or complete."""
+    partial = folder.model_file.with_suffix(".partial.keras")
+    model.save(partial)
+    partial.replace(folder.model_file)
+
+
+def describe_environment(prefix: str = "") -> str:
+    """Versions and settings that can change the last bits, one a line."""
+    facts = {
+        "tfcomp": tfcomp.__version__,
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "numpy": np.__version__,
+        "devices": ", ".join(
+            device.device_type for device in tf.config.list_physical_devices()
+        ),
+        "cores": count_cores(),
+        "threads": os.environ.get("TF_NUM_INTRAOP_THREADS", "default"),
+        "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
+    }
+    return "".join(f"{prefix}{name}: {fact}\n" for name, fact in facts.items())

@@ -1,0 +1,95 @@
+"""SavedModels for inference, in TensorFlow Serving's layout.
+
+`<export_dir>/<run_name>/<version>/` loads with TensorFlow alone and has the
+signatures
+
+    serving_default   factors [n, F] -> image [n, N, N, 1]
+    activations       factors [n, F] -> {stage: activation [n, ...]}
+    geometry          factors [n, F] -> {stage: metric tensor [n, F, F]}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from tfcomp.analysis import compute_stage_metrics
+from tfcomp.models.stages import make_stage_model
+from tfcomp.storage.model_versions import FINGERPRINT
+from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.model_versions import read_fingerprint
+
+
+def export_model(
+    model: keras.Model, folder: str | Path, jacobian_fn: Callable
+) -> Path:
+    """Exports the next version, or finds that the last one is this model.
+
+    The version folder appears under its number only when it is complete.
+
+    Args:
+        model: A float32 model from factors to image with named stages.
+        folder: Parent of the versions.
+        jacobian_fn: How the `geometry` signature takes derivatives.
+
+    Returns:
+        The folder of the version.
+    """
+    folder = Path(folder)
+    fingerprint = compute_fingerprint(model)
+    versions = list_versions(folder)
+    if versions and read_fingerprint(versions[-1]) == fingerprint:
+        return versions[-1]
+    partial = folder / f".partial-{os.getpid()}"
+    shutil.rmtree(partial, ignore_errors=True)
+    _write_archive(model, partial, jacobian_fn)
+    (partial / FINGERPRINT).parent.mkdir(exist_ok=True)
+    (partial / FINGERPRINT).write_text(fingerprint)
+    number = int(versions[-1].name) + 1 if versions else 1
+    os.rename(partial, folder / str(number))
+    return folder / str(number)
+
+
+def compute_fingerprint(model: keras.Model) -> str:
+    """Hash of the architecture and the weights."""
+    digest = hashlib.sha256(model.to_json().encode())
+    for weight in model.get_weights():
+        digest.update(weight.tobytes())
+    return digest.hexdigest()
+
+
+def _write_archive(
+    model: keras.Model, folder: Path, jacobian_fn: Callable
+) -> None:
+    stages = make_stage_model(model)
+    signature = [
+        tf.TensorSpec((None, model.inputs[0].shape[-1]), name="factors")
+    ]
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    archive.track(stages)
+    archive.add_endpoint(
+        "serving_default",
+        lambda factors: {"image": model(factors)},
+        signature,
+    )
+    archive.add_endpoint(
+        "activations", lambda factors: dict(stages(factors)), signature
+    )
+    archive.add_endpoint(
+        "geometry",
+        lambda factors: {
+            stage: tf.cast(metric, tf.float32)
+            for stage, metric in compute_stage_metrics(
+                stages, factors, jacobian_fn
+            ).items()
+        },
+        signature,
+    )
+    archive.write_out(str(folder), verbose=False)
