@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tfcomp.evaluation.evaluator.measures import measure_files as files
 
 from tfcomp import measure
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.evaluation.measures import measure_files as files
+from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_search import find_runs
 
 
@@ -37,7 +38,7 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     assert "1 runs, 1 to measure" in capsys.readouterr().out
     file = sweep / "trials" / "ab12" / "measures.json"
     measures = json.loads(file.read_text())
-    assert measures["version"] == files.compute_version()
+    assert measures["version"] == compute_code_version()
     stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
     assert measures["stages"] == stages
     for name in ("log_volume_sd", "log_volume_difference", "additive_share"):

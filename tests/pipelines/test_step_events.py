@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 from kfp import dsl
-from pipelines.code_version import compute_code_version
 
 from pipelines.local.pipeline_progress import LogStream
 from pipelines.local.pipeline_progress import Progress
+from pipelines.profile import compute_code
 from pipelines.steps.outputs import log_metrics
 from pipelines.steps.outputs import place
 from pipelines.steps.step_events import LIFELINE
@@ -170,8 +170,8 @@ def test_metrics_have_a_file(tmp_path: Path) -> None:
 
 
 def test_code_version_depends_on_sources(tmp_path: Path) -> None:
-    assert compute_code_version() == compute_code_version()
-    assert compute_code_version(["json"]) != compute_code_version()
+    assert compute_code([]) == compute_code([])
+    assert compute_code(["json"]) != compute_code([])
 
 
 # The runner's end
