@@ -8,25 +8,33 @@ The file is complete: the profile is the default of a parameter.
 from __future__ import annotations
 
 from pathlib import Path
-
-from absl import flags
+from typing import Any
 
 from pipelines.profile import load_profile
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.errors import exit_on_user_error
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
+
+FLAGS = {
+    "output": ("pipeline.yaml", "The file to write."),
+    "profile": ("smoke", "smoke, quick, paper, or a folder of your own."),
+    "base_image": (
+        "",
+        "Image of the steps, built from pipelines/Dockerfile; default "
+        "tfcomp-python:latest.",
+    ),
+}
 
 
 def main(argv: list[str]) -> int:
-    """Compiles; returns the exit status."""
-    values = define_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), write_pipeline)
+
+
+def write_pipeline(settings: dict[str, Any]) -> int:
+    """Checks the flags, then compiles the pipeline."""
     output = Path(settings["output"])
     if output.suffix not in (".yaml", ".yml"):
         raise ConfigError("output", "must end in .yaml", settings["output"])
@@ -61,23 +69,6 @@ def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
         partial.replace(output)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
-
-
-def define_flags() -> flags.FlagValues:
-    """The flags of the command."""
-    values = flags.FlagValues()
-    strings = {
-        "output": ("pipeline.yaml", "The file to write."),
-        "profile": ("smoke", "smoke, quick, paper, or a folder of your own."),
-        "base_image": (
-            "",
-            "Image of the steps, built from pipelines/Dockerfile; default "
-            "tfcomp-python:latest.",
-        ),
-    }
-    for name, (default, text) in strings.items():
-        flags.DEFINE_string(name, default, text, flag_values=values)
-    return values
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from pipelines.rules import make_rules
 from pipelines.steps.evaluator.candidates import has_setting
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import find_data_dir

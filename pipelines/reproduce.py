@@ -10,25 +10,49 @@ threshold tables are searched in the folders that the patterns match.
 
 from __future__ import annotations
 
+import functools
 import shlex
+from typing import Any
 
-from absl import flags
-
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import exit_on_user_error
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.run_search import split_patterns
+
+FLAGS = {
+    "runs": (
+        "",
+        "Run folders or folders of them (sweeps): patterns with *, separated "
+        "by commas.",
+    ),
+    "output": (
+        "report",
+        "Folder of report.html, report.md, claims.csv and the figures.",
+    ),
+}
 
 
 def main(argv: list[str]) -> int:
-    """Judges the claims and writes the report; returns the exit status."""
-    values = define_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
+    """The command; returns its exit status."""
+    command = shlex.join(["python", "-m", "pipelines.reproduce", *argv[1:]])
+    judge = functools.partial(judge_claims, command=command)
+    return run_command(argv, __doc__, make_flags(FLAGS), judge)
+
+
+def judge_claims(settings: dict[str, Any], command: str) -> int:
+    """Judges the claims and writes the report.
+
+    Args:
+        settings: The flags.
+        command: The command line, which the report shows.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: If there is no folder to write, or nothing to read.
+    """
     if not settings["output"]:
         raise ConfigError("output", "must name a folder", "")
     # Their libraries for figures are imported after the flags are checked.
@@ -36,7 +60,6 @@ def main(argv: list[str]) -> int:
     from tfcomp.claims import write_report
 
     evidence = read_evidence(split_patterns(settings["runs"]))
-    command = shlex.join(["python", "-m", "pipelines.reproduce", *argv[1:]])
     report = write_report(evidence, settings["output"], command)
     for result in report.results:
         claim = result.claim
@@ -45,25 +68,6 @@ def main(argv: list[str]) -> int:
         print(f"note {note}")
     print(f"\nreport  {report.page}")
     return 0
-
-
-def define_flags() -> flags.FlagValues:
-    """The flags of the command."""
-    values = flags.FlagValues()
-    flags.DEFINE_string(
-        "runs",
-        "",
-        "Run folders or folders of them (sweeps): patterns with *, separated "
-        "by commas.",
-        flag_values=values,
-    )
-    flags.DEFINE_string(
-        "output",
-        "report",
-        "Folder of report.html, report.md, claims.csv and the figures.",
-        flag_values=values,
-    )
-    return values
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ What a start has done is not repeated by the next one with --resume.
 
 from __future__ import annotations
 
-from absl import flags
+from typing import Any
 
 from pipelines.local.pipeline_progress import count
 from pipelines.local.root import LocalRoot
@@ -18,22 +18,42 @@ from pipelines.profile import load_profile
 from pipelines.profile import make_studies
 from pipelines.profile import make_sweeps
 from pipelines.profile import replace_missing_digits
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
+FLAGS = {
+    "profile": ("smoke", "smoke, quick, paper, or a folder of your own."),
+    "export_dir": (
+        "saved_models",
+        "Models are pushed to <export_dir>/<name>/<version>/.",
+    ),
+    "pipeline_root": (
+        "",
+        "Folder of this pipeline; default pipeline_runs/<profile>.",
+    ),
+    "scheduler": (
+        "",
+        "Address of a Dask scheduler, whose workers share the folders.",
+    ),
+    "workers": (0, "Trials at a time; 0 is one a GPU, or one."),
+    "resume": (
+        False,
+        "Go on with the pipeline in the folder; what is done is kept.",
+    ),
+}
+
 
 def main(argv: list[str]) -> int:
-    """Checks everything, runs the steps; returns the exit status."""
-    values = define_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), run_steps)
+
+
+def run_steps(settings: dict[str, Any]) -> int:
+    """Checks everything, then runs the steps."""
     scheduler = SchedulerOptions(settings["workers"], settings["scheduler"])
     check_path("export_dir", settings["export_dir"])
     profile = replace_missing_digits(load_profile(settings["profile"]))
@@ -51,41 +71,6 @@ def main(argv: list[str]) -> int:
     )
     run_pipeline(profile, root, options)
     return 0
-
-
-def define_flags() -> flags.FlagValues:
-    """The flags of the command."""
-    values = flags.FlagValues()
-    strings = {
-        "profile": ("smoke", "smoke, quick, paper, or a folder of your own."),
-        "export_dir": (
-            "saved_models",
-            "Models are pushed to <export_dir>/<name>/<version>/.",
-        ),
-        "pipeline_root": (
-            "",
-            "Folder of this pipeline; default pipeline_runs/<profile>.",
-        ),
-        "scheduler": (
-            "",
-            "Address of a Dask scheduler, whose workers share the folders.",
-        ),
-    }
-    for name, (default, text) in strings.items():
-        flags.DEFINE_string(name, default, text, flag_values=values)
-    flags.DEFINE_integer(
-        "workers",
-        0,
-        "Trials at a time; 0 is one a GPU, or one.",
-        flag_values=values,
-    )
-    flags.DEFINE_boolean(
-        "resume",
-        False,
-        "Go on with the pipeline in the folder; what is done is kept.",
-        flag_values=values,
-    )
-    return values
 
 
 def describe_profile(profile: Profile) -> str:

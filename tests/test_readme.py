@@ -9,7 +9,7 @@ import pytest
 
 from tfcomp import analyze
 from tfcomp import train
-from tfcomp.config.run_flags import list_flagfiles
+from tfcomp.config.flagfiles import list_flagfiles
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -9,26 +9,33 @@ Several runs, separated by commas, are compared side by side.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from absl import flags
-
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.errors import exit_on_user_error
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.run_folder import check_run
+
+FLAGS = {
+    "run": ("", "Run folders, separated by commas."),
+    "output": (
+        "",
+        "Where to write; default <run>/analysis, or analysis_<runs> beside "
+        "several runs.",
+    ),
+}
 
 
 def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), analyze_runs)
+
+
+def analyze_runs(settings: dict[str, Any]) -> int:
     """Checks the runs, then loads TensorFlow and analyses them."""
-    values = define_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
     paths = [Path(p.strip()) for p in settings["run"].split(",") if p.strip()]
     folder = choose_folder(paths, settings["output"])
     with quiet_startup():
@@ -39,22 +46,6 @@ def main(argv: list[str]) -> int:
     page = build_report(runs, folder)
     print(f"report  {page}")
     return 0
-
-
-def define_flags() -> flags.FlagValues:
-    """The flags of this command."""
-    values = flags.FlagValues()
-    flags.DEFINE_string(
-        "run", "", "Run folders, separated by commas.", flag_values=values
-    )
-    flags.DEFINE_string(
-        "output",
-        "",
-        "Where to write; default <run>/analysis, or analysis_<runs> beside "
-        "several runs.",
-        flag_values=values,
-    )
-    return values
 
 
 def choose_folder(paths: list[Path], output: str) -> Path:

@@ -14,14 +14,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from absl import flags
-
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.errors import exit_on_user_error
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.seed_statistics import Setting
 from tfcomp.statistics.seed_statistics import format_markdown
 from tfcomp.statistics.seed_statistics import get_score
@@ -32,16 +29,23 @@ from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import check_run
 
-SCORES = "id/mse,ood/mse,ood/relative_mse,ood/position_accuracy"
+FLAGS = {
+    "runs": ("", "Run folders, a pattern with *."),
+    "scores": (
+        "id/mse,ood/mse,ood/relative_mse,ood/position_accuracy",
+        "Scores by their path in metrics.json, separated by commas.",
+    ),
+    "output": ("", "Path without ending, for .csv and .md."),
+}
 
 
 def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), compare_runs)
+
+
+def compare_runs(settings: dict[str, Any]) -> int:
     """Prints the table; needs no TensorFlow."""
-    values = define_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
     scores = [s.strip() for s in settings["scores"].split(",") if s.strip()]
     runs = read_runs(settings["runs"])
     for score in scores:
@@ -54,27 +58,6 @@ def main(argv: list[str]) -> int:
     if settings["output"]:
         write_table(Path(settings["output"]), rows, text)
     return 0
-
-
-def define_flags() -> flags.FlagValues:
-    """The flags of this command."""
-    values = flags.FlagValues()
-    flags.DEFINE_string(
-        "runs", "", "Run folders, a pattern with *.", flag_values=values
-    )
-    flags.DEFINE_string(
-        "scores",
-        SCORES,
-        "Scores by their path in metrics.json, separated by commas.",
-        flag_values=values,
-    )
-    flags.DEFINE_string(
-        "output",
-        "",
-        "Path without ending, for .csv and .md.",
-        flag_values=values,
-    )
-    return values
 
 
 def read_runs(pattern: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:

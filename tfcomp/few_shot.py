@@ -11,34 +11,28 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from absl import flags
-
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import exit_on_user_error
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.models.config_checks import check_config
 from tfcomp.train import format_scores
 
+FLAGS = {"counts": ("0,10,50,100", "Numbers of bumps, one run each.")}
+
 
 def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    values = make_flags(FLAGS, define_run_flags())
+    return run_command(argv, __doc__, values, train_series)
+
+
+def train_series(settings: dict[str, Any]) -> int:
     """Trains the series (finished runs are kept) and draws it."""
-    values = define_run_flags()
-    flags.DEFINE_string(
-        "counts",
-        "0,10,50,100",
-        "Numbers of bumps, one run each.",
-        flag_values=values,
-    )
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
     counts = parse_counts(str(settings.pop("counts")))
     series = {n: make_member(make_config(settings), n) for n in counts}
     for config in series.values():

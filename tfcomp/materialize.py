@@ -8,22 +8,25 @@ as rendering them.
 
 from __future__ import annotations
 
+from typing import Any
+
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import exit_on_user_error
 from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import parse_config
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
 from tfcomp.models.config_checks import check_config
 
 
 def main(argv: list[str]) -> int:
-    """Writes the data set if it is not there; returns the exit status."""
-    if wants_help(argv[1:]):
-        print_help(__doc__, define_run_flags())
-        return 0
-    config = parse_config(argv[1:])
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, define_run_flags(), write_examples)
+
+
+def write_examples(settings: dict[str, Any]) -> int:
+    """Writes the data set if it is not there."""
+    config = make_config(settings)
     check_config(config)
     if not config.data.examples_dir:
         raise ConfigError("examples_dir", "must name a folder", "")

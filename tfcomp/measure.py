@@ -12,29 +12,35 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
-from absl import flags
-
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.errors import exit_on_user_error
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measures import is_measured
 from tfcomp.storage.run_search import find_runs
 from tfcomp.storage.run_search import split_patterns
 
+FLAGS = {
+    "runs": (
+        "",
+        "Run folders or folders of them (sweeps): patterns with *, separated "
+        "by commas.",
+    ),
+}
+
 
 def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), measure_runs)
+
+
+def measure_runs(settings: dict[str, Any]) -> int:
     """Measures every run that is not; needs no TensorFlow if all are."""
-    values = define_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
-    runs = find_runs(split_patterns(str(settings["runs"])))
+    runs = find_runs(split_patterns(settings["runs"]))
     if not runs:
         rule = "must match at least one finished run"
         raise ConfigError("runs", rule, settings["runs"])
@@ -42,19 +48,6 @@ def main(argv: list[str]) -> int:
     print(f"{len(runs)} runs, {len(missing)} to measure")
     failed = measure_all(missing) if missing else 0
     return 1 if failed else 0
-
-
-def define_flags() -> flags.FlagValues:
-    """The flags of this command."""
-    values = flags.FlagValues()
-    flags.DEFINE_string(
-        "runs",
-        "",
-        "Run folders or folders of them (sweeps): patterns with *, separated "
-        "by commas.",
-        flag_values=values,
-    )
-    return values
 
 
 def measure_all(paths: list[Path]) -> int:

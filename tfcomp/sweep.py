@@ -12,17 +12,17 @@ on after an interruption; with more seeds or values it runs what is missing.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from absl import flags
 
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import exit_on_user_error
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.sweeps.grid import list_seeds
 from tfcomp.sweeps.grid import list_settings
@@ -35,15 +35,30 @@ from tfcomp.sweeps.trial import define_measure
 from tfcomp.sweeps.trials import make_trials
 
 INTERVALS = ("student", "bootstrap")
+FLAGS = {
+    "grid": ([], "Flags to vary and their values, once for each axis."),
+    "seeds": (1, "Seeds of every setting."),
+    "first_seed": (0, "The first of the seeds, which are consecutive."),
+    "workers": (0, "Trials at a time; 0 is one a GPU, or one."),
+    "threads": (0, "Threads of a trial; 0 shares the cores."),
+    "interval": (
+        INTERVALS[0],
+        "How 95 % intervals of means are made: student or bootstrap.",
+    ),
+    "scheduler": (
+        "",
+        "Address of a Dask scheduler, whose workers share the folders.",
+    ),
+}
 
 
 def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, define_flags(), run_trials)
+
+
+def run_trials(settings: dict[str, Any]) -> int:
     """Checks everything, runs what is missing, writes the tables."""
-    values = define_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
     options = SchedulerOptions(
         workers=settings["workers"],
         scheduler=settings["scheduler"],
@@ -62,41 +77,15 @@ def main(argv: list[str]) -> int:
 
 def define_flags() -> flags.FlagValues:
     """The flags of a run, and those of a sweep."""
-    values = define_run_flags()
+    values = make_flags(FLAGS, define_run_flags())
     # A hundred trials need no pictures, and drawing them takes a third of
     # what a short run spends outside training.
     values.set_default("pictures", False)
-    flags.DEFINE_multi_string(
-        "grid",
-        [],
-        "Flags to vary and their values, once for each axis.",
-        flag_values=values,
-    )
     define_measure(values)
-    whole = {
-        "seeds": (1, "Seeds of every setting."),
-        "first_seed": (0, "The first of the seeds, which are consecutive."),
-        "workers": (0, "Trials at a time; 0 is one a GPU, or one."),
-        "threads": (0, "Threads of a trial; 0 shares the cores."),
-    }
-    for name, (default, text) in whole.items():
-        flags.DEFINE_integer(name, default, text, flag_values=values)
-    flags.DEFINE_string(
-        "interval",
-        INTERVALS[0],
-        "How 95 % intervals of means are made: student or bootstrap.",
-        flag_values=values,
-    )
-    flags.DEFINE_string(
-        "scheduler",
-        "",
-        "Address of a Dask scheduler, whose workers share the folders.",
-        flag_values=values,
-    )
     return values
 
 
-def make_sweep(settings: dict[str, object]) -> Sweep:
+def make_sweep(settings: dict[str, Any]) -> Sweep:
     """The sweep that the flags describe, checked; writes nothing.
 
     Raises:

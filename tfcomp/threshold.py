@@ -16,12 +16,11 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
+from tfcomp.config.run_flags import make_flags
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.thresholds.cases import Case
@@ -34,14 +33,23 @@ from tfcomp.thresholds.threshold_settings import list_settings_flags
 from tfcomp.thresholds.threshold_settings import make_settings
 from tfcomp.thresholds.threshold_tables import Law
 
+FLAGS = {
+    "workers": (0, "Searches at a time; 0 is one a GPU, or one."),
+    "threads": (0, "Threads of a search; 0 shares the cores."),
+    "scheduler": (
+        "",
+        "Address of a Dask scheduler, whose workers share the folders.",
+    ),
+}
+
 
 def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, define_all_flags(), search_thresholds)
+
+
+def search_thresholds(settings: dict[str, Any]) -> int:
     """Checks everything, runs what is missing, writes tables and figures."""
-    values = define_all_flags()
-    if wants_help(argv[1:]):
-        print_help(__doc__, values)
-        return 0
-    settings = parse_flags(argv[1:], values)
     options = SchedulerOptions(
         workers=settings["workers"],
         scheduler=settings["scheduler"],
@@ -60,26 +68,7 @@ def main(argv: list[str]) -> int:
 
 def define_all_flags() -> flags.FlagValues:
     """The flags of a run, of a search, and of the processes."""
-    values = define_flags()
-    flags.DEFINE_integer(
-        "workers",
-        0,
-        "Searches at a time; 0 is one a GPU, or one.",
-        flag_values=values,
-    )
-    flags.DEFINE_integer(
-        "threads",
-        0,
-        "Threads of a search; 0 shares the cores.",
-        flag_values=values,
-    )
-    flags.DEFINE_string(
-        "scheduler",
-        "",
-        "Address of a Dask scheduler, whose workers share the folders.",
-        flag_values=values,
-    )
-    return values
+    return make_flags(FLAGS, define_flags())
 
 
 def make_study(settings: dict[str, Any]) -> Study:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import parse_config
-from tfcomp.config.run_flags import print_help
-from tfcomp.config.run_flags import wants_help
 from tfcomp.models.config_checks import check_config
 
 
 def main(argv: list[str]) -> int:
-    """Parses the flags, trains, prints the scores; returns the exit status.
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, define_run_flags(), train)
+
+
+def train(settings: dict[str, Any]) -> int:
+    """Trains and prints the scores.
 
     TensorFlow is imported only after everything that can be checked without
     it has been checked.
     """
-    arguments = argv[1:]
-    if wants_help(arguments):
-        print_help(__doc__, define_run_flags())
-        return 0
-    config = parse_config(arguments)
+    config = make_config(settings)
     check_config(config)
     with quiet_startup():
         from tfcomp.training.experiment import train_and_evaluate

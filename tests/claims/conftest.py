@@ -15,7 +15,7 @@ from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.threshold_studies import ThresholdStudy
-from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_flags import parse_config
 
 SEEDS = range(4)

@@ -17,7 +17,7 @@ from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import list_differences
 from tfcomp.claims.stripe_training import TRAINING_SET
 from tfcomp.claims.verdict import Verdict
-from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.config.flagfiles import expand_flagfiles
 
 PROFILE = Path(__file__).parents[2] / "pipelines" / "profiles" / "paper"
 C12, C13, C17 = CLAIMS[11], CLAIMS[12], CLAIMS[16]

@@ -13,14 +13,14 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
+from tfcomp.config.flagfiles import SHIPPED
+from tfcomp.config.flagfiles import expand_flagfiles
+from tfcomp.config.flagfiles import list_flagfiles
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import SHIPPED
 from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import expand_flagfiles
 from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import list_flagfiles
 from tfcomp.config.run_flags import parse_config
 from tfcomp.train import check_config
 
@@ -80,7 +80,7 @@ BAD_FLAGS = {
 
 CALL_MAIN = """
 import contextlib, io, json, os, sys
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
 from tfcomp.train import main
 
 answers = []

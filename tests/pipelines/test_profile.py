@@ -17,7 +17,7 @@ from pipelines.profile import replace_missing_digits
 from pipelines.steps.example_gen.executor import list_datasets
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_flags import list_flagfiles
+from tfcomp.config.flagfiles import list_flagfiles
 
 NAMES = sorted(path.name for path in SHIPPED.iterdir())
 THRESHOLDS = "\n[thresholds]\nid_mse = {below = 1}\n"

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tfcomp import sweep
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run as run
 from tfcomp.sweeps.scheduling import Task

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import Task
 from tfcomp.sweeps.scheduling import run_tasks

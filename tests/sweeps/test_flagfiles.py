@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfcomp import sweep
-from tfcomp.config.run_flags import list_flagfiles
+from tfcomp.config.flagfiles import list_flagfiles
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.sweeps.sweep_run import Sweep
 

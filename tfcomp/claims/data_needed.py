@@ -18,7 +18,7 @@ from tfcomp.claims.threshold_studies import ThresholdStudy
 from tfcomp.claims.verdict import MIN_SEEDS
 from tfcomp.claims.verdict import Estimate
 from tfcomp.claims.verdict import near
-from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.config.flagfiles import expand_flagfiles
 
 # Slopes this close to a whole number are called near it.
 SLOPE_MARGIN = 0.5

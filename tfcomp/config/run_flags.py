@@ -1,38 +1,53 @@
-"""Command-line flags and flagfiles <-> `RunConfig`.
+"""Command-line flags <-> plain values and `RunConfig`.
 
-absl parses the flags; the flags themselves are the fields of the config.
-No other module reads flags.
+absl parses the flags; the flags themselves are the fields of the config, or
+a table of defaults and help texts. No other module reads flags.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import os
 import re
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from absl import flags
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
+from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_config import make_config
 
-SHIPPED = Path(__file__).parents[1] / "flagfiles"
+DEFINE = {
+    bool: flags.DEFINE_boolean,
+    int: flags.DEFINE_integer,
+    float: flags.DEFINE_float,
+    str: flags.DEFINE_string,
+    list: flags.DEFINE_multi_string,
+}
 
 
-def define_run_flags() -> flags.FlagValues:
-    """All flags of a run, in a table of their own.
+def make_flags(
+    table: Mapping[str, tuple[Any, str]], values: flags.FlagValues | None = None
+) -> flags.FlagValues:
+    """Flags from a table of defaults and help texts.
 
-    A private table keeps the flags that libraries define when they are
-    imported (TFDS, absl.logging) out of our help and our run files.
+    Args:
+        table: Flag name to default value and help text. The type of the
+            default is the type of the flag; a list is a flag that may be
+            given several times.
+        values: Flags to add these to. By default they are alone: a table of
+            their own keeps the flags that libraries define when they are
+            imported (TFDS, absl.logging) out of our help and our run files.
     """
-    values = flags.FlagValues()
-    define_settings(all_fields(), values)
+    values = flags.FlagValues() if values is None else values
+    for name, (default, text) in table.items():
+        DEFINE[type(default)](name, default, text, flag_values=values)
     return values
 
 
@@ -40,24 +55,20 @@ def define_settings(
     fields: Iterable[dataclasses.Field], values: flags.FlagValues
 ) -> None:
     """Adds a flag for each field that `settings.setting` made."""
-    define = {
-        bool: flags.DEFINE_boolean,
-        int: flags.DEFINE_integer,
-        float: flags.DEFINE_float,
-        str: flags.DEFINE_string,
-    }
-    for field in fields:
-        define[type(field.default)](
-            field.name,
-            field.default,
-            field.metadata["help"],
-            flag_values=values,
-        )
+    table = {f.name: (f.default, f.metadata["help"]) for f in fields}
+    make_flags(table, values)
+
+
+def define_run_flags() -> flags.FlagValues:
+    """All flags of a run."""
+    values = flags.FlagValues()
+    define_settings(all_fields(), values)
+    return values
 
 
 def parse_flags(
     arguments: Sequence[str], values: flags.FlagValues
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Parses arguments (without the program name) into plain values.
 
     Raises:
@@ -83,50 +94,6 @@ def parse_config(arguments: Sequence[str]) -> RunConfig:
     return make_config(parse_flags(arguments, define_run_flags()))
 
 
-def expand_flagfiles(
-    arguments: Sequence[str], folder: Path | None = None, inside: tuple = ()
-) -> list[str]:
-    """Replaces every `--flagfile=PATH` by the lines of that file, in place.
-
-    Later flags win, so flags after a flagfile override it. A path is looked
-    up in the working directory, then beside the file that names it, then
-    among the flagfiles shipped with tfcomp.
-
-    Raises:
-        RunError: If a file is missing, unreadable or includes itself.
-    """
-    expanded: list[str] = []
-    queue = list(arguments)
-    while queue:
-        argument = queue.pop(0)
-        name, equals, path = argument.partition("=")
-        if name not in ("--flagfile", "-flagfile"):
-            expanded.append(argument)
-            continue
-        if not equals:
-            path = queue.pop(0) if queue else ""
-        found = _find_flagfile(path.strip(), folder)
-        if found in inside:
-            raise RunError(f"--flagfile includes itself: {path!r}")
-        lines = _read_flag_lines(found)
-        nested = expand_flagfiles(lines, found.parent, (*inside, found))
-        expanded.extend(nested)
-    return expanded
-
-
-def list_flagfiles(values: flags.FlagValues | None = None) -> list[str]:
-    """Names of the shipped flagfiles.
-
-    Args:
-        values: The flags of a command; only files that it can read are
-            listed then.
-    """
-    names = sorted(path.name for path in SHIPPED.glob("*.flags"))
-    if values is None:
-        return names
-    return [name for name in names if _list_names(name) <= set(values)]
-
-
 def format_flags(config: RunConfig) -> str:
     """A flagfile that repeats the run: every resolved flag, one a line."""
     config = dataclasses.replace(config, resume=False)
@@ -139,58 +106,6 @@ def list_flag_lines(config: RunConfig) -> list[str]:
         f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
         for name, value in config.to_flags().items()
     ]
-
-
-def print_help(purpose: str, values: flags.FlagValues) -> None:
-    """Prints what a command does, its flags and the shipped flagfiles."""
-    print(purpose, "\n\nFlags:")
-    for name in values:
-        flag = values[name]
-        default = "" if flag.default == [] else str(flag.default)
-        if flag.boolean:
-            default = default.lower()
-        print(f"  --{name}={default}\n        {flag.help}")
-    print("  --flagfile=FILE\n        Read flags from a file.")
-    shipped = list_flagfiles(values)
-    if shipped:
-        print(f"        Shipped with tfcomp: {', '.join(shipped)}.")
-
-
-def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether the user asked for help rather than for a run."""
-    asked = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
-    return bool(asked & set(arguments))
-
-
-def _find_flagfile(path: str, folder: Path | None) -> Path:
-    if not path:
-        raise RunError("--flagfile must name a file")
-    wanted = Path(os.path.expanduser(path))
-    places = [Path.cwd(), *([folder] if folder else []), SHIPPED]
-    for place in places:
-        # `Path.is_file` raises for a name that is too long.
-        if os.path.isfile(place / wanted):
-            return (place / wanted).resolve()
-    shipped = ", ".join(list_flagfiles())
-    raise RunError(
-        f"--flagfile must be an existing file or one of those shipped "
-        f"({shipped}), got {path!r}"
-    )
-
-
-def _read_flag_lines(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"--flagfile must be readable text: {error}") from error
-    stripped = (line.strip() for line in lines)
-    return [ln for ln in stripped if ln and not ln.startswith(("#", "//"))]
-
-
-def _list_names(flagfile: str) -> set[str]:
-    """The flags that a shipped flagfile sets."""
-    lines = expand_flagfiles([f"--flagfile={SHIPPED / flagfile}"])
-    return {line.lstrip("-").partition("=")[0] for line in lines}
 
 
 def _unknown(name: str, values: flags.FlagValues) -> RunError:

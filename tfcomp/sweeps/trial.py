@@ -10,10 +10,11 @@ from pathlib import Path
 
 from absl import flags
 
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import make_flags
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.models.config_checks import check_config
 
@@ -39,12 +40,8 @@ def main(argv: list[str]) -> int:
 
 def define_measure(values: flags.FlagValues) -> None:
     """The flag `--measure`, of a trial as of a sweep."""
-    flags.DEFINE_boolean(
-        "measure",
-        False,
-        "Also compute the numbers of the paper's claims, measures.json.",
-        flag_values=values,
-    )
+    text = "Also compute the numbers of the paper's claims, measures.json."
+    make_flags({"measure": (False, text)}, values)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tfcomp.config.errors import exit_on_user_error
+from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.registry import import_plugins
 from tfcomp.config.run_config import RunConfig

@@ -10,7 +10,7 @@ def test_reader_that_goes_away() -> None:
     # The pipe is read to its first line and closed, as `| head -1` does.
     script = (
         "import sys\n"
-        "from tfcomp.config.errors import exit_on_user_error\n"
+        "from tfcomp.config.command import exit_on_user_error\n"
         "def main(argv):\n"
         "    print('first', flush=True)\n"
         "    sys.stdin.readline()\n"

@@ -1,0 +1,99 @@
+"""Flagfiles: where they are looked up, and how one includes another.
+
+A flagfile has one flag on each line, and comments that begin with # or //.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from collections.abc import Sequence
+from pathlib import Path
+
+from tfcomp.config.errors import RunError
+
+SHIPPED = Path(__file__).parents[1] / "flagfiles"
+SUFFIX = ".flags"
+
+
+def expand_flagfiles(
+    arguments: Sequence[str], folder: Path | None = None, inside: tuple = ()
+) -> list[str]:
+    """Replaces every `--flagfile=PATH` by the lines of that file, in place.
+
+    Later flags win, so flags after a flagfile override it. A path is looked
+    up in the working directory, then beside the file that names it, then
+    among the flagfiles shipped with tfcomp; the ending `.flags` may be left
+    out.
+
+    Args:
+        arguments: Command-line arguments, without the name of the program.
+        folder: Folder of the file that the arguments are from.
+        inside: The files that the arguments are included by.
+
+    Raises:
+        RunError: If a file is missing, unreadable or includes itself.
+    """
+    expanded: list[str] = []
+    queue = list(arguments)
+    while queue:
+        argument = queue.pop(0)
+        name, equals, path = argument.partition("=")
+        if name not in ("--flagfile", "-flagfile"):
+            expanded.append(argument)
+            continue
+        if not equals:
+            path = queue.pop(0) if queue else ""
+        found = _find_flagfile(path.strip(), folder)
+        if found in inside:
+            raise RunError(f"--flagfile includes itself: {path!r}")
+        lines = _read_flag_lines(found)
+        nested = expand_flagfiles(lines, found.parent, (*inside, found))
+        expanded.extend(nested)
+    return expanded
+
+
+def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
+    """Names of the shipped flagfiles.
+
+    Args:
+        known: The flags of a command. Only the files that it can read are
+            listed then.
+    """
+    names = sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
+    if known is None:
+        return names
+    flags = set(known)
+    return [name for name in names if _list_names(name) <= flags]
+
+
+def _find_flagfile(path: str, folder: Path | None) -> Path:
+    if not path:
+        raise RunError("--flagfile must name a file")
+    wanted = os.path.expanduser(path)
+    places = [Path.cwd(), *([folder] if folder else []), SHIPPED]
+    for name in (wanted, wanted + SUFFIX):
+        for place in places:
+            # `Path.is_file` raises for a name that is too long.
+            if os.path.isfile(place / name):
+                return (place / name).resolve()
+    shipped = ", ".join(list_flagfiles())
+    raise RunError(
+        f"--flagfile must be an existing file or one of those shipped "
+        f"({shipped}), got {path!r}"
+    )
+
+
+def _read_flag_lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"--flagfile must be readable text: {error}") from error
+    stripped = (line.strip() for line in lines)
+    return [ln for ln in stripped if ln and not ln.startswith(("#", "//"))]
+
+
+def _list_names(flagfile: str) -> set[str]:
+    """The flags that a shipped flagfile sets."""
+    lines = expand_flagfiles([f"--flagfile={SHIPPED / flagfile}"])
+    return {line.lstrip("-").partition("=")[0] for line in lines}
