@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.local.pipeline_progress import count
-from pipelines.local.root import LocalRoot
-from pipelines.local.root import check_path
+from pipelines.local.pipeline_root import PipelineRoot
+from pipelines.local.pipeline_root import check_path
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from pipelines.profile import make_studies
@@ -58,14 +58,14 @@ def run_steps(settings: dict[str, Any]) -> int:
     check_path("export_dir", settings["export_dir"])
     profile = replace_missing_digits(load_profile(settings["profile"]))
     default = f"pipeline_runs/{profile.name}"
-    root = LocalRoot(settings["pipeline_root"] or default)
+    root = PipelineRoot(settings["pipeline_root"] or default)
     root.check(profile.name, settings["resume"])
     check_scheduler(scheduler)
     print(describe_profile(profile))
     print(f"log      {root.log}", flush=True)
     with quiet_startup():
-        from pipelines.local.local_pipeline import LocalOptions
-        from pipelines.local.local_pipeline import run_pipeline
+        from pipelines.local.pipeline_runner import LocalOptions
+        from pipelines.local.pipeline_runner import run_pipeline
     options = LocalOptions(
         settings["export_dir"], settings["workers"], settings["scheduler"]
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from tfcomp.config.run_config import RunConfig
 
+REPOSITORY = Path(__file__).parents[2]
 SWEEP = "tiny"
 TINY = (
     "--flagfile=smoke.flags",
@@ -34,6 +37,15 @@ sweep = "tiny"
 [thresholds]
 id_relative_mse = {below = 1000}
 """
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _pipelines_are_found() -> Iterator[None]:
+    """Lets the processes of tests import `pipelines` in any folder."""
+    paths = [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        yield
 
 
 @pytest.fixture

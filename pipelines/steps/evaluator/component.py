@@ -32,9 +32,9 @@ def evaluator(
 
     from pipelines.profile import parse_profile
     from pipelines.steps.evaluator.executor import evaluate_sweep
-    from pipelines.steps.outputs import log_metrics
-    from pipelines.steps.outputs import place
     from pipelines.steps.step_events import run_step
+    from pipelines.steps.step_outputs import log_metrics
+    from pipelines.steps.step_outputs import place
 
     with run_step("evaluator") as step:
         rules = parse_profile(profile).rules

@@ -20,8 +20,8 @@ def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
     from pipelines.profile import parse_profile
     from pipelines.steps.example_gen.executor import hash_examples
     from pipelines.steps.example_gen.executor import write_examples
-    from pipelines.steps.outputs import place
     from pipelines.steps.step_events import run_step
+    from pipelines.steps.step_outputs import place
 
     with run_step("example_gen") as step:
         place(examples, work_dir, "examples")

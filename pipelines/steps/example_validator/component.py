@@ -27,8 +27,8 @@ def example_validator(
     from pipelines.profile import parse_profile
     from pipelines.steps.example_gen.executor import list_datasets
     from pipelines.steps.example_validator.executor import validate_datasets
-    from pipelines.steps.outputs import log_metrics
     from pipelines.steps.step_events import run_step
+    from pipelines.steps.step_outputs import log_metrics
     from tfcomp.config.errors import RunError
 
     with run_step("example_validator") as step:

@@ -25,8 +25,8 @@ def infra_validator(
     from pipelines.steps.evaluator.executor import find_candidate
     from pipelines.steps.evaluator.executor import find_model
     from pipelines.steps.infra_validator.executor import validate_model
-    from pipelines.steps.outputs import log_metrics
     from pipelines.steps.step_events import run_step
+    from pipelines.steps.step_outputs import log_metrics
 
     with run_step("infra_validator") as step:
         run = find_candidate(Path(runs.path), Path(evaluation.path))

@@ -28,11 +28,11 @@ def report(
     from pathlib import Path
 
     from pipelines.profile import parse_profile
-    from pipelines.steps.outputs import log_metrics
-    from pipelines.steps.outputs import place
     from pipelines.steps.report.executor import count_verdicts
     from pipelines.steps.report.executor import report_runs
     from pipelines.steps.step_events import run_step
+    from pipelines.steps.step_outputs import log_metrics
+    from pipelines.steps.step_outputs import place
 
     with run_step("report") as step:
         place(folder, work_dir, "report")

@@ -32,10 +32,10 @@ def trainer(
 
     from pipelines.local.pipeline_progress import count
     from pipelines.profile import parse_profile
-    from pipelines.steps.outputs import log_metrics
-    from pipelines.steps.outputs import place
     from pipelines.steps.step_events import run_step
     from pipelines.steps.step_events import show_output
+    from pipelines.steps.step_outputs import log_metrics
+    from pipelines.steps.step_outputs import place
     from pipelines.steps.trainer.executor import train_profile
     from tfcomp.sweeps.scheduling import SchedulerOptions
 

@@ -9,16 +9,19 @@ import sys
 from collections.abc import Callable
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from kfp import local
 
 from pipelines.local.pipeline_progress import LogStream
 from pipelines.local.pipeline_progress import Progress
-from pipelines.local.root import LocalRoot
+from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.pipeline import make_pipeline
 from pipelines.profile import Profile
 from tfcomp.config.errors import RunError
+
+SOURCES = Path(__file__).parents[2]  # the folder that contains `pipelines`
 
 
 class PipelineError(RunError):
@@ -43,7 +46,7 @@ class LocalOptions:
 
 
 def run_pipeline(
-    profile: Profile, root: LocalRoot, options: LocalOptions
+    profile: Profile, root: PipelineRoot, options: LocalOptions
 ) -> None:
     """Runs every step that is not done.
 
@@ -88,8 +91,14 @@ def make_printer(terminal: TextIO) -> Callable[[str], None]:
     return show
 
 
-def start_sdk(root: LocalRoot) -> None:
-    """Points the SDK at this machine; steps use the packages that are here."""
+def start_sdk(root: PipelineRoot) -> None:
+    """Makes the SDK run steps as processes of this machine's Python.
+
+    They must find `pipelines`, which is not installed, whatever their working
+    directory is.
+    """
+    paths = [str(SOURCES), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     local.init(
         runner=local.SubprocessRunner(use_venv=False),
         pipeline_root=str(root.kfp),

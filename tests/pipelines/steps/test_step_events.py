@@ -17,13 +17,13 @@ from kfp import dsl
 from pipelines.local.pipeline_progress import LogStream
 from pipelines.local.pipeline_progress import Progress
 from pipelines.profile import compute_code
-from pipelines.steps.outputs import log_metrics
-from pipelines.steps.outputs import place
 from pipelines.steps.step_events import LIFELINE
 from pipelines.steps.step_events import MARK
 from pipelines.steps.step_events import read_event
 from pipelines.steps.step_events import run_step
 from pipelines.steps.step_events import show_output
+from pipelines.steps.step_outputs import log_metrics
+from pipelines.steps.step_outputs import place
 from tfcomp.config.errors import RunError
 
 
@@ -185,8 +185,8 @@ with run_step("trainer"):
 # A runner that starts a step through a shell, as the SDK does.
 RUNNER = """
 import subprocess, sys
-from pipelines.local.root import LocalRoot
-with LocalRoot(sys.argv[1]).claim("own"):
+from pipelines.local.pipeline_root import PipelineRoot
+with PipelineRoot(sys.argv[1]).claim("own"):
     step = ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", sys.argv[2]]
     with subprocess.Popen(step, stdout=subprocess.PIPE, text=True) as process:
         print(process.stdout.readline(), flush=True)

@@ -24,7 +24,7 @@ from tfcomp.storage.run_folder import lock_folder
 MARKER = "pipeline.json"
 
 
-class LocalRoot:
+class PipelineRoot:
     """Paths of a pipeline on this machine.
 
     Args:

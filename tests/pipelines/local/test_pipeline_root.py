@@ -1,0 +1,51 @@
+"""The folder of a local pipeline, and the command's refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.local.pipeline_root import PipelineRoot
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+
+
+def test_new_folder_and_resume(tmp_path: Path) -> None:
+    root = PipelineRoot(str(tmp_path / "root"))
+    root.check("own", resume=False)
+    assert not root.path.exists()
+    with root.claim("own"):
+        assert (root.path / "pipeline.json").exists()
+    root.check("own", resume=True)
+    with pytest.raises(RunError, match="holds a pipeline already: add --res"):
+        root.check("own", resume=False)
+    with pytest.raises(RunError, match="holds the profile own, not other"):
+        root.check("other", resume=True)
+
+
+def test_resume_may_be_the_first_start(tmp_path: Path) -> None:
+    PipelineRoot(str(tmp_path)).check("own", resume=True)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_folder_of_something_else(tmp_path: Path, resume: bool) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(RunError, match="holds something else"):
+        PipelineRoot(str(tmp_path)).check("own", resume)
+
+
+def test_folder_in_use(tmp_path: Path) -> None:
+    root = PipelineRoot(str(tmp_path / "root"))
+    with root.claim("own"):
+        with pytest.raises(RunError, match="another process is working"):
+            with root.claim("own"):
+                pass
+    with root.claim("own"):
+        assert len(list(root.path.glob(".alive-*"))) == 1
+    assert not list(root.path.glob(".alive-*"))
+
+
+def test_path_that_the_sdk_would_damage(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="must not have python3"):
+        PipelineRoot(str(tmp_path / "python3.11" / "root"))

@@ -1,0 +1,88 @@
+"""The commands of the pipelines: help, and flags that are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.local.pipeline_root import PipelineRoot
+
+
+def run(*flags: str, cwd: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines.run_local", *flags],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (
+            ["--profile=nix"],
+            "--profile must be one of paper, quick, smoke, or a folder with "
+            "a profile.toml, got 'nix'",
+        ),
+        (["--workers=-1"], "--workers must be at least 0, got -1"),
+        (["--export_dir="], "--export_dir must name a folder, got ''"),
+        (
+            ["--export_dir=/dev/null/out"],
+            "--export_dir must name a folder that can be written, got "
+            "'/dev/null/out'",
+        ),
+        (
+            ["--pipeline_root=/dev/null"],
+            "--pipeline_root must name a folder that can be written, got "
+            "'/dev/null'",
+        ),
+        (
+            ["--scheduler=nowhere"],
+            "--scheduler must be the address of a running Dask scheduler, got "
+            "'nowhere'",
+        ),
+        (["--profil=smoke"], "--profil is not a flag, did you mean --profile?"),
+    ],
+)
+def test_bad_flags(flags: list[str], line: str, tmp_path: Path) -> None:
+    result = run(*flags, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == f"error: {line}\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_root_that_holds_a_pipeline(
+    write_profile: Callable[..., Path], tmp_path: Path
+) -> None:
+    profile = write_profile()
+    root = PipelineRoot(str(tmp_path / "root"))
+    with root.claim("own"):
+        pass
+    flags = (f"--profile={profile}", f"--pipeline_root={root.path}")
+    result = run(*flags, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "holds a pipeline already: add --resume" in result.stderr
+
+
+def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pipelines import compile, reproduce, run_local\n"
+        "for module in (compile, reproduce, run_local):\n"
+        "    assert module.main(['', '--help']) == 0\n"
+        "found = {'kfp', 'tensorflow', 'matplotlib'} & set(sys.modules)\n"
+        "assert not found, found\n"
+    )
+    start = time.monotonic()
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert "--pipeline_root=" in result.stdout
+    assert time.monotonic() - start < 30
