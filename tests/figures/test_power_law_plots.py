@@ -54,6 +54,13 @@ def test_fitted_line_and_points_are_drawn() -> None:
     assert np.abs(points[:, 0] / np.repeat(SIZES, 2) - 1).max() < 0.01
 
 
+def test_means_are_joined_without_a_law() -> None:
+    figure = draw(make_scaling(line=None))
+    lines = [line.get_xydata() for line in figure.axes[0].lines]
+    means = [(n, 1.5 * n**2) for n in SIZES]
+    assert any(np.array_equal(line, means) for line in lines)
+
+
 def test_axes_are_logarithmic_with_plain_numbers() -> None:
     figure = draw(make_scaling())
     axes = figure.axes[0]

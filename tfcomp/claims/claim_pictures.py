@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.parts import Part
 from tfcomp.claims.selection import Group
+from tfcomp.figures import ForestPanel
+from tfcomp.figures import ForestRow
+from tfcomp.figures import draw_forest
 from tfcomp.figures import draw_stage_panels
-from tfcomp.figures.estimate_plots import EstimatePanel
-from tfcomp.figures.estimate_plots import EstimateRow
-from tfcomp.figures.estimate_plots import draw_estimates
 from tfcomp.statistics.seed_statistics import compute_statistics
 
 VOLUME = "log-volume"
@@ -29,26 +29,26 @@ def draw_parts(parts: Sequence[Part]) -> Figure | None:
 
     Parts of one quantity and one rule share a panel. None without numbers.
     """
-    panels: dict[tuple, list[EstimateRow]] = {}
+    panels: dict[tuple, list[ForestRow]] = {}
     for part in parts:
         if part.estimate is None or not part.decides:
             continue
         found = part.estimate
-        row = EstimateRow(
+        row = ForestRow(
             part.label,
-            list(found.values.values()),
             found.mean,
             found.low,
             found.high,
+            list(found.values.values()),
             str(part.verdict),
         )
         panels.setdefault((part.quantity, part.rule), []).append(row)
     if not panels:
         return None
-    return draw_estimates(
+    return draw_forest(
         [
-            EstimatePanel(
-                quantity, (rule.low, rule.high), rule.outside, rows[:MAX_ROWS]
+            ForestPanel(
+                quantity, rows[:MAX_ROWS], (rule.low, rule.high), rule.outside
             )
             for (quantity, rule), rows in panels.items()
         ]

@@ -14,10 +14,10 @@ from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.parts import Part
 from tfcomp.claims.selection import Group
 from tfcomp.figures import draw_curves
-from tfcomp.figures.curve_plots import add_line_legend
-from tfcomp.figures.curve_plots import finish_axes
-from tfcomp.figures.curve_plots import get_line_style
+from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.line_style import get_line_style
 from tfcomp.statistics.seed_statistics import compute_statistics
 
 
@@ -121,7 +121,7 @@ def draw_thresholds(
     axes.set_xlabel("grid size N (px)")
     axes.set_ylabel("training examples needed")
     finish_axes(axes)
-    add_line_legend(figure)
+    add_legend(figure)
     settle_layout(figure)
     return {
         "Least number of training examples that reach the target, every seed "

@@ -6,42 +6,44 @@ and threads and are freed with their last reference. Maps and images have x to
 the right and y upwards, and cell `(i, j)` of the factor grid at x = i, y = j.
 """
 
+from tfcomp.figures.curve_plots import BandCurve
+from tfcomp.figures.curve_plots import draw_curve_panels
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.embedding_plots import draw_embeddings
 from tfcomp.figures.embedding_plots import draw_spectrum
+from tfcomp.figures.forest_plots import ForestPanel
+from tfcomp.figures.forest_plots import ForestRow
+from tfcomp.figures.forest_plots import draw_forest
 from tfcomp.figures.gram_plots import draw_gram_matrices
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.manifold_plots import draw_manifold_curves
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.figures.map_plots import draw_map
 from tfcomp.figures.map_plots import draw_maps
-from tfcomp.figures.outline import compute_outline
-from tfcomp.figures.outline import draw_outline
 from tfcomp.figures.power_law_plots import Scaling
 from tfcomp.figures.power_law_plots import draw_power_laws
+from tfcomp.figures.region_marks import compute_outline
+from tfcomp.figures.region_marks import draw_outline
 from tfcomp.figures.render import figure_to_array
 from tfcomp.figures.render import figure_to_png
 from tfcomp.figures.sample_images import draw_samples
 from tfcomp.figures.stage_plots import draw_stage_lines
 from tfcomp.figures.stage_plots import draw_stage_panels
-from tfcomp.figures.sweep_plots import BandCurve
-from tfcomp.figures.sweep_plots import Interval
-from tfcomp.figures.sweep_plots import draw_curve_panels
-from tfcomp.figures.sweep_plots import draw_intervals
 from tfcomp.figures.tuning_plots import draw_index_distribution
 from tfcomp.figures.tuning_plots import draw_tuning
 
 __all__ = [
     "BandCurve",
-    "Interval",
+    "ForestPanel",
+    "ForestRow",
     "Scaling",
     "compute_outline",
     "draw_curve_panels",
     "draw_curves",
     "draw_embeddings",
+    "draw_forest",
     "draw_gram_matrices",
     "draw_index_distribution",
-    "draw_intervals",
     "draw_manifold_curves",
     "draw_manifolds",
     "draw_map",

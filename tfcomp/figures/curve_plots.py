@@ -1,47 +1,44 @@
-"""Curves of numbers over a number, and the look of all lines."""
+"""Curves of numbers over a number, in one pair of axes or in panels."""
 
-import math
-import textwrap
+from collections.abc import Collection
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
-from numpy.typing import NDArray
 
+from tfcomp.figures.layout import add_legend
+from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
-from tfcomp.figures.outline import OUTLINE_COLOR
-from tfcomp.figures.outline import OUTLINE_LABEL
+from tfcomp.figures.line_style import Band
+from tfcomp.figures.line_style import draw_line
+from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.line_style import set_log_scale
+from tfcomp.figures.line_style import to_numbers
+from tfcomp.figures.region_marks import shade_interval
 
-# Okabe and Ito's colours, which differ for colour-blind readers, the darkest
-# first; their yellow is too faint for a line.
-LINE_COLORS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#000000",
-    "#56b4e9",
-    "#e69f00",
-)
-# In print without colour the dashes and the markers tell the lines apart. The
-# lengths of the three tables share no divisor: the looks repeat after 280.
-LINE_DASHES = (
-    "-",
-    (0, (5, 2)),
-    (0, (1.2, 1.4)),
-    (0, (6, 1.5, 1.2, 1.5)),
-    (0, (3, 1, 1, 1, 1, 1)),
-)
-LINE_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_PANEL_WIDTH = 3.4  # inches
 
-Band = tuple[ArrayLike, ArrayLike]
 
-# More points than this are drawn without markers, which would hide the line.
-_MAX_MARKERS = 16
+@dataclass(frozen=True)
+class BandCurve:
+    """A mean over something, with the interval of each point.
+
+    Attributes:
+        x: Places of the points, `[n]`.
+        mean: Numbers, `[n]`.
+        low: Lower ends of the intervals, `[n]`; NaN or None where unknown.
+        high: Upper ends, `[n]`.
+    """
+
+    x: ArrayLike
+    mean: ArrayLike
+    low: ArrayLike
+    high: ArrayLike
 
 
 def draw_curves(
@@ -51,7 +48,6 @@ def draw_curves(
     xlabel: str,
     ylabel: str,
     title: str = "",
-    logx: bool = False,
     logy: bool = False,
     shaded: tuple[float, float] | None = None,
     bands: Mapping[str, Band] | None = None,
@@ -59,13 +55,12 @@ def draw_curves(
     """Draws curves over one variable in one pair of axes.
 
     Args:
-        x: Where the curves are known, `[n]`, finite; above 0 for `logx`.
+        x: Where the curves are known, `[n]`, finite.
         series: Name of a curve to its numbers, `[n]`. A number that is not
             finite leaves a gap; for `logy`, so does one that is not above 0.
         xlabel: What x is, with units.
         ylabel: What the numbers are, with units.
         title: Title of the figure.
-        logx: Whether the scale of x is logarithmic.
         logy: Whether the scale of the numbers is logarithmic.
         shaded: Ends of the interval of x that was held out from training.
         bands: Name of a curve to the lower and the upper end of its interval,
@@ -80,132 +75,88 @@ def draw_curves(
         name: (to_numbers(low), to_numbers(high))
         for name, (low, high) in (bands or {}).items()
     }
-    _check_curves(x, curves, bands, logx)
+    _check_curves(x, curves, bands)
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.set_xscale("log" if logx else "linear")
     axes.set_yscale("log" if logy else "linear")
-    has_markers = len(x) <= _MAX_MARKERS
     for index, (name, y) in enumerate(curves.items()):
         y = np.where(y > 0, y, np.nan) if logy else y
-        draw_line(axes, index, x, y, name, bands.get(name), has_markers)
+        draw_line(axes, index, x, y, name, bands.get(name))
     if shaded is not None:
-        _shade(axes, shaded)
+        shade_interval(axes, *shaded)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     finish_axes(axes)
     add_title(figure, title)
-    add_line_legend(figure)
+    add_legend(figure)
     settle_layout(figure)
     return figure
 
 
-def draw_line(
-    axes: Axes,
-    index: int,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    label: str,
-    band: Band | None = None,
-    has_markers: bool = True,
+def draw_curve_panels(
+    panels: Mapping[str, Mapping[str, BandCurve]],
+    *,
+    xlabel: str,
+    title: str = "",
+    log: Collection[str] = (),
+) -> Figure:
+    """Draws curves with bands, one panel a quantity.
+
+    A line of one name looks the same in every panel.
+
+    Args:
+        panels: Title of a panel to its curves by name.
+        xlabel: What x is, with units.
+        title: Title of the figure.
+        log: Titles of the panels with a logarithmic scale. Numbers that are
+            not above 0 leave gaps there; a band that reaches 0 reaches the
+            bottom.
+
+    Returns:
+        The figure.
+    """
+    names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
+    if not names:
+        raise ValueError("panels must have at least one curve, received none.")
+    size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
+    figure = Figure(figsize=size, layout="constrained")
+    all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, (panel, curves) in zip(all_axes, panels.items(), strict=True):
+        for name, curve in curves.items():
+            _draw_band_curve(axes, names.index(name), name, curve, panel in log)
+        if panel in log:
+            set_log_scale(axes, [curve.mean for curve in curves.values()])
+        if all(_are_integers(curve.x) for curve in curves.values()):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel(xlabel)
+        finish_axes(axes)
+        add_panel_title(axes, panel, _PANEL_WIDTH)
+    add_title(figure, title)
+    add_legend(figure)
+    settle_layout(figure)
+    return figure
+
+
+def _draw_band_curve(
+    axes: Axes, index: int, name: str, curve: BandCurve, is_log: bool
 ) -> None:
-    """Draws one line, and the band of its intervals below it.
-
-    Args:
-        axes: Where to draw.
-        index: Number of the line, which sets its look.
-        x: Places of the points, `[n]`.
-        y: Numbers, `[n]`; NaN leaves a gap.
-        label: Name in the legend.
-        band: Lower and upper ends of the intervals, `[n]` each, if any; NaN
-            leaves a gap.
-        has_markers: Whether every point has a marker.
-    """
-    style = get_line_style(index)
-    if not has_markers:
-        del style["marker"]
-    axes.plot(x, y, label=label, linewidth=1.6, markersize=5, **style)
-    if band is not None:
-        # The edge keeps the interval of a point between two gaps in sight.
-        axes.fill_between(
-            x, *band, color=style["color"], alpha=0.18, linewidth=1
-        )
+    mean, low, high = map(to_numbers, (curve.mean, curve.low, curve.high))
+    if is_log:
+        mean = np.where(mean > 0, mean, np.nan)
+        low = np.where(low > 0, low, np.finfo(float).tiny)
+    band = None if np.isnan(high).all() else (low, high)
+    draw_line(axes, index, np.asarray(curve.x, float), mean, name, band)
 
 
-def get_line_style(index: int) -> dict[str, Any]:
-    """Returns colour, dashes and marker of the line of a number from 0."""
-    return {
-        "color": LINE_COLORS[index % len(LINE_COLORS)],
-        "linestyle": LINE_DASHES[index % len(LINE_DASHES)],
-        "marker": LINE_MARKERS[index % len(LINE_MARKERS)],
-    }
-
-
-def finish_axes(axes: Axes) -> None:
-    """Gives axes of lines a light grid and no frame at the right and top."""
-    axes.grid(color="0.9", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["right", "top"]].set_visible(False)
-
-
-def add_line_legend(figure: Figure) -> None:
-    """Names below a figure all its lines, every label once.
-
-    The figure grows by the height of the legend, which has as many columns as
-    fit in, so that the axes keep their size.
-
-    Args:
-        figure: The figure, before its layout is settled.
-    """
-    width = figure.get_figwidth()
-    handles = {}
-    for axes in figure.axes:
-        for handle, label in zip(
-            *axes.get_legend_handles_labels(), strict=True
-        ):
-            # Ten letters an inch, and the sample of the line.
-            text = textwrap.fill(label, max(1, int((width - 0.7) * 10)))
-            handles.setdefault(text, handle)
-    if not handles:
-        return
-    longest = max(len(line) for text in handles for line in text.split("\n"))
-    max_columns = max(1, int(width / (longest / 10 + 0.8)))
-    num_rows = math.ceil(len(handles) / max_columns)
-    figure.legend(
-        handles=list(handles.values()),
-        labels=list(handles),
-        loc="outside lower center",
-        ncols=math.ceil(len(handles) / num_rows),
-        frameon=False,
-        handlelength=3.2,  # one period of the longest dashes
-    )
-    num_lines = num_rows * max(text.count("\n") + 1 for text in handles)
-    figure.set_figheight(figure.get_figheight() + 0.2 * num_lines + 0.1)
-
-
-def to_numbers(values: ArrayLike) -> NDArray[np.float64]:
-    """Returns values as float, NaN where they are None or infinite."""
+def _are_integers(values: ArrayLike) -> bool:
     values = np.asarray(values, float)
-    return np.where(np.isfinite(values), values, np.nan)
-
-
-def _shade(axes: Axes, interval: tuple[float, float]) -> None:
-    low, high = interval
-    if not low < high:
-        raise ValueError(
-            f"shaded must be a pair (low, high), low < high, received "
-            f"{interval}."
-        )
-    axes.axvspan(
-        low, high, color=OUTLINE_COLOR, alpha=0.1, lw=0, label=OUTLINE_LABEL
-    )
+    return bool((values == values.round()).all())
 
 
 def _check_curves(
     x: np.ndarray,
     curves: Mapping[str, np.ndarray],
     bands: Mapping[str, tuple[np.ndarray, np.ndarray]],
-    logx: bool,
 ) -> None:
     if not curves:
         raise ValueError("series must have at least one entry, received none.")
@@ -223,6 +174,5 @@ def _check_curves(
             "x, all series and all ends of bands must have the same shape "
             f"[n], received {shapes}."
         )
-    if not np.isfinite(x).all() or (logx and x.min(initial=1) <= 0):
-        rule = "finite and above 0 on a logarithmic scale" if logx else "finite"
-        raise ValueError(f"x must be {rule}, received {x}.")
+    if not np.isfinite(x).all():
+        raise ValueError(f"x must be finite, received {x}.")

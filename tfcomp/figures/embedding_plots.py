@@ -9,11 +9,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.curve_plots import LINE_COLORS
-from tfcomp.figures.curve_plots import add_line_legend
-from tfcomp.figures.curve_plots import finish_axes
+from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.line_style import LINE_COLORS
+from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.map_plots import NO_VALUE_COLOR
 
 PANEL_SIZE = 0.8  # inches
@@ -151,7 +151,7 @@ def draw_spectrum(
     axes.set_ylabel("singular value / largest")
     finish_axes(axes)
     add_title(figure, title)
-    add_line_legend(figure)
+    add_legend(figure)
     settle_layout(figure)
     return figure
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
-from tfcomp.figures.outline import OUTLINE_COLOR
+from tfcomp.figures.region_marks import OUTLINE_COLOR
 
 PANEL_SIZE = 2.5  # inches
 

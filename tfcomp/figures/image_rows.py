@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
-from tfcomp.figures.outline import draw_outline
+from tfcomp.figures.region_marks import draw_outline
 
 MAX_COLUMNS = 16
 PANEL_SIZE = 1.5  # inches

@@ -1,5 +1,6 @@
-"""Titles, legends and the final layout, shared by all kinds of figures."""
+"""Panels, titles, the legend and the final layout of every kind of figure."""
 
+import math
 import textwrap
 
 import numpy as np
@@ -8,12 +9,42 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 # Letters of the default font at the sizes below, with a margin: matplotlib
-# neither wraps the titles of neighbouring axes nor keeps them apart.
+# neither wraps the titles of neighboring axes nor keeps them apart.
 _LETTERS_PER_INCH = 10
 _TITLE_SIZE = 12
 _PANEL_TITLE_SIZE = 11
 
 _MAX_LAYOUT_STEPS = 10
+
+
+def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
+    """Spreads panels over as few rows as possible, all of similar length.
+
+    Args:
+        count: Number of panels.
+        max_columns: The most that stand side by side.
+
+    Returns:
+        Number of rows and number of columns.
+    """
+    num_rows = math.ceil(count / max_columns)
+    return num_rows, math.ceil(count / num_rows)
+
+
+def remove_surplus(grid: np.ndarray, count: int) -> list[Axes]:
+    """Keeps the first axes of a grid, row by row, and removes the others.
+
+    Args:
+        grid: All axes of a figure, `[rows, columns]`.
+        count: How many are used.
+
+    Returns:
+        The axes that are used.
+    """
+    panels = list(grid.ravel())
+    for axes in panels[count:]:
+        axes.remove()
+    return panels[:count]
 
 
 def add_title(figure: Figure, title: str) -> None:
@@ -29,29 +60,41 @@ def add_panel_title(axes: Axes, title: str, width: float) -> None:
 
 
 def add_legend(figure: Figure, no_value_color: str | None = None) -> None:
-    """Explains below the figure what is drawn in it, every label once.
+    """Explains below a figure what is drawn in it, every label once.
+
+    The legend has as many columns as fit in, and the figure grows by its
+    height, so that the axes keep their size.
 
     Args:
-        figure: The figure; labelled lines of all its axes are collected.
-        no_value_color: Colour of the cells without a finite value, if the
+        figure: The figure, before its layout is settled. Whatever has a label
+            in any of its axes is collected.
+        no_value_color: Color of the cells without a finite value, if the
             figure has any.
     """
-    handles = {}
-    for axes in figure.axes:
-        for handle, label in zip(
-            *axes.get_legend_handles_labels(), strict=True
-        ):
-            handles.setdefault(label, handle)
+    width = figure.get_figwidth()
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    pairs = [pair for both in found for pair in zip(*both, strict=True)]
     if no_value_color is not None:
-        label = "no finite value"
-        handles[label] = Patch(color=no_value_color, label=label)
-    if handles:
-        figure.legend(
-            handles=list(handles.values()),
-            loc="outside lower center",
-            ncols=len(handles),
-            frameon=False,
-        )
+        pairs.append((Patch(color=no_value_color), "no finite value"))
+    handles = {}
+    for handle, label in pairs:
+        # The sample of a line takes the rest of the width.
+        handles.setdefault(_wrap(label, width - 0.7), handle)
+    if not handles:
+        return
+    longest = max(len(line) for text in handles for line in text.split("\n"))
+    max_columns = int(width / (longest / _LETTERS_PER_INCH + 0.8))
+    num_rows, num_columns = arrange_panels(len(handles), max(1, max_columns))
+    figure.legend(
+        handles=list(handles.values()),
+        labels=list(handles),
+        loc="outside lower center",
+        ncols=num_columns,
+        frameon=False,
+        handlelength=3.2,  # one period of the longest dashes
+    )
+    num_lines = num_rows * max(text.count("\n") + 1 for text in handles)
+    figure.set_figheight(figure.get_figheight() + 0.2 * num_lines + 0.1)
 
 
 def settle_layout(figure: Figure) -> None:

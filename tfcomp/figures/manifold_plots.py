@@ -20,8 +20,8 @@ from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
-from tfcomp.figures.outline import OUTLINE_COLOR
-from tfcomp.figures.outline import OUTLINE_LABEL
+from tfcomp.figures.region_marks import OUTLINE_COLOR
+from tfcomp.figures.region_marks import OUTLINE_LABEL
 
 PANEL_SIZE = 2.3  # inches
 MAX_COLUMNS = 6

@@ -16,7 +16,7 @@ from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
-from tfcomp.figures.outline import draw_outline
+from tfcomp.figures.region_marks import draw_outline
 
 AXIS_NAMES = ("x (px)", "y (px)")
 NO_VALUE_COLOR = "0.65"

@@ -12,11 +12,11 @@ from matplotlib.ticker import LogLocator
 from matplotlib.ticker import NullFormatter
 from matplotlib.ticker import NullLocator
 
-from tfcomp.figures.curve_plots import add_line_legend
-from tfcomp.figures.curve_plots import finish_axes
-from tfcomp.figures.curve_plots import get_line_style
+from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.line_style import get_line_style
 
 Points = Sequence[tuple[float, float]]
 _GUIDE_STYLES = ((0, (1, 2)), (0, (4, 3)), (0, (6, 2, 1, 2)))
@@ -33,8 +33,8 @@ class Scaling:
         means: Quadruples of size, mean, and the ends of its interval, which
             may be None.
         missed: Pairs of size and a count that the quantity exceeds.
-        line: Constant and exponent of a power law through the points, if
-            there is one.
+        line: Constant and exponent of a power law through the points. Without
+            one, the means are joined.
 
     Raises:
         ValueError: If a number is not above 0.
@@ -66,12 +66,16 @@ def draw_power_laws(
     ylabel: str,
     title: str = "",
 ) -> Figure:
-    """Draws counts over sizes with their fits and guides.
+    """Draws counts over sizes, both logarithmic, with fits and guides.
+
+    This is figure 4c of the paper: single counts are faint, means over
+    repeats are large, and sizes that were not reached are open triangles.
 
     Args:
         series: Name in the legend to what is drawn.
-        guides: Name to exponent of lines to compare slopes with; each runs
-            from below the first of the counts at the smallest size.
+        guides: Name to exponent of lines to compare slopes with, which may be
+            none; each begins below the first of the counts at the smallest
+            size.
         xlabel: What the sizes are.
         ylabel: What the counts are.
         title: Title of the figure.
@@ -97,7 +101,7 @@ def draw_power_laws(
     axes.set_ylabel(ylabel)
     finish_axes(axes)
     add_title(figure, title)
-    add_line_legend(figure)
+    add_legend(figure)
     settle_layout(figure)
     return figure
 
@@ -116,14 +120,20 @@ def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
         axes.errorbar(
             size, mean, ends, fmt=marker, color=color, markersize=7, capsize=3
         )
-    if scaling.line is not None:
-        constant, exponent = scaling.line
-        reached = [size for size, _ in scaling.points]
-        ends = np.array([min(reached), max(reached)], float)
-        line = constant * ends**exponent
-        axes.plot(ends, line, color=color, linestyle=dashes, linewidth=1.6)
+    axes.plot(*_get_line(scaling), color=color, linestyle=dashes, linewidth=1.6)
     # In the legend stands what all of this has in common.
     axes.plot([], [], label=name, linewidth=1.6, markersize=7, **style)
+
+
+def _get_line(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
+    """The power law from the least to the largest size, or all means."""
+    if scaling.line is None:
+        x, y = np.reshape([mean[:2] for mean in scaling.means], (-1, 2)).T
+        return x, y
+    constant, exponent = scaling.line
+    reached = [size for size, _ in scaling.points]
+    ends = np.array([min(reached), max(reached)], float)
+    return ends, constant * ends**exponent
 
 
 def _spread(points: Points) -> tuple[np.ndarray, np.ndarray]:

@@ -7,13 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures.curve_plots import add_line_legend
-from tfcomp.figures.curve_plots import draw_line
-from tfcomp.figures.curve_plots import finish_axes
-from tfcomp.figures.curve_plots import to_numbers
+from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.line_style import draw_line
+from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.line_style import to_numbers
 
 Series = Mapping[str, Sequence[float | None]]
 Stages = Sequence[str] | Mapping[str, Sequence[str]]
@@ -118,7 +118,7 @@ def draw_stage_panels(
     if ylim is not None:
         grid[0].set_ylim(ylim)
     add_title(figure, title)
-    add_line_legend(figure)
+    add_legend(figure)
     settle_layout(figure)
     return figure
 

@@ -14,16 +14,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.curve_plots import LINE_COLORS
-from tfcomp.figures.curve_plots import finish_axes
 from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.line_style import LINE_COLORS
+from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.map_plots import AXIS_NAMES
 from tfcomp.figures.map_plots import NO_VALUE_COLOR
-from tfcomp.figures.outline import OUTLINE_COLOR
-from tfcomp.figures.outline import draw_outline
+from tfcomp.figures.region_marks import draw_outline
+from tfcomp.figures.region_marks import shade_values
 
 ROW_HEIGHT = 1.75  # inches
 STAGE_WIDTH = 1.0
@@ -158,25 +158,13 @@ def _draw_marginals(
         axes.plot(np.arange(len(values)), values, color=LINE_COLORS[0])
         axes.set_xlim(-0.5, len(values) - 0.5)
         if mask is not None:
-            _shade_values(axes, np.asarray(mask, bool).any(axis=1 - axis))
+            shade_values(axes, np.asarray(mask, bool).any(axis=1 - axis))
         finish_axes(axes)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(4))
     panels[1].sharey(panels[0])
     panels[0].autoscale(axis="y")
     panels[1].tick_params(labelleft=False)
-
-
-def _shade_values(axes: Axes, is_held_out: np.ndarray) -> None:
-    # Every value occurs in a diagonal band or a cross: that marks nothing.
-    if is_held_out.all():
-        return
-    steps = np.diff(np.pad(is_held_out, 1).astype(int))
-    starts, stops = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
-    for start, stop in zip(starts, stops, strict=True):
-        axes.axvspan(
-            start - 0.5, stop - 0.5, color=OUTLINE_COLOR, alpha=0.1, lw=0
-        )
 
 
 def _name_columns(panels: np.ndarray, axis_names: tuple[str, str]) -> None:

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfcomp.figures import BandCurve
-from tfcomp.figures import Interval
+from tfcomp.figures import ForestPanel
+from tfcomp.figures import ForestRow
 from tfcomp.figures import draw_curve_panels
-from tfcomp.figures import draw_intervals
+from tfcomp.figures import draw_forest
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.statistics.seed_statistics import Setting
 from tfcomp.sweeps.labels import choose_flags
@@ -122,22 +123,27 @@ def make_score_exhibits(
         make_label(setting.flags, flags): setting.metrics
         for setting in settings
     }
-    panels = {
-        name: {
-            (label := make_label(row, flags)): Interval(
-                row["mean"],
-                row["low"],
-                row["high"],
-                _list_values(numbers[label], score),
-            )
-            for row in summary
-            if row["score"] == score
-        }
+    panels = [
+        ForestPanel(
+            name,
+            [
+                ForestRow(
+                    (label := make_label(row, flags)),
+                    row["mean"],
+                    row["low"],
+                    row["high"],
+                    _list_values(numbers[label], score),
+                )
+                for row in summary
+                if row["score"] == score
+            ],
+            is_log=name in LOGARITHMIC,
+        )
         for score, name in choose_scores(summary).items()
-    }
+    ]
     if not panels:
         return []
-    figure = draw_intervals(panels, title=_join(title, *flags), log=LOGARITHMIC)
+    figure = draw_forest(panels, title=_join(title, *flags), side_by_side=True)
     caption = (
         "Every seed (grey), the mean (diamond) and its 95 % interval "
         f"({method}). {_explain(flags)}"

@@ -1,25 +1,25 @@
-"""Figures of numbers over seeds against rules."""
+"""Forest plots: seeds, means, intervals, rules and shared rows."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from tfcomp.figures import ForestPanel
+from tfcomp.figures import ForestRow
+from tfcomp.figures import draw_forest
 from tfcomp.figures import figure_to_png
-from tfcomp.figures.estimate_plots import COLORS
-from tfcomp.figures.estimate_plots import EstimatePanel
-from tfcomp.figures.estimate_plots import EstimateRow
-from tfcomp.figures.estimate_plots import draw_estimates
+from tfcomp.figures.forest_plots import KIND_COLORS
 
 ROWS = (
-    EstimateRow("first", (0.7, 0.8, 0.9), 0.8, 0.55, 1.05, "reproduced"),
-    EstimateRow("single", (0.3,), 0.3, None, None, "undecided"),
+    ForestRow("first", 0.8, 0.55, 1.05, (0.7, 0.8, 0.9), "reproduced"),
+    ForestRow("single", 0.3, None, None, (0.3,), "undecided"),
 )
 
 
 def draw_bounds(bounds: tuple[float, float], outside: bool = False):
-    panel = EstimatePanel("a number (px)", bounds, outside, ROWS)
-    figure = draw_estimates([panel])
+    panel = ForestPanel("a number (px)", ROWS, bounds, outside)
+    figure = draw_forest([panel])
     assert figure_to_png(figure).startswith(b"\x89PNG")
     return figure.axes[0]
 
@@ -34,7 +34,14 @@ def test_numbers_are_where_they_belong() -> None:
     assert labels == ["first", "single"]
     assert axes.get_xlabel() == "a number (px)"
     first = next(x for x in axes.get_lines() if len(x.get_xdata()) == 2)
-    assert first.get_color() == COLORS["reproduced"]
+    assert first.get_color() == KIND_COLORS["reproduced"]
+    (legend,) = axes.figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == {
+        "a seed",
+        "reproduced",
+        "undecided",
+        "agrees with the rule",
+    }
 
 
 @pytest.mark.parametrize(
@@ -60,3 +67,24 @@ def test_what_agrees_is_shaded(bounds, outside, spans) -> None:
         for low, high in spans
     ]
     np.testing.assert_allclose(found, expected)
+
+
+def test_panels_side_by_side_share_their_rows() -> None:
+    panels = [
+        ForestPanel("OOD", ROWS, is_log=True),
+        ForestPanel("ID", ROWS[1:]),
+    ]
+    first, second = draw_forest(panels, side_by_side=True).axes
+    labels = [label.get_text() for label in first.get_yticklabels()]
+    assert labels == ["first", "single"]
+    assert first.yaxis_inverted() and not first.patches
+    assert (first.get_xscale(), second.get_xscale()) == ("log", "linear")
+    # The lack of the first row does not move the second one.
+    seeds, mean = second.lines  # one seed: no interval
+    assert set(seeds.get_ydata()) <= {1 - 0.14}
+    assert set(mean.get_ydata()) == {1}
+
+
+def test_nothing_to_draw() -> None:
+    with pytest.raises(ValueError, match="panels must have at least one row"):
+        draw_forest([ForestPanel("loss", [])])

@@ -1,4 +1,4 @@
-"""The outline of a held-out region on a map or an image."""
+"""Marks of the held-out region: its outline on a map, a shade on an axis."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 Segment = tuple[tuple[float, float], tuple[float, float]]
 
-# Magenta stands out from all greys and all of viridis for colour-blind readers
+# Magenta stands out from all grays and all of viridis for color-blind readers
 # too: orange comes close to the yellow-greens in deuteranopia.
 OUTLINE_COLOR = "#ff00ff"
 OUTLINE_LABEL = "held-out region"
@@ -41,26 +41,17 @@ def compute_outline(mask: ArrayLike) -> list[Segment]:
     return segments
 
 
-def draw_outline(
-    axes: Axes,
-    mask: ArrayLike,
-    color: str = OUTLINE_COLOR,
-    linewidth: float = 1.8,
-) -> LineCollection:
+def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
     """Draws the border of a region.
 
     Args:
         axes: Where to draw; x and y count the cells of the grid from 0.
         mask: True inside the region, `[nx, ny]`.
-        color: Colour of the line.
         linewidth: Width of the line in points.
-
-    Returns:
-        The lines, which are in the axes already.
     """
     lines = LineCollection(
         compute_outline(mask),
-        colors=color,
+        colors=OUTLINE_COLOR,
         linewidths=linewidth,
         capstyle="projecting",  # closes the corners
         label=OUTLINE_LABEL,
@@ -69,11 +60,47 @@ def draw_outline(
         zorder=3,
     )
     axes.add_collection(lines, autolim=False)
-    return lines
+
+
+def shade_interval(axes: Axes, low: float, high: float) -> None:
+    """Shades the values of x that were held out.
+
+    Args:
+        axes: Where to draw.
+        low: Lower end of the interval.
+        high: Upper end.
+
+    Raises:
+        ValueError: If the interval is empty.
+    """
+    if not low < high:
+        raise ValueError(
+            f"The shaded interval must have low < high, received {low}, {high}."
+        )
+    axes.axvspan(
+        low, high, color=OUTLINE_COLOR, alpha=0.1, lw=0, label=OUTLINE_LABEL
+    )
+
+
+def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
+    """Shades the values of one factor that occur in the held-out region.
+
+    Where all of them do, as in a diagonal band or a cross, that would mark
+    nothing, and nothing is drawn.
+
+    Args:
+        axes: Where to draw; x counts the values of the factor from 0.
+        is_held_out: Whether a value occurs in the region, `[n]`.
+    """
+    is_held_out = np.asarray(is_held_out, bool)
+    if is_held_out.all():
+        return
+    for _, start, stop in _find_runs(is_held_out[np.newaxis]):
+        shade_interval(axes, start, stop)
 
 
 def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
-    """Joins neighbouring edges on the lines of a grid.
+    """Joins neighboring edges on the lines of a grid.
 
     Args:
         edges: True where the line has an edge, `[lines, cells]`.

@@ -1,0 +1,181 @@
+"""Forest plots: one row an estimate, with its seeds, mean and interval."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tfcomp.figures.layout import add_legend
+from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.line_style import LINE_COLORS
+from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.line_style import set_log_scale
+from tfcomp.figures.line_style import to_numbers
+
+KIND_COLORS = {
+    "reproduced": "#00734c",
+    "refuted": "#b3261e",
+    "undecided": "#946200",
+    "not run": "#666666",
+}
+RULE_COLOR = LINE_COLORS[0]
+SEED_COLOR = "0.55"
+_ROW_HEIGHT = 0.30  # inches
+_PANEL_EXTRA = 0.85
+_PANEL_WIDTH = 2.8
+_LABEL_LETTERS = 34
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """One estimate.
+
+    Attributes:
+        label: What was estimated.
+        mean: The mean over seeds.
+        low: Lower end of its interval; None if there is none.
+        high: Upper end of its interval.
+        seeds: The numbers of single seeds.
+        kind: What the legend calls the mean. The verdicts on claims have
+            colors of their own.
+    """
+
+    label: str
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: Sequence[float] = field(default_factory=list)
+    kind: str = "mean"
+
+
+@dataclass(frozen=True)
+class ForestPanel:
+    """Estimates of one quantity.
+
+    Attributes:
+        quantity: What the numbers are, with units.
+        rows: The estimates, the first one at the top.
+        bounds: Lower and upper bound of the rule that the numbers are held
+            against, infinite where it has none; None without a rule.
+        outside: Whether the rule asks for numbers outside the bounds.
+        is_log: Whether the scale of the numbers is logarithmic.
+    """
+
+    quantity: str
+    rows: Sequence[ForestRow]
+    bounds: tuple[float, float] | None = None
+    outside: bool = False
+    is_log: bool = False
+
+
+def draw_forest(
+    panels: Sequence[ForestPanel],
+    *,
+    title: str = "",
+    side_by_side: bool = False,
+) -> Figure:
+    """Draws seeds as dots, and means as diamonds on their intervals.
+
+    The numbers that agree with the rule of a panel are shaded.
+
+    Args:
+        panels: What is drawn; at least one row in all.
+        title: Title of the figure.
+        side_by_side: Whether panels stand side by side and have the same
+            rows, which are named once: a row is found by its label. By
+            default they stand below each other, each with its own rows.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: If there is no row.
+    """
+    labels = list(dict.fromkeys(row.label for p in panels for row in p.rows))
+    if not labels:
+        raise ValueError("panels must have at least one row, received none.")
+    shared = labels if side_by_side else None
+    figure, grid = _make_panels(panels, shared)
+    for axes, panel in zip(grid, panels, strict=True):
+        _draw_panel(axes, panel, shared)
+    add_title(figure, title)
+    add_legend(figure)
+    settle_layout(figure)
+    return figure
+
+
+def _make_panels(
+    panels: Sequence[ForestPanel], shared: list[str] | None
+) -> tuple[Figure, np.ndarray]:
+    if shared is None:
+        heights = [_ROW_HEIGHT * len(p.rows) + _PANEL_EXTRA for p in panels]
+        figure = Figure(
+            figsize=(6.6, sum(heights) + 0.15), layout="constrained"
+        )
+        shape = {"nrows": len(panels), "height_ratios": heights}
+    else:
+        longest = max(map(len, shared))
+        width = _PANEL_WIDTH * len(panels) + 0.085 * longest + 0.6
+        height = _ROW_HEIGHT * len(shared) + 1.2
+        figure = Figure(figsize=(width, height), layout="constrained")
+        shape = {"ncols": len(panels), "sharey": True}
+    return figure, figure.subplots(**shape, squeeze=False).ravel()
+
+
+def _draw_panel(
+    axes: Axes, panel: ForestPanel, shared: list[str] | None
+) -> None:
+    for number, row in enumerate(panel.rows):
+        _draw_row(axes, shared.index(row.label) if shared else number, row)
+    finish_axes(axes)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=9)
+    labels = shared or [row.label for row in panel.rows]
+    texts = [textwrap.fill(label, _LABEL_LETTERS) for label in labels]
+    axes.set_yticks(range(len(texts)), texts, fontsize=9)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+    letters = 30 if shared else 70
+    axes.set_xlabel(textwrap.fill(panel.quantity, letters), fontsize=9)
+    if panel.is_log:
+        set_log_scale(axes, [row.seeds for row in panel.rows], "x")
+    if panel.bounds is not None:
+        _show_rule(axes, panel.bounds, panel.outside)
+
+
+def _draw_row(axes: Axes, place: int, row: ForestRow) -> None:
+    color = KIND_COLORS.get(row.kind, LINE_COLORS[0])
+    seeds = to_numbers(row.seeds)
+    if len(seeds):
+        places = place + np.linspace(-0.14, 0.14, len(seeds))
+        dots = {"color": SEED_COLOR, "ms": 3.5, "label": "a seed"}
+        axes.plot(seeds, places, "o", **dots)
+    if row.low is not None and row.high is not None:
+        axes.plot([row.low, row.high], [place] * 2, color=color, lw=2.2)
+    axes.plot([row.mean], [place], "D", color=color, ms=6, label=row.kind)
+
+
+def _show_rule(axes: Axes, rule: tuple[float, float], outside: bool) -> None:
+    bounds = [bound for bound in rule if np.isfinite(bound)]
+    left, right = axes.get_xlim()
+    low, high = min([left, *bounds]), max([right, *bounds])
+    margin = 0.06 * (high - low)
+    left, right = low - margin, high + margin
+    axes.set_xlim(left, right)
+    inside = max(rule[0], left), min(rule[1], right)
+    parts = [inside]
+    if outside:
+        parts = [(left, inside[0]), (inside[1], right)]
+    shade = {"alpha": 0.09, "lw": 0, "label": "agrees with the rule"}
+    for part in parts:
+        axes.axvspan(*part, color=RULE_COLOR, **shade)
+    for bound in bounds:
+        axes.axvline(bound, color=RULE_COLOR, lw=1.2, ls=(0, (4, 2)))

@@ -1,0 +1,119 @@
+"""The look of lines and of the axes that they are drawn in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
+from matplotlib.ticker import NullFormatter
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+# Okabe and Ito's colors, which differ for color-blind readers, the darkest
+# first; their yellow is too faint for a line.
+LINE_COLORS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#000000",
+    "#56b4e9",
+    "#e69f00",
+)
+# In print without color the dashes and the markers tell the lines apart. The
+# lengths of the three tables share no divisor: the looks repeat after 280.
+LINE_DASHES = (
+    "-",
+    (0, (5, 2)),
+    (0, (1.2, 1.4)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
+LINE_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+Band = tuple[ArrayLike, ArrayLike]
+
+# More points than this are drawn without markers, which would hide the line.
+_MAX_MARKERS = 16
+# Below this ratio of the ends of an axis, powers of ten alone are too few.
+_FEW_DECADES = 60
+
+
+def draw_line(
+    axes: Axes,
+    index: int,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    label: str,
+    band: Band | None = None,
+) -> None:
+    """Draws one line, and the band of its intervals below it.
+
+    Args:
+        axes: Where to draw.
+        index: Number of the line, which sets its look.
+        x: Places of the points, `[n]`.
+        y: Numbers, `[n]`; NaN leaves a gap.
+        label: Name in the legend.
+        band: Lower and upper ends of the intervals, `[n]` each, if there are
+            any; NaN leaves a gap.
+    """
+    style = get_line_style(index)
+    if len(x) > _MAX_MARKERS:
+        del style["marker"]
+    axes.plot(x, y, label=label, linewidth=1.6, markersize=5, **style)
+    if band is not None:
+        # The edge keeps the interval of a point between two gaps in sight.
+        axes.fill_between(
+            x, *band, color=style["color"], alpha=0.18, linewidth=1
+        )
+
+
+def get_line_style(index: int) -> dict[str, Any]:
+    """Returns color, dashes and marker of the line of a number from 0."""
+    return {
+        "color": LINE_COLORS[index % len(LINE_COLORS)],
+        "linestyle": LINE_DASHES[index % len(LINE_DASHES)],
+        "marker": LINE_MARKERS[index % len(LINE_MARKERS)],
+    }
+
+
+def finish_axes(axes: Axes) -> None:
+    """Gives axes of lines a light grid and no frame at the right and top."""
+    axes.grid(color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["right", "top"]].set_visible(False)
+
+
+def set_log_scale(
+    axes: Axes, numbers: Sequence[ArrayLike], direction: str = "y"
+) -> None:
+    """Makes an axis logarithmic that ends near the numbers.
+
+    Intervals may leave the axes: one that reaches 0 has no end there.
+
+    Args:
+        axes: The axes.
+        numbers: What has to be in sight, arrays of any shape; what is not
+            above 0 is not.
+        direction: "x" or "y".
+    """
+    axes.set(**{f"{direction}scale": "log"})
+    known = np.concatenate([to_numbers(n).ravel() for n in numbers] or [[]])
+    known = known[known > 0]
+    if not len(known):
+        return
+    limits = known.min() / 1.5, known.max() * 1.5
+    axes.set(**{f"{direction}lim": limits})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    if limits[1] / limits[0] < _FEW_DECADES:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def to_numbers(values: ArrayLike) -> NDArray[np.float64]:
+    """Returns values as float, NaN where they are None or infinite."""
+    values = np.asarray(values, float)
+    return np.where(np.isfinite(values), values, np.nan)
