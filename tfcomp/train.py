@@ -11,6 +11,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.models.config_checks import check_config
+from tfcomp.storage.run_folder import select_scores
 
 
 def main(argv: list[str]) -> int:
@@ -36,11 +37,8 @@ def train(settings: dict[str, Any]) -> int:
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     """The ID and OOD scores, and where to look."""
-    subsets = {
-        name.upper(): scores
-        for name, scores in metrics.items()
-        if name.startswith(("id", "ood"))
-    }
+    scores = select_scores(metrics)
+    subsets = {name.upper(): found for name, found in scores.items()}
     return "\n".join(
         [
             "",

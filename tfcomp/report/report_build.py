@@ -19,6 +19,7 @@ from tfcomp.report.layer_section import make_layers
 from tfcomp.report.manifold_section import make_manifolds
 from tfcomp.report.overview_section import make_overview
 from tfcomp.report.page import render_page
+from tfcomp.report.row_section import make_row_comparison
 from tfcomp.report.superposition_section import make_superposition
 from tfcomp.report.tuning_section import make_tuning
 from tfcomp.storage.files import write_text
@@ -26,6 +27,7 @@ from tfcomp.storage.run_folder import FLAGS_FILE
 
 SECTIONS = (
     make_overview,
+    make_row_comparison,
     make_curves,
     make_superposition,
     make_kernels,

@@ -13,6 +13,7 @@ import dataclasses
 import fcntl
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,17 @@ def check_run(path: str | Path) -> RunConfig:
                 "--resume"
             )
     return dataclasses.replace(config, log_dir=str(path.parent))
+
+
+def select_scores(
+    metrics: Mapping[str, Any],
+) -> dict[str, dict[str, float | None]]:
+    """The sets of scores in a `metrics.json`: `id`, `ood`, `ood_plus` etc."""
+    return {
+        subset: scores
+        for subset, scores in metrics.items()
+        if subset.startswith(("id", "ood"))
+    }
 
 
 def _check_owner(path: Path, config: RunConfig) -> None:

@@ -20,8 +20,8 @@ from tfcomp.figures import draw_curve_panels
 from tfcomp.figures import draw_forest
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.statistics.seed_statistics import Setting
-from tfcomp.sweeps.labels import choose_flags
-from tfcomp.sweeps.labels import make_label
+from tfcomp.statistics.setting_labels import choose_flags
+from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 
 # What is drawn, where it exists, and how it is called.

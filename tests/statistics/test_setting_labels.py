@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tfcomp.sweeps.labels import choose_flags
-from tfcomp.sweeps.labels import make_label
+from tfcomp.statistics.setting_labels import choose_flags
+from tfcomp.statistics.setting_labels import make_label
 
 
 def test_flags_that_follow_from_others_are_left_out() -> None:
