@@ -1,0 +1,63 @@
+"""Runs that an earlier version of tfcomp finished load and analyze today.
+
+`tests/fixtures/earlier_runs.zip` holds two small runs, a CNN and a low-rank
+network, as tfcomp wrote them before its files moved into packages: run
+folder, Keras model and SavedModel.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfcomp import analyze
+
+ARCHIVE = Path(__file__).parents[1] / "fixtures" / "earlier_runs.zip"
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that holds the logs and the SavedModels of both runs."""
+    folder = tmp_path_factory.mktemp("earlier")
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture(params=["earlier_cnn", "earlier"])
+def name(request: pytest.FixtureRequest) -> str:
+    """The run: the CNN, then the low-rank network."""
+    return request.param
+
+
+def test_the_model_has_its_scores(earlier: Path, name: str) -> None:
+    from tfcomp.evaluation.evaluator import Evaluator
+    from tfcomp.evaluation.loading import load_run
+
+    run = load_run(earlier / "tensorboard_logs" / name)
+    scores = Evaluator(run.model, run.dataset).evaluate().scores
+    for subset in ("id", "ood"):
+        assert scores[subset] == pytest.approx(run.metrics[subset], rel=1e-5)
+
+
+def test_the_saved_model_is_the_same(earlier: Path, name: str) -> None:
+    import tensorflow as tf
+
+    from tfcomp.evaluation.loading import load_run
+
+    run = load_run(earlier / "tensorboard_logs" / name)
+    served = tf.saved_model.load(str(earlier / "saved_models" / name / "1"))
+    grid = run.dataset.splits.grid.astype(np.float32)
+    drawn = served.signatures["serving_default"](factors=tf.constant(grid))
+    np.testing.assert_allclose(drawn["image"], run.model(grid), atol=1e-6)
+    metrics = served.signatures["geometry"](factors=tf.constant(grid))
+    assert metrics["image"].shape == (len(grid), 2, 2)
+
+
+def test_the_run_is_analyzed(earlier: Path) -> None:
+    folder = earlier / "tensorboard_logs" / "earlier"
+    assert analyze.main(["analyze", f"--run={folder}"]) == 0
+    assert (folder / "analysis" / "report.html").stat().st_size > 100_000
