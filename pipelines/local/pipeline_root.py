@@ -19,7 +19,8 @@ from pipelines.steps.step_events import LIFELINE
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_text
-from tfcomp.storage.run_folder import lock_folder
+from tfcomp.storage.folder_lock import LOCK_FILE
+from tfcomp.storage.folder_lock import lock_folder
 
 MARKER = "pipeline.json"
 
@@ -61,7 +62,7 @@ class PipelineRoot:
                     f"--pipeline_root={self.path} holds a pipeline already: "
                     "add --resume, or choose another"
                 )
-        elif self.path.exists() and set(os.listdir(self.path)) - {".lock"}:
+        elif self.path.exists() and set(os.listdir(self.path)) - {LOCK_FILE}:
             raise RunError(
                 f"--pipeline_root must be new or hold a pipeline, {self.path} "
                 "holds something else"
@@ -81,14 +82,11 @@ class PipelineRoot:
             raise RunError(
                 f"--pipeline_root must be writable: {error}"
             ) from error
-        try:
-            write_text(
-                self.path / MARKER, json.dumps({"profile": profile}) + "\n"
-            )
+        with lock:
+            text = json.dumps({"profile": profile}) + "\n"
+            write_text(self.path / MARKER, text)
             with self._keep_steps_alive():
                 yield
-        finally:
-            os.close(lock)
 
     @contextmanager
     def _keep_steps_alive(self) -> Iterator[None]:

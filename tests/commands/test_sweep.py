@@ -17,7 +17,7 @@ import pytest
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.storage.run_folder import lock_folder
+from tfcomp.storage.folder_lock import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run as run
 from tfcomp.sweeps.scheduling import Outcome
@@ -310,11 +310,10 @@ def test_a_single_run_is_not_a_sweep(start: Start, tmp_path: Path) -> None:
 def test_a_folder_in_use(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "tensorboard_logs" / "s"
     folder.mkdir(parents=True)
-    lock = lock_folder(folder)
-    with pytest.raises(RunError, match="another process is working in"):
-        start()
-    assert FakePool.ran == []
-    os.close(lock)
+    with lock_folder(folder):
+        with pytest.raises(RunError, match="another process is working in"):
+            start()
+        assert FakePool.ran == []
     assert start() == 0
 
 

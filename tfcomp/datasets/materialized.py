@@ -11,15 +11,11 @@ from the renderer.
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import functools
 import hashlib
 import importlib
 import io
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +28,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.folder_lock import lock_folder
 
 BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
 DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"
@@ -95,10 +92,12 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
             rendered from cannot be read or the folder cannot be written.
     """
     builder = make_builder(config, examples_dir)
-    folder = Path(builder.data_dir)
+    folder, parent = Path(builder.data_dir), Path(examples_dir)
     try:
+        parent.mkdir(parents=True, exist_ok=True)
+        # The builder's own files are shared by all of its configurations.
         # TFDS tells on stdout of a download, and there is none.
-        with _lock(Path(examples_dir)), redirect_stdout(io.StringIO()):
+        with lock_folder(parent, wait=True), redirect_stdout(io.StringIO()):
             builder.download_and_prepare()
     except OSError as error:
         rule = "must be a folder that can be written"
@@ -239,16 +238,3 @@ def _load(builder: Any, split: str) -> Examples:
     columns = [table[f"value_{name}"] for name in builder.factor_names]
     factors = np.stack(columns, axis=1)
     return Examples(factors[order], table["image"][order])
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    # Waits until no other process writes here: the builder's own files are
-    # shared by all of its configurations.
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

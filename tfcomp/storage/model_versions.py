@@ -1,11 +1,21 @@
-"""The versions of a SavedModel in TensorFlow Serving's layout."""
+"""The versions of a SavedModel in TensorFlow Serving's layout.
+
+`<folder>/<number>/` is a version; it appears when it is complete. While it is
+written it is `.partial-<process>`, which TensorFlow Serving ignores.
+"""
 
 from __future__ import annotations
 
 import filecmp
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+from tfcomp.storage.folder_lock import lock_folder
+
 FINGERPRINT = Path("assets.extra") / "weights.sha256"
+PARTIAL = ".partial-"
 
 
 def list_versions(folder: str | Path) -> list[Path]:
@@ -13,8 +23,52 @@ def list_versions(folder: str | Path) -> list[Path]:
     folder = Path(folder)
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if path.name.isdigit()]
+    # Without `isascii` there were digits that `int` does not take, as ².
+    found = [
+        path
+        for path in folder.iterdir()
+        if path.name.isascii() and path.name.isdigit()
+    ]
     return sorted(found, key=lambda path: int(path.name))
+
+
+def add_version(
+    folder: Path,
+    write: Callable[[Path], object],
+    is_same: Callable[[Path], bool],
+) -> tuple[Path, bool]:
+    """Writes the next version, unless the last one is the same model.
+
+    Processes that do so at once take turns. One that is killed leaves no
+    version, and what it has written is removed by the next.
+
+    Args:
+        folder: Parent of the versions; it is made.
+        write: Writes the model to a folder, which does not exist.
+        is_same: Whether a version is this model.
+
+    Returns:
+        The folder of the version that has the model, and whether it is new.
+
+    Raises:
+        OSError: If the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock_folder(folder, wait=True):
+        for left in folder.glob(f"{PARTIAL}*"):
+            shutil.rmtree(left)  # of a process that was killed
+        versions = list_versions(folder)
+        if versions and is_same(versions[-1]):
+            return versions[-1], False
+        number = int(versions[-1].name) + 1 if versions else 1
+        partial = folder / f"{PARTIAL}{os.getpid()}"  # on the same disk
+        try:
+            write(partial)
+            _flush(partial)
+            os.rename(partial, folder / str(number))
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return folder / str(number), True
 
 
 def read_fingerprint(version: Path) -> str:
@@ -31,3 +85,13 @@ def is_copy(version: Path, model: Path) -> bool:
         for path in files
         for copy in [version / path.relative_to(model)]
     )
+
+
+def _flush(folder: Path) -> None:
+    # A rename can reach the disk before the files that it makes visible.
+    for path in [*folder.rglob("*"), folder]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -10,11 +10,11 @@ metrics.json    scores; written last, so it marks a finished run
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
@@ -26,6 +26,8 @@ from tfcomp.config.run_flags import define_run_flags
 from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.storage.files import write_text
+from tfcomp.storage.folder_lock import LOCK_FILE
+from tfcomp.storage.folder_lock import lock_folder
 
 FLAGS_FILE = "run.flags"
 METRICS_FILE = "metrics.json"
@@ -39,7 +41,7 @@ class RunFolder:
         path: The folder.
     """
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path, lock: IO[bytes]) -> None:
         self.path = path
         self._lock = lock  # released by the system when the process ends
 
@@ -95,7 +97,7 @@ class RunFolder:
 
     def __exit__(self, *exception: object) -> None:
         """Gives the folder free for another owner."""
-        os.close(self._lock)
+        self._lock.close()
 
 
 def check_run(path: str | Path) -> RunConfig:
@@ -141,7 +143,7 @@ def select_scores(
 def _check_owner(path: Path, config: RunConfig) -> None:
     flags_file = path / FLAGS_FILE
     if not flags_file.exists():
-        content = set(os.listdir(path)) - {".lock"} if path.exists() else ()
+        content = set(os.listdir(path)) - {LOCK_FILE} if path.exists() else ()
         leftovers = {f"{FLAGS_FILE}.partial"}
         if set(content) - leftovers:
             raise RunError(
@@ -174,18 +176,3 @@ def read_identity(flags_file: Path) -> dict[str, object]:
     """
     flags = parse_flags([f"--flagfile={flags_file}"], define_run_flags())
     return {k: v for k, v in flags.items() if k not in LOCATION_FLAGS}
-
-
-def lock_folder(path: Path) -> int:
-    """Takes a folder for this process, until the handle is closed.
-
-    Raises:
-        RunError: If another process has it.
-    """
-    handle = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(handle)
-        raise RunError(f"another process is working in {path}") from error
-    return handle

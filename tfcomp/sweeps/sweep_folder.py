@@ -8,15 +8,14 @@ trials.csv      one row a trial (see `tables`)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.folder_lock import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.storage.run_folder import lock_folder
 
 
 class SweepFolder:
@@ -63,7 +62,5 @@ class SweepFolder:
             lock = lock_folder(self.path)
         except OSError as error:
             raise RunError(f"--log_dir must be writable: {error}") from error
-        try:
+        with lock:
             yield
-        finally:
-            os.close(lock)

@@ -11,8 +11,6 @@ signatures
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +20,7 @@ import tensorflow as tf
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.model_versions import FINGERPRINT
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.model_versions import add_version
 from tfcomp.storage.model_versions import read_fingerprint
 
 
@@ -30,8 +28,6 @@ def export_model(
     model: keras.Model, folder: str | Path, jacobian_fn: Callable
 ) -> Path:
     """Exports the next version, or finds that the last one is this model.
-
-    The version folder appears under its number only when it is complete.
 
     Args:
         model: A float32 model from factors to image with named stages.
@@ -41,19 +37,19 @@ def export_model(
     Returns:
         The folder of the version.
     """
-    folder = Path(folder)
     fingerprint = compute_fingerprint(model)
-    versions = list_versions(folder)
-    if versions and read_fingerprint(versions[-1]) == fingerprint:
-        return versions[-1]
-    partial = folder / f".partial-{os.getpid()}"
-    shutil.rmtree(partial, ignore_errors=True)
-    _write_archive(model, partial, jacobian_fn)
-    (partial / FINGERPRINT).parent.mkdir(exist_ok=True)
-    (partial / FINGERPRINT).write_text(fingerprint)
-    number = int(versions[-1].name) + 1 if versions else 1
-    os.rename(partial, folder / str(number))
-    return folder / str(number)
+
+    def write(partial: Path) -> None:
+        _write_archive(model, partial, jacobian_fn)
+        (partial / FINGERPRINT).parent.mkdir(exist_ok=True)
+        (partial / FINGERPRINT).write_text(fingerprint)
+
+    version, _ = add_version(
+        Path(folder),
+        write,
+        lambda last: read_fingerprint(last) == fingerprint,
+    )
+    return version
 
 
 def compute_fingerprint(model: keras.Model) -> str:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
+from tfcomp.storage.model_versions import add_version
 from tfcomp.storage.model_versions import is_copy
-from tfcomp.storage.model_versions import list_versions
 
 EVIDENCE = Path("assets.extra") / "evaluation.json"
-PARTIAL = ".pushing"
 
 
 @dataclass(frozen=True)
@@ -45,30 +40,15 @@ def push_model(model: Path, folder: Path, evaluation: Path) -> Push:
     Raises:
         RunError: If the folder cannot be written.
     """
+
+    def write(partial: Path) -> None:
+        shutil.copytree(model, partial)
+        shutil.copyfile(evaluation, partial / EVIDENCE)
+
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _lock(folder):
-            return _push(model, folder, evaluation)
+        version, is_new = add_version(
+            folder, write, lambda last: is_copy(last, model)
+        )
     except OSError as error:
         raise RunError(f"--export_dir must be writable: {error}") from error
-
-
-def _push(model: Path, folder: Path, evaluation: Path) -> Push:
-    versions = list_versions(folder)
-    if versions and is_copy(versions[-1], model):
-        return Push(versions[-1], False)
-    partial = folder / PARTIAL  # on the same file system
-    shutil.rmtree(partial, ignore_errors=True)  # of a push that was killed
-    shutil.copytree(model, partial)
-    shutil.copyfile(evaluation, partial / EVIDENCE)
-    number = int(versions[-1].name) + 1 if versions else 1
-    os.rename(partial, folder / str(number))
-    return Push(folder / str(number), True)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    # Two pipelines that push at once take turns.
-    with open(folder / ".lock", "wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return Push(version, is_new)
