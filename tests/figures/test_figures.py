@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from tfcomp.figures import compute_outline
-from tfcomp.figures import draw_map
 from tfcomp.figures import draw_maps
-from tfcomp.figures import draw_samples
+from tfcomp.figures import draw_rows
 from tfcomp.figures import figure_to_array
+from tfcomp.figures import figure_to_pdf
 from tfcomp.figures import figure_to_png
+
+LABELS = {"label": "MSE (1)", "axis_names": ("x (px)", "y (px)")}
 
 
 @pytest.fixture
@@ -34,6 +36,14 @@ def mask() -> np.ndarray:
 @pytest.fixture
 def images() -> np.ndarray:
     return np.random.default_rng(0).random((4, 3, 5))  # [n, H, W]
+
+
+def draw_map(values: np.ndarray, mask: np.ndarray | None = None) -> Figure:
+    return draw_maps({"MSE": values}, mask, **LABELS)
+
+
+def make_rows(truth: np.ndarray, outputs: np.ndarray) -> dict:
+    return {"truth": truth, "model": outputs}
 
 
 def get_image_axes(figure: Figure) -> list[Axes]:
@@ -67,7 +77,7 @@ def assert_text_is_apart(figure: Figure) -> None:
 def test_map_has_x_to_the_right_and_y_upwards(
     values: np.ndarray, mask: np.ndarray
 ) -> None:
-    figure = draw_map(values, mask, title="MSE", label="MSE (1)")
+    figure = draw_map(values, mask)
     (axes,) = get_image_axes(figure)
     image = axes.images[0]
     np.testing.assert_array_equal(image.get_array(), values.T)
@@ -85,29 +95,26 @@ def test_brightest_pixel_of_the_picture_is_at_x_y() -> None:
     # Through the renderer: cell x = 4, y = 0 is at the lower right.
     values = np.zeros((5, 3))
     values[4, 0] = 1
-    figure = draw_map(values, cmap="gray")
+    figure = draw_map(values)
     pixels = figure_to_array(figure)
     box = get_image_axes(figure)[0].get_window_extent()
     x = int(box.x0 + 0.9 * box.width)
     row = len(pixels) - int(box.y0 + box.height / 6)
-    assert pixels[row, x, 0] == 255
-    assert pixels[row - int(box.height / 3), x, 0] == 0
-    assert pixels[row, x - int(box.width / 5), 0] == 0
+    redness_of_yellow, redness_of_purple = 253, 68  # the ends of the scale
+    assert pixels[row, x, 0] == redness_of_yellow
+    assert pixels[row - int(box.height / 3), x, 0] == redness_of_purple
+    assert pixels[row, x - int(box.width / 5), 0] == redness_of_purple
 
 
-def test_map_options(values: np.ndarray) -> None:
-    figure = draw_map(
-        values, vmin=-1, vmax=3, cmap="magma", axis_names=("angle (deg)", "s")
-    )
+def test_given_limits(values: np.ndarray) -> None:
+    figure = draw_maps({"MSE": values}, None, limits=(-1, 3), **LABELS)
     (axes,) = get_image_axes(figure)
     assert axes.images[0].get_clim() == (-1, 3)
-    assert axes.images[0].cmap.name == "magma"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("angle (deg)", "s")
     assert not axes.collections and not figure.legends
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_cells_without_a_finite_value_are_grey(
+def test_cells_without_a_finite_value_are_gray(
     values: np.ndarray, value: float
 ) -> None:
     values[4, 2] = value
@@ -131,7 +138,7 @@ def test_maps_share_one_scale_and_one_bar(
     values: np.ndarray, mask: np.ndarray
 ) -> None:
     maps = {"first": values, "second": values - 20, "third": values * np.nan}
-    figure = draw_maps(maps, mask, title="Stages", label="log-volume (nats)")
+    figure = draw_maps(maps, mask, title="Stages", **LABELS)
     panels = get_image_axes(figure)
     assert [axes.get_title() for axes in panels] == list(maps)
     for axes, array in zip(panels, maps.values(), strict=True):
@@ -141,14 +148,14 @@ def test_maps_share_one_scale_and_one_bar(
         assert axes.images[0].get_clim() == (-20, 14)
         assert get_outline(axes) == compute_outline(mask)
     assert len(figure.axes) == len(panels) + 1
-    assert figure.axes[-1].get_ylabel() == "log-volume (nats)"
+    assert figure.axes[-1].get_ylabel() == "MSE (1)"
     assert figure.get_suptitle() == "Stages"
     assert [axes.get_ylabel() for axes in panels] == ["y (px)", "", ""]
 
 
 def test_many_maps_fill_rows_evenly(values: np.ndarray) -> None:
     maps = {f"stage_{index}": values for index in range(8)}
-    panels = get_image_axes(draw_maps(maps, max_columns=6))
+    panels = get_image_axes(draw_maps(maps, None, **LABELS))
     assert len(panels) == 8
     assert panels[0].get_subplotspec().get_gridspec().get_geometry() == (2, 4)
     named = [axes.get_title() for axes in panels if axes.get_xlabel()]
@@ -164,7 +171,7 @@ def test_text_of_maps_is_apart(shape: tuple[int, int], num_maps: int) -> None:
         dict.fromkeys(names, values),
         values > 0,
         title="Log-volume of every stage, run donut_depth4_bump_seed3, ID, OOD",
-        label="log-volume (nats)",
+        **LABELS,
     )
     assert_text_is_apart(figure)
 
@@ -183,7 +190,7 @@ def test_maps_must_have_one_shape(
 ) -> None:
     mask = None if mask_shape is None else np.ones(mask_shape, bool)
     with pytest.raises(ValueError, match="must have"):
-        draw_maps(maps, mask)
+        draw_maps(maps, mask, **LABELS)
 
 
 def test_samples_show_truth_above_output(
@@ -191,7 +198,7 @@ def test_samples_show_truth_above_output(
 ) -> None:
     outputs = 2 * images[::-1]
     positions = np.array([[0, 2], [4, 0], [1.25, 1], [3, np.nan]])
-    figure = draw_samples(images, outputs, positions, mask, title="OOD")
+    figure = draw_rows(make_rows(images, outputs), positions, mask, title="OOD")
     panels = np.reshape(figure.axes, (2, 4))
     for row, expected in zip(panels, (images, outputs), strict=True):
         for axes, image in zip(row, expected, strict=True):
@@ -212,7 +219,7 @@ def test_samples_show_truth_above_output(
 
 
 def test_samples_without_position_or_region(images: np.ndarray) -> None:
-    figure = draw_samples(images[..., None], images[..., None])
+    figure = draw_rows(make_rows(images[..., None], images[..., None]))
     assert not figure.legends
     for axes in figure.axes:
         assert not axes.lines and not axes.collections
@@ -222,7 +229,7 @@ def test_samples_without_position_or_region(images: np.ndarray) -> None:
 def test_samples_of_a_diverged_model_are_no_shade_of_grey(
     images: np.ndarray,
 ) -> None:
-    figure = draw_samples(images, images * np.nan)
+    figure = draw_rows(make_rows(images, images * np.nan))
     image = figure.axes[-1].images[0]
     assert np.ptp(image.to_rgba(image.get_array())[0, 0, :3]) > 0.1
     assert get_legend(figure) == ["no finite value"]
@@ -235,39 +242,21 @@ def test_text_of_samples_is_apart(num_samples: int) -> None:
     mask = np.ones((28, 28), bool)
     title = "Out of distribution, epoch 12, run donut_depth4_bump_seed3"
     assert_text_is_apart(
-        draw_samples(images, images, positions, mask, title=title)
+        draw_rows(make_rows(images, images), positions, mask, title=title)
     )
-
-
-def test_samples_check_their_sizes(
-    images: np.ndarray, mask: np.ndarray
-) -> None:
-    many = np.zeros((9, 3, 5))
-    bad_calls = (
-        ((images, images[:2]), "same shape"),
-        ((images[0], images[0]), "same shape"),
-        ((many, many), "1 to 8, received 9"),
-        ((images[:0], images[:0]), "1 to 8, received 0"),
-        ((images, images, np.zeros((3, 2))), r"positions .* \(3, 2\)"),
-        ((images, images, None, mask.T), r"mask .* \(5, 3\).* \(3, 5\)"),
-    )
-    for arguments, message in bad_calls:
-        with pytest.raises(ValueError, match=message):
-            draw_samples(*arguments)
 
 
 def test_png_and_array_have_the_same_pixels(values: np.ndarray) -> None:
-    figure = draw_map(values, title="MSE")
+    figure = draw_map(values)
     width, height = figure.get_size_inches()
-    png = figure_to_png(figure, dpi=50)
+    png = figure_to_png(figure)
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    array = figure_to_array(figure, dpi=50)
+    array = figure_to_array(figure)
     assert array.dtype == np.uint8
-    assert array.shape == (int(height * 50), int(width * 50), 4)
+    assert array.shape == (int(height * 100), int(width * 100), 4)
     np.testing.assert_array_equal(
         array, np.asarray(Image.open(io.BytesIO(png)))
     )
-    assert figure_to_array(figure, dpi=100).shape[0] == int(height * 100)
 
 
 def test_palette_makes_a_smaller_file_that_looks_the_same() -> None:
@@ -289,21 +278,23 @@ def test_palette_makes_a_smaller_file_that_looks_the_same() -> None:
 
 def test_rendering_leaves_the_figure_as_it_was() -> None:
     figure = draw_map(np.eye(3))
+    figure.dpi = 60
     before = figure.dpi, figure.canvas, tuple(figure.get_size_inches())
-    first = figure_to_array(figure, dpi=60)
-    figure_to_png(figure, dpi=30)
+    first = figure_to_array(figure)
+    figure_to_png(figure)
+    assert figure_to_pdf(figure) == figure_to_pdf(figure)
     assert before == (
         figure.dpi,
         figure.canvas,
         tuple(figure.get_size_inches()),
     )
-    np.testing.assert_array_equal(first, figure_to_array(figure, dpi=60))
+    np.testing.assert_array_equal(first, figure_to_array(figure))
 
 
 def test_figures_never_import_pyplot() -> None:
     code = (
         "import sys, numpy, tfcomp.figures as f;"
-        "f.figure_to_png(f.draw_map(numpy.eye(3)));"
+        "f.figure_to_png(f.draw_gram_matrices({'a': numpy.eye(3)}, 2));"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

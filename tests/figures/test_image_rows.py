@@ -1,12 +1,10 @@
-"""Rows of images: what is drawn where, and the thin user `draw_samples`."""
+"""Rows of images: what is drawn where."""
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
 from tfcomp.figures import draw_rows
-from tfcomp.figures import draw_samples
-from tfcomp.figures import figure_to_array
 
 
 @pytest.fixture
@@ -23,7 +21,7 @@ def test_rows_from_the_top_down(images: np.ndarray) -> None:
     mask = np.zeros((5, 4), bool)
     mask[1:4, 1] = True
     positions = np.array([[0, 2], [4, 0.25], [np.nan, 1]])
-    figure = draw_rows(rows, positions, mask, title="OOD", vmin=-1, vmax=2)
+    figure = draw_rows(rows, positions, mask, title="OOD")
     panels = np.reshape(figure.axes, (3, 3))
     assert [row[0].get_ylabel() for row in panels] == list(rows)
     for row, stack in zip(panels, rows.values(), strict=True):
@@ -33,7 +31,7 @@ def test_rows_from_the_top_down(images: np.ndarray) -> None:
                 drawn.get_array(), np.reshape(image, (4, 5))
             )
             assert drawn.origin == "lower"
-            assert drawn.get_clim() == (-1, 2)
+            assert drawn.get_clim() == (0, 1)
             assert any(isinstance(c, LineCollection) for c in axes.collections)
         assert [len(axes.lines) for axes in row] == [1, 1, 0]
         np.testing.assert_array_equal(row[1].lines[0].get_xydata(), [[4, 0.25]])
@@ -43,14 +41,6 @@ def test_rows_from_the_top_down(images: np.ndarray) -> None:
     assert titles == ["(0, 2)", "(4, 0.25)", "(\u2013, 1)"]
     assert not any(axes.get_title() for axes in panels[1:].ravel())
     assert figure.get_suptitle() == "OOD"
-
-
-def test_samples_are_two_rows(images: np.ndarray) -> None:
-    samples = draw_samples(images, images / 2, title="ID")
-    rows = draw_rows({"truth": images, "model": images / 2}, title="ID")
-    np.testing.assert_array_equal(
-        figure_to_array(samples, dpi=40), figure_to_array(rows, dpi=40)
-    )
 
 
 def test_long_label_fits_into_its_row(images: np.ndarray) -> None:
@@ -76,5 +66,3 @@ def test_rows_check_their_sizes(images: np.ndarray) -> None:
     for arguments, message in bad_calls:
         with pytest.raises(ValueError, match=message):
             draw_rows(*arguments)
-    with pytest.raises(ValueError, match="row_labels must differ"):
-        draw_samples(images, images, row_labels=("a", "a"))

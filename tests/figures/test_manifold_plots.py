@@ -1,4 +1,4 @@
-"""Figures of manifolds: points, colours, and the marked gap."""
+"""Figures of manifolds: points, colors, and the marked gap."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from tfcomp.figures import draw_manifold_curves
 from tfcomp.figures import draw_manifolds
 from tfcomp.figures import figure_to_png
 
 NUM_POINTS = 12
 NAMES = ["x (px)", "angle (deg)"]
+LABELS = {"factor_names": NAMES, "periodic": [False, True]}
+ONE_LABEL = {"factor_names": NAMES[:1], "periodic": [False]}
 
 
 @pytest.fixture
@@ -39,9 +40,7 @@ def get_legend(figure: Figure) -> list[str]:
 def test_a_row_of_panels_per_factor(
     embeddings: dict, factors: np.ndarray, is_ood: np.ndarray
 ) -> None:
-    figure = draw_manifolds(
-        embeddings, factors, is_ood, factor_names=NAMES, periodic=[False, True]
-    )
+    figure = draw_manifolds(embeddings, factors, is_ood, **LABELS)
     panels = np.reshape(figure.axes[:6], (2, 3))
     assert [axes.get_title() for axes in panels[0]] == list(embeddings)
     for row, factor, cmap in zip(
@@ -66,10 +65,8 @@ def test_dead_stages_say_so(
 ) -> None:
     embeddings["dead"] = np.full((NUM_POINTS, 2), np.nan)
     for figure in (
-        draw_manifolds(embeddings, factors, is_ood, factor_names=NAMES),
-        draw_manifold_curves(
-            embeddings, factors[:, 0], is_ood, factor_name="x (px)"
-        ),
+        draw_manifolds(embeddings, factors, is_ood, **LABELS),
+        draw_manifolds(embeddings, factors[:, :1], is_ood, **ONE_LABEL),
     ):
         texts = [[t.get_text() for t in a.texts] for a in figure.axes[:4]]
         assert texts == [[], [], [], ["no variance"]]
@@ -80,12 +77,12 @@ def test_dead_stages_say_so(
 def test_curves_connect_neighbours_and_mark_the_gap(
     embeddings: dict, factors: np.ndarray, is_ood: np.ndarray, periodic: bool
 ) -> None:
-    figure = draw_manifold_curves(
+    figure = draw_manifolds(
         embeddings,
-        factors[:, 0],
+        factors[:, :1],
         is_ood,
-        factor_name="x (px)",
-        periodic=periodic,
+        factor_names=NAMES[:1],
+        periodic=[periodic],
     )
     for axes, points in zip(figure.axes, embeddings.values(), strict=False):
         gap, curve = (
@@ -104,31 +101,44 @@ def test_curves_connect_neighbours_and_mark_the_gap(
     assert figure.axes[-1].get_ylabel() == "x (px)"
 
 
-def test_many_stages_take_several_rows(is_ood: np.ndarray) -> None:
-    points = np.random.default_rng(0).normal(size=(NUM_POINTS, 2))
-    figure = draw_manifold_curves(
-        {f"stage_{i}": points for i in range(7)},
-        np.arange(NUM_POINTS),
-        ~is_ood & is_ood,
-        factor_name="angle",
-    )
-    assert len(figure.axes) == 7 + 1
-    tops = {round(axes.get_position().y0, 3) for axes in figure.axes[:7]}
-    assert len(tops) == 2
-    assert not figure.legends
-
-
-def test_shapes_must_fit(
-    embeddings: dict, factors: np.ndarray, is_ood: np.ndarray
+@pytest.mark.parametrize("num_factors", [1, 2])
+def test_many_stages_take_several_rows(
+    factors: np.ndarray, is_ood: np.ndarray, num_factors: int
 ) -> None:
-    with pytest.raises(ValueError, match="embeddings must have"):
-        draw_manifolds({}, factors, is_ood, factor_names=NAMES)
-    with pytest.raises(ValueError, match="embeddings must have"):
-        bad = {"a": np.zeros((NUM_POINTS, 3))}
-        draw_manifolds(bad, factors, is_ood, factor_names=NAMES)
-    with pytest.raises(ValueError, match="factors must have shape"):
-        draw_manifolds(embeddings, factors, is_ood, factor_names=NAMES[:1])
-    with pytest.raises(ValueError, match="is_ood must have shape"):
-        draw_manifolds(embeddings, factors, is_ood[1:], factor_names=NAMES)
-    with pytest.raises(ValueError, match="values must have shape"):
-        draw_manifold_curves(embeddings, factors, is_ood, factor_name="x")
+    points = np.random.default_rng(0).normal(size=(NUM_POINTS, 2))
+    figure = draw_manifolds(
+        {f"stage_{i}": points for i in range(7)},
+        factors[:, :num_factors],
+        ~is_ood & is_ood,
+        factor_names=NAMES[:num_factors],
+        periodic=[False] * num_factors,
+    )
+    panels = figure.axes[: 7 * num_factors]
+    assert len(figure.axes) == 7 * num_factors + num_factors
+    assert [axes.get_title() for axes in panels[:7]] == [
+        f"stage_{i}" for i in range(7)
+    ]
+    tops = {round(axes.get_position().y0, 3) for axes in panels}
+    assert len(tops) == 2 * num_factors
+    assert bool(figure.legends) == (num_factors > 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"embeddings": {}}, "embeddings must have"),
+        ({"embeddings": {"a": np.zeros((12, 3))}}, "embeddings must have"),
+        ({"factor_names": NAMES[:1]}, "factors must have shape"),
+        ({"is_ood": np.zeros(11, bool)}, "is_ood must have shape"),
+    ],
+)
+def test_shapes_must_fit(
+    embeddings: dict,
+    factors: np.ndarray,
+    is_ood: np.ndarray,
+    changes: dict,
+    message: str,
+) -> None:
+    points = {"embeddings": embeddings, "factors": factors, "is_ood": is_ood}
+    with pytest.raises(ValueError, match=message):
+        draw_manifolds(**(points | LABELS | changes))

@@ -5,13 +5,16 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures import draw_stage_lines
 from tfcomp.figures import draw_stage_panels
 from tfcomp.figures import figure_to_png
 from tfcomp.figures.stage_plots import merge_stages
 
 SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
+
+
+def draw_lines(series: dict, stages: object, **options: object) -> Figure:
+    return draw_stage_panels({"": series}, stages, ylabel="MSE", **options)
 
 
 def get_lines(axes: Axes) -> dict[str, tuple[list, list]]:
@@ -30,29 +33,26 @@ def get_places(axes: Axes) -> list[str]:
 
 
 def test_numbers_gaps_and_labels() -> None:
-    figure = draw_stage_lines(
+    figure = draw_lines(
         {"ID": [0.5, 0.75, 1], "OOD": [None, np.inf, 0.25]},
         SHALLOW,
-        ylabel="probe R² (1)",
         title="Probes",
-        ylim=(0, 2),
     )
     (axes,) = figure.axes
     lines = get_lines(axes)
     assert lines["ID"] == ([0, 1, 2], [0.5, 0.75, 1])
     np.testing.assert_array_equal(lines["OOD"][1], [np.nan, np.nan, 0.25])
     assert get_places(axes) == SHALLOW
-    assert (axes.get_ylabel(), axes.get_ylim()) == ("probe R² (1)", (0, 2))
+    assert axes.get_ylabel() == "MSE"
     assert figure.get_suptitle() == "Probes"
     assert get_legend(figure) == ["ID", "OOD"]
     assert not axes.collections
 
 
 def test_shorter_line_ends_at_the_image_too() -> None:
-    figure = draw_stage_lines(
+    figure = draw_lines(
         {"depth 0": [1, 2, 3], "depth 2": [5, 6, 7, 8, 9]},
         {"depth 0": SHALLOW, "depth 2": DEEP},
-        ylabel="log-volume",
     )
     (axes,) = figure.axes
     assert get_places(axes) == DEEP
@@ -86,11 +86,10 @@ def test_contradicting_orders_are_refused(lists: list) -> None:
 
 
 def test_errors_are_bands() -> None:
-    figure = draw_stage_lines(
+    figure = draw_lines(
         {"a": [1, 2, 4], "b": [0, 0, 0]},
         SHALLOW,
-        ylabel="MSE",
-        errors={"a": [0.5, None, 1]},
+        errors={"": {"a": [0.5, None, 1]}},
     )
     (band,) = figure.axes[0].collections
     ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
@@ -116,9 +115,9 @@ def test_panels_share_scale_legend_and_looks() -> None:
     assert not first.collections and len(second.collections) == 1
 
 
-def test_looks_differ_in_colour_dashes_and_marker() -> None:
+def test_looks_differ_in_color_dashes_and_marker() -> None:
     series = {str(index): [0, 1, 2] for index in range(5)}
-    (axes,) = draw_stage_lines(series, SHALLOW, ylabel="MSE").axes
+    (axes,) = draw_lines(series, SHALLOW).axes
     for looks in (
         {line.get_color() for line in axes.lines},
         {str(line._dash_pattern) for line in axes.lines},
@@ -158,4 +157,4 @@ def test_bad_input_is_named(
     series: dict, stages: object, errors: dict | None, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        draw_stage_lines(series, stages, ylabel="MSE", errors=errors)
+        draw_lines(series, stages, errors=errors and {"": errors})

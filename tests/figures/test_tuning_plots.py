@@ -21,10 +21,16 @@ def mask() -> np.ndarray:
     return mask
 
 
-def draw(maps: np.ndarray, **options: object) -> Figure:
+NAMES = ("x (px)", "y (px)")
+
+
+def draw(
+    maps: np.ndarray, mask: np.ndarray | None = None, title: str = ""
+) -> Figure:
     labels = [f"unit {i}" for i in range(len(maps))]
+    marginals = maps.mean(axis=2), maps.mean(axis=1)
     return draw_tuning(
-        maps, maps.mean(axis=2), maps.mean(axis=1), labels, **options
+        maps, *marginals, labels, mask, axis_names=NAMES, title=title
     )
 
 
@@ -101,14 +107,15 @@ def test_texts_do_not_overlap(shape: tuple[int, ...]) -> None:
 
 def test_shapes_must_fit(maps: np.ndarray) -> None:
     x, y = maps.mean(axis=2), maps.mean(axis=1)
-    with pytest.raises(ValueError, match="maps must have shape"):
-        draw_tuning(maps[0], x, y, ["a", "b"])
-    with pytest.raises(ValueError, match="must have shapes"):
-        draw_tuning(maps, y, x, ["a", "b"])
-    with pytest.raises(ValueError, match="must have shapes"):
-        draw_tuning(maps, x, y, ["a"])
-    with pytest.raises(ValueError, match="must have shapes"):
-        draw_tuning(maps, x, y, ["a", "b"], np.zeros((3, 5)))
+    bad_calls = (
+        ((maps[0], x, y, ["a", "b"], None), "maps must have shape"),
+        ((maps, y, x, ["a", "b"], None), "must have shapes"),
+        ((maps, x, y, ["a"], None), "must have shapes"),
+        ((maps, x, y, ["a", "b"], np.zeros((3, 5))), "must have shapes"),
+    )
+    for arguments, message in bad_calls:
+        with pytest.raises(ValueError, match=message):
+            draw_tuning(*arguments, axis_names=NAMES)
 
 
 def test_distribution_counts_units_and_shows_the_dead() -> None:
@@ -117,7 +124,7 @@ def test_distribution_counts_units_and_shows_the_dead() -> None:
         "mixed": np.array([0.1, 0.1, 0.3, 0.9, np.nan, np.nan, np.nan, np.nan]),
         "dead": np.full(5, np.nan),
     }
-    figure = draw_index_distribution(values)
+    figure = draw_index_distribution(values, label="index")
     (axes,) = figure.axes
     bars = np.array([bar.get_width() for bar in axes.patches]).reshape(3, -1)
     assert bars[0, :-1].sum() == 0 and bars[0, -1] > 0
@@ -133,4 +140,4 @@ def test_distribution_counts_units_and_shows_the_dead() -> None:
     assert names == list(values)
     assert figure_to_png(figure)
     with pytest.raises(ValueError, match="at least one stage"):
-        draw_index_distribution({})
+        draw_index_distribution({}, label="index")

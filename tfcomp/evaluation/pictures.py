@@ -20,8 +20,8 @@ from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import compute_relative_error
 from tfcomp.figures import draw_curves
 from tfcomp.figures import draw_embeddings
-from tfcomp.figures import draw_map
-from tfcomp.figures import draw_samples
+from tfcomp.figures import draw_maps
+from tfcomp.figures import draw_rows
 from tfcomp.figures import draw_spectrum
 from tfcomp.models.low_rank_embedding import compute_effective_rank
 
@@ -36,9 +36,8 @@ def picture_samples(
     splits = dataset.splits
     chosen = splits.is_ood if subset == "ood" else splits.is_id
     rows = choose_spread(np.flatnonzero(chosen))
-    return draw_samples(
-        evaluation.truth[rows],
-        evaluation.images[rows],
+    return draw_rows(
+        {"truth": evaluation.truth[rows], "model": evaluation.images[rows]},
         splits.grid[rows] if dataset.has_position else None,
         get_pixel_mask(dataset),
         title=title,
@@ -95,12 +94,12 @@ def picture_map(
 ) -> Figure:
     """A number per grid point as a map, two factors only."""
     x, y = dataset.space
-    return draw_map(
-        values.reshape(dataset.space.shape),
+    return draw_maps(
+        {title: values.reshape(dataset.space.shape)},
         get_region_mask(dataset),
-        title=title,
         label=label,
         axis_names=(x.label, y.label),
+        panel_size=4.0,
     )
 
 
@@ -121,14 +120,14 @@ def picture_embedding(
     return {
         "embedding": draw_embeddings(
             embedding.matrices,
-            title=f"embedding of {factor.name}",
+            factor.values(),
             factor_label=factor.label,
-            values=factor.values(),
+            title=f"embedding of {factor.name}",
         ),
         "spectrum": draw_spectrum(
             embedding.spectrum,
+            compute_effective_rank(embedding.spectrum),
             title=f"embedding of {factor.name}",
-            effective_rank=compute_effective_rank(embedding.spectrum),
         ),
     }
 

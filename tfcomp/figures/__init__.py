@@ -16,18 +16,15 @@ from tfcomp.figures.forest_plots import ForestRow
 from tfcomp.figures.forest_plots import draw_forest
 from tfcomp.figures.gram_plots import draw_gram_matrices
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.manifold_plots import draw_manifold_curves
 from tfcomp.figures.manifold_plots import draw_manifolds
-from tfcomp.figures.map_plots import draw_map
 from tfcomp.figures.map_plots import draw_maps
 from tfcomp.figures.power_law_plots import Scaling
 from tfcomp.figures.power_law_plots import draw_power_laws
 from tfcomp.figures.region_marks import compute_outline
 from tfcomp.figures.region_marks import draw_outline
 from tfcomp.figures.render import figure_to_array
+from tfcomp.figures.render import figure_to_pdf
 from tfcomp.figures.render import figure_to_png
-from tfcomp.figures.sample_images import draw_samples
-from tfcomp.figures.stage_plots import draw_stage_lines
 from tfcomp.figures.stage_plots import draw_stage_panels
 from tfcomp.figures.tuning_plots import draw_index_distribution
 from tfcomp.figures.tuning_plots import draw_tuning
@@ -44,18 +41,15 @@ __all__ = [
     "draw_forest",
     "draw_gram_matrices",
     "draw_index_distribution",
-    "draw_manifold_curves",
     "draw_manifolds",
-    "draw_map",
     "draw_maps",
     "draw_outline",
     "draw_power_laws",
     "draw_rows",
-    "draw_samples",
     "draw_spectrum",
-    "draw_stage_lines",
     "draw_stage_panels",
     "draw_tuning",
     "figure_to_array",
+    "figure_to_pdf",
     "figure_to_png",
 ]

@@ -2,19 +2,20 @@
 
 import math
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.cells import show_cells
 from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import keep_panels
+from tfcomp.figures.layout import make_panels
 from tfcomp.figures.layout import settle_layout
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
-from tfcomp.figures.map_plots import NO_VALUE_COLOR
 
 PANEL_SIZE = 0.8  # inches
 SPECTRUM_FLOOR = 1e-4
@@ -29,55 +30,43 @@ _MAX_GRID_ASPECT = 2.0
 
 def draw_embeddings(
     matrices: ArrayLike,
+    values: ArrayLike,
     *,
+    factor_label: str,
     title: str = "",
-    factor_label: str = "x (px)",
-    values: ArrayLike | None = None,
-    limit: float | None = None,
 ) -> Figure:
-    """Draws the matrices of all values of one factor on one colour scale.
+    """Draws the matrices of all values of one factor on one color scale.
 
     Blue is negative, white is 0 and red is positive. The scale reaches to the
     largest absolute entry, unless single entries stand out: if it exceeds
     twice the 99.9 % quantile of the absolute entries, the scale reaches to
-    that quantile. What lies beyond a scale is drawn in its end colours, and
-    the colour bar says how much that is.
+    that quantile. What lies beyond a scale is drawn in its end colors, and
+    the color bar says how much that is.
 
     Args:
         matrices: The matrix of every value in pixel space, y upwards,
-            `[V, rows, cols]`; not finite is shown in grey.
-        title: Title of the figure.
+            `[V, rows, cols]`; not finite is shown in gray.
+        values: The values, which title the panels, `[V]`.
         factor_label: Name of the factor, with units.
-        values: The values, which title the panels, `[V]`; by default their
-            indices.
-        limit: Both ends of the colour scale, -limit to limit.
+        title: Title of the figure.
 
     Returns:
         The figure.
+
+    Raises:
+        ValueError: If shapes do not agree.
     """
     matrices = np.asarray(matrices, float)
-    _check_matrices(matrices, values, limit)
-    if values is None:
-        values = np.arange(len(matrices))
-    scale = _choose_limit(matrices) if limit is None else limit
-    figure, grid = _make_grid(*matrices.shape, has_title=bool(title))
-    colors = matplotlib.colormaps["RdBu_r"].with_extremes(bad=NO_VALUE_COLOR)
-    panels = grid[: len(matrices)]
+    _check_matrices(matrices, values)
+    limit = _choose_limit(matrices)
+    figure, panels = _make_panels(*matrices.shape, has_title=bool(title))
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
-        image = axes.imshow(
-            np.ma.masked_invalid(matrix),
-            origin="lower",
-            cmap=colors,
-            norm=Normalize(-scale, scale),
-            interpolation="nearest",
-        )
+        image = show_cells(axes, matrix, Normalize(-limit, limit), "RdBu_r")
         axes.set_title(f"{value:.3g}", fontsize=8, pad=2)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(linewidth=0.5, color="0.5")
-    for axes in grid[len(matrices) :]:
-        axes.remove()
     finite = matrices[np.isfinite(matrices)]
-    num_beyond = int((np.abs(finite) > scale).sum())
+    num_beyond = int((np.abs(finite) > limit).sum())
     figure.colorbar(
         image,
         ax=panels,
@@ -87,7 +76,7 @@ def draw_embeddings(
         pad=0.02,
     )
     # One line of text: a legend would lie on top of it.
-    note = "" if finite.size == matrices.size else "; grey: no finite value"
+    note = "" if finite.size == matrices.size else "; gray: no finite value"
     figure.supxlabel(
         f"one matrix per value of {factor_label}{note}", fontsize=10
     )
@@ -98,9 +87,9 @@ def draw_embeddings(
 
 def draw_spectrum(
     singular_values: ArrayLike,
+    effective_rank: ArrayLike,
     *,
     title: str = "",
-    effective_rank: ArrayLike | None = None,
 ) -> Figure:
     """Draws the singular values of all matrices, relative to their largest.
 
@@ -110,12 +99,15 @@ def draw_spectrum(
     Args:
         singular_values: Singular values of every matrix in any order,
             `[V, R]`, not negative.
-        title: Title of the figure.
         effective_rank: Effective rank of every matrix, `[V]`; the legend
             tells their mean.
+        title: Title of the figure.
 
     Returns:
         The figure.
+
+    Raises:
+        ValueError: If shapes do not agree or a singular value is negative.
     """
     spectrum = np.asarray(singular_values, float)
     _check_spectrum(spectrum, effective_rank)
@@ -130,16 +122,14 @@ def draw_spectrum(
     for line in relative:
         axes.plot(ranks, line, color="0.6", lw=0.6, alpha=0.7, label=label)
     if len(relative):
-        middle = np.median(relative, axis=0)
-        marker = "o" if len(ranks) <= 16 else ""
         axes.plot(
             ranks,
-            middle,
+            np.median(relative, axis=0),
             color=LINE_COLORS[0],
             linewidth=2.4,
-            marker=marker,
+            marker="o" if len(ranks) <= 16 else "",
             markersize=4,
-            label=_describe_median(effective_rank),
+            label=f"median (mean effective rank {np.mean(effective_rank):.3g})",
         )
     if not is_drawn.all():
         label = f"not drawn: {np.sum(~is_drawn)} without singular values"
@@ -156,10 +146,10 @@ def draw_spectrum(
     return figure
 
 
-def _make_grid(
+def _make_panels(
     num: int, num_rows: int, num_columns: int, has_title: bool
 ) -> tuple[Figure, list[Axes]]:
-    """Makes a figure and at least `num` axes for matrices of a size."""
+    """Makes a figure and `num` axes for matrices of a size."""
     # The fullest grid that is not too wide, and of those the squarest.
     sizes = range(
         math.ceil(math.sqrt(num)), int(math.sqrt(_MAX_GRID_ASPECT * num)) + 1
@@ -167,16 +157,12 @@ def _make_grid(
     wide = min(sizes, key=lambda n: (-num % n, n))
     high = math.ceil(num / wide)
     height = PANEL_SIZE * min(2.0, max(0.5, num_rows / num_columns))
-    figure = Figure(
-        figsize=(
-            max(4.0, wide * PANEL_SIZE + 1.2),
-            max(2.6, high * (height + 0.19) + 0.35 + 0.3 * has_title),
-        ),
-        layout="compressed",
+    size = (
+        max(4.0, wide * PANEL_SIZE + 1.2),
+        max(2.6, high * (height + 0.19) + 0.35 + 0.3 * has_title),
     )
-    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02)
-    grid = figure.subplots(high, wide, squeeze=False)
-    return figure, list(grid.ravel())
+    figure, grid = make_panels((high, wide), size, pad=0.02)
+    return figure, keep_panels(grid, num)
 
 
 def _choose_limit(matrices: np.ndarray) -> float:
@@ -194,32 +180,20 @@ def _describe_entries(num_beyond: int, num_finite: int) -> str:
     return f"entry ({100 * num_beyond / num_finite:.2g} % beyond the scale)"
 
 
-def _describe_median(effective_rank: ArrayLike | None) -> str:
-    if effective_rank is None:
-        return "median"
-    return f"median (mean effective rank {np.mean(effective_rank):.3g})"
-
-
-def _check_matrices(
-    matrices: np.ndarray, values: ArrayLike | None, limit: float | None
-) -> None:
+def _check_matrices(matrices: np.ndarray, values: ArrayLike) -> None:
     if matrices.ndim != 3 or 0 in matrices.shape:
         raise ValueError(
             "matrices must have shape [V, rows, cols], none of them 0, "
             f"received {matrices.shape}."
         )
-    if values is not None and np.shape(values) != (len(matrices),):
+    if np.shape(values) != (len(matrices),):
         raise ValueError(
             f"values must have shape ({len(matrices)},), received "
             f"{np.shape(values)}."
         )
-    if limit is not None and not 0 < limit < math.inf:
-        raise ValueError(f"limit must be finite, above 0, received {limit}.")
 
 
-def _check_spectrum(
-    spectrum: np.ndarray, effective_rank: ArrayLike | None
-) -> None:
+def _check_spectrum(spectrum: np.ndarray, effective_rank: ArrayLike) -> None:
     if spectrum.ndim != 2 or 0 in spectrum.shape:
         raise ValueError(
             "singular_values must have shape [V, R], none of them 0, "
@@ -230,7 +204,7 @@ def _check_spectrum(
             f"singular_values must not be negative, received {spectrum.min()}."
         )
     shape = (len(spectrum),)
-    if effective_rank is not None and np.shape(effective_rank) != shape:
+    if np.shape(effective_rank) != shape:
         raise ValueError(
             f"effective_rank must have shape {shape}, received "
             f"{np.shape(effective_rank)}."

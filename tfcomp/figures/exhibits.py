@@ -10,11 +10,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from tfcomp.figures import figure_to_pdf
 from tfcomp.figures import figure_to_png
 from tfcomp.storage.files import write_csv
-
-# Times and versions in a file would make equal results look different.
-PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 
 
 @dataclass(frozen=True)
@@ -37,14 +35,22 @@ class Exhibit:
 
 
 def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
-    """Writes `<name>.png`, `.pdf` and `.csv`; returns what was written."""
+    """Writes `<name>.png` and `.pdf` of the figure and `.csv` of the rows.
+
+    Args:
+        exhibit: What to write; what it lacks is left out.
+        folder: Where to write; it is made if it does not exist.
+
+    Returns:
+        The files that were written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     if exhibit.figure is not None:
         image = folder / f"{exhibit.name}.png"
         image.write_bytes(figure_to_png(exhibit.figure))
         vector = folder / f"{exhibit.name}.pdf"
-        exhibit.figure.savefig(vector, metadata=PDF_METADATA)
+        vector.write_bytes(figure_to_pdf(exhibit.figure))
         written += [image, vector]
     if exhibit.rows:
         table = folder / f"{exhibit.name}.csv"

@@ -4,23 +4,24 @@ import textwrap
 from collections.abc import Mapping
 from collections.abc import Sequence
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.cells import show_cells
 from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import make_panels
 from tfcomp.figures.layout import settle_layout
 from tfcomp.figures.region_marks import draw_outline
 
 MAX_COLUMNS = 16
 PANEL_SIZE = 1.5  # inches
 MARKER_COLOR = "#ff7f0e"
-# No shade of the grey scale, so that a model that diverged is not taken for
-# one that draws grey.
+# No shade of the gray scale, so that a model that diverged is not taken for
+# one that draws gray.
 NO_VALUE_COLOR = "#b9a3e3"
 
 _LETTERS_PER_INCH = 8  # of a row label, with a margin
@@ -32,14 +33,13 @@ def draw_rows(
     mask: ArrayLike | None = None,
     *,
     title: str = "",
-    vmin: float = 0.0,
-    vmax: float = 1.0,
     first_row: str = "bottom",
     column_titles: Sequence[str] | None = None,
 ) -> Figure:
     """Draws rows of images that belong together column by column.
 
-    All images share one grey scale, y upwards.
+    All images share one gray scale from 0 (black) to 1 (white). One row with
+    what a model draws below one with what it should have drawn makes samples.
 
     Args:
         rows: Label of a row to its images, `[n, H, W]` or `[n, H, W, 1]`, from
@@ -49,21 +49,22 @@ def draw_rows(
         mask: True inside the region to outline, `[W, H]`: a factor grid of
             the size of the image.
         title: Title of the figure.
-        vmin: Value drawn black.
-        vmax: Value drawn white.
-        first_row: Where row 0 of an image is, "bottom" or "top".
+        first_row: Where row 0 of an image is: "bottom", with y upwards, or
+            "top", as in photographs.
         column_titles: What the columns are, where they have no position.
 
     Returns:
         The figure.
     """
-    stacks = {label: to_stack(images) for label, images in rows.items()}
+    stacks = {label: _to_stack(images) for label, images in rows.items()}
     _check_sizes(stacks, positions, mask)
-    figure, panels = _make_panels(len(stacks), len(next(iter(stacks.values()))))
-    norm = Normalize(vmin, vmax)
+    shape = len(stacks), len(next(iter(stacks.values())))
+    # Wide enough for the legend, high enough for the titles.
+    size = max(4.5, PANEL_SIZE * shape[1] + 0.4), PANEL_SIZE * shape[0] + 0.6
+    figure, panels = make_panels(shape, size, pad=0.06)
     for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
         for axes, image in zip(panel_row, images, strict=True):
-            _draw_image(axes, image, mask, norm)
+            _draw_image(axes, image, mask)
             if first_row == "top":
                 axes.invert_yaxis()
         panel_row[0].set_ylabel(_wrap(label, images.shape), fontsize=12)
@@ -79,32 +80,15 @@ def draw_rows(
     return figure
 
 
-def to_stack(images: ArrayLike) -> np.ndarray:
+def _to_stack(images: ArrayLike) -> np.ndarray:
     """Returns images without their single channel as float, `[n, H, W]`."""
     images = np.asarray(images, float)
     has_channel = images.ndim == 4 and images.shape[-1] == 1
     return images[..., 0] if has_channel else images
 
 
-def _make_panels(num_rows: int, num_columns: int) -> tuple[Figure, np.ndarray]:
-    # Wide enough for the legend, high enough for it and the titles.
-    width = max(4.5, PANEL_SIZE * num_columns + 0.4)
-    height = PANEL_SIZE * num_rows + 0.9
-    figure = Figure(figsize=(width, height), layout="compressed")
-    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)
-    return figure, figure.subplots(num_rows, num_columns, squeeze=False)
-
-
-def _draw_image(
-    axes: Axes, image: np.ndarray, mask: ArrayLike | None, norm: Normalize
-) -> None:
-    axes.imshow(
-        np.ma.masked_invalid(image),
-        origin="lower",
-        cmap=matplotlib.colormaps["gray"].with_extremes(bad=NO_VALUE_COLOR),
-        norm=norm,
-        interpolation="nearest",
-    )
+def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
+    show_cells(axes, image, Normalize(0, 1), "gray", NO_VALUE_COLOR)
     axes.set_xticks([])
     axes.set_yticks([])
     if mask is not None:

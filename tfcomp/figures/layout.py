@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
 # Letters of the default font at the sizes below, with a margin: matplotlib
 # neither wraps the titles of neighboring axes nor keeps them apart.
@@ -31,16 +32,26 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
     return num_rows, math.ceil(count / num_rows)
 
 
-def remove_surplus(grid: np.ndarray, count: int) -> list[Axes]:
-    """Keeps the first axes of a grid, row by row, and removes the others.
+def make_panels(
+    shape: tuple[int, int], figsize: tuple[float, float], pad: float
+) -> tuple[Figure, NDArray[np.object_]]:
+    """Makes a figure with panels of a fixed aspect.
 
     Args:
-        grid: All axes of a figure, `[rows, columns]`.
-        count: How many are used.
+        shape: Number of rows and of columns.
+        figsize: Width and height of the figure in inches, without the legend.
+        pad: Space around each panel, in inches.
 
     Returns:
-        The axes that are used.
+        The figure and its axes, `[rows, columns]`.
     """
+    figure = Figure(figsize=figsize, layout="compressed")
+    figure.get_layout_engine().set(w_pad=pad, h_pad=pad)
+    return figure, figure.subplots(*shape, squeeze=False)
+
+
+def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
+    """Keeps the first panels of a grid, row by row, and removes the others."""
     panels = list(grid.ravel())
     for axes in panels[count:]:
         axes.remove()

@@ -1,4 +1,4 @@
-"""Figures as PNG files and as arrays of pixels, without a display."""
+"""Figures as PNG and PDF files and as arrays of pixels, without a display."""
 
 import io
 
@@ -8,23 +8,24 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
+DPI = 100  # pixels per inch
+# Times and versions in a file would make equal results look different.
+_PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 
-def figure_to_png(
-    figure: Figure, dpi: float = 100, num_colors: int | None = None
-) -> bytes:
-    """Renders a figure as a PNG file.
+
+def figure_to_png(figure: Figure, num_colors: int | None = None) -> bytes:
+    """Renders a figure as a PNG file of 100 pixels per inch.
 
     Args:
         figure: The figure, which is left as it was.
-        dpi: Resolution in pixels per inch.
         num_colors: Size of a palette, at most 256, which makes files of
-            lines and text a third as large; None keeps every colour.
+            lines and text a third as large; None keeps every color.
 
     Returns:
         The content of the file.
     """
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi, backend="agg")
+    figure.savefig(buffer, format="png", dpi=DPI, backend="agg")
     if num_colors is None:
         return buffer.getvalue()
     picture = Image.open(buffer).convert("RGB")
@@ -35,12 +36,18 @@ def figure_to_png(
     return small.getvalue()
 
 
-def figure_to_array(figure: Figure, dpi: float = 100) -> NDArray[np.uint8]:
-    """Renders a figure as an array of pixels.
+def figure_to_pdf(figure: Figure) -> bytes:
+    """Renders a figure as a PDF file, the same bytes at any time."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="pdf", metadata=_PDF_METADATA)
+    return buffer.getvalue()
+
+
+def figure_to_array(figure: Figure) -> NDArray[np.uint8]:
+    """Renders a figure as an array of pixels, 100 per inch.
 
     Args:
         figure: The figure, which is left as it was.
-        dpi: Resolution in pixels per inch.
 
     Returns:
         Red, green, blue and opacity of the pixels, `[H, W, 4]`, from the top
@@ -48,7 +55,7 @@ def figure_to_array(figure: Figure, dpi: float = 100) -> NDArray[np.uint8]:
     """
     previous_dpi, previous_canvas = figure.dpi, figure.canvas
     try:
-        figure.dpi = dpi
+        figure.dpi = DPI
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         return np.array(canvas.buffer_rgba())  # a copy: the canvas goes

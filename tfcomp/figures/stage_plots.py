@@ -18,20 +18,20 @@ from tfcomp.figures.line_style import to_numbers
 Series = Mapping[str, Sequence[float | None]]
 Stages = Sequence[str] | Mapping[str, Sequence[str]]
 
+_PANEL_HEIGHT = 2.6  # inches
 # Room of a stage on the x axis, in inches, and the least width of a panel
 # over its height.
 _STAGE_WIDTH = 0.36
 _MIN_ASPECT = 1.3
 
 
-def draw_stage_lines(
-    series: Series,
+def draw_stage_panels(
+    panels: Mapping[str, Series],
     stages: Stages,
     *,
     ylabel: str,
     title: str = "",
-    ylim: tuple[float, float] | None = None,
-    errors: Series | None = None,
+    errors: Mapping[str, Series] | None = None,
 ) -> Figure:
     """Draws numbers over the stages of models, one line a model or a score.
 
@@ -41,67 +41,32 @@ def draw_stage_lines(
     and `code, stage_0, stage_1, image`, the shorter line begins at the left
     with the longer one and still ends at `image`. A line joins the stages that
     follow each other in its own model, whatever places lie between; its
-    markers are the stages that it has.
+    markers are the stages that it has. Panels share their axes, and a line of
+    the same name looks the same in all of them.
 
     Args:
-        series: Name of a line to a number per stage. None, NaN and infinity
-            leave a gap.
-        stages: Names of the stages from the input to the image, or the name of
-            every line to the names of its stages.
+        panels: Title of a panel to its lines: the name of a line to a number
+            per stage. None, NaN and infinity leave a gap.
+        stages: Names of the stages from the input to the image, or the name
+            of every line to those of its stages; they hold for all panels.
         ylabel: What the numbers are, with units.
         title: Title of the figure.
-        ylim: Ends of the y axis, by default what the numbers need.
-        errors: Name of a line to the half-width of the interval around every
-            number, in units of the numbers; drawn as a band.
+        errors: Title of a panel to its lines: half-width of the interval
+            around every number, in units of the numbers; drawn as a band.
 
     Returns:
         The figure.
-    """
-    return draw_stage_panels(
-        {"": series},
-        stages,
-        ylabel=ylabel,
-        title=title,
-        ylim=ylim,
-        errors=None if errors is None else {"": errors},
-        panel_height=3.0,
-    )
 
-
-def draw_stage_panels(
-    panels: Mapping[str, Series],
-    stages: Stages,
-    *,
-    ylabel: str,
-    title: str = "",
-    ylim: tuple[float, float] | None = None,
-    errors: Mapping[str, Series] | None = None,
-    panel_height: float = 2.6,
-) -> Figure:
-    """Draws a row of panels like `draw_stage_lines` on the same axes.
-
-    A line of the same name looks the same in all panels.
-
-    Args:
-        panels: Title of a panel to its lines.
-        stages: Names of the stages, or the name of every line to those of its
-            stages; they hold for all panels.
-        ylabel: What the numbers are, with units.
-        title: Title of the figure.
-        ylim: Ends of the y axis, by default what all numbers need.
-        errors: Title of a panel to the half-widths of its intervals.
-        panel_height: Height of a panel, in inches.
-
-    Returns:
-        The figure.
+    Raises:
+        ValueError: If a panel has no line, or numbers do not fit the stages.
     """
     _check_panels(panels, errors or {})
     names = list(dict.fromkeys(name for s in panels.values() for name in s))
     own_stages = _get_own_stages(stages, names)
     places = merge_stages(list(own_stages.values()))
-    width = max(_MIN_ASPECT * panel_height, _STAGE_WIDTH * len(places))
+    width = max(_MIN_ASPECT * _PANEL_HEIGHT, _STAGE_WIDTH * len(places))
     figure = Figure(
-        figsize=(len(panels) * width + 1.0, panel_height + 0.6),
+        figsize=(len(panels) * width + 1.0, _PANEL_HEIGHT + 0.6),
         layout="constrained",
     )
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -115,8 +80,6 @@ def draw_stage_panels(
         _name_places(axes, places, width)
         finish_axes(axes)
     grid[0].set_ylabel(ylabel)
-    if ylim is not None:
-        grid[0].set_ylim(ylim)
     add_title(figure, title)
     add_legend(figure)
     settle_layout(figure)

@@ -7,28 +7,25 @@ their additive shares says what its text reads off them, stage by stage.
 from collections.abc import Mapping
 from collections.abc import Sequence
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.cells import NO_VALUE_COLOR
+from tfcomp.figures.cells import get_map_aspect
+from tfcomp.figures.cells import show_map
 from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import settle_layout
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
-from tfcomp.figures.map_plots import AXIS_NAMES
-from tfcomp.figures.map_plots import NO_VALUE_COLOR
-from tfcomp.figures.region_marks import draw_outline
 from tfcomp.figures.region_marks import shade_values
 
 ROW_HEIGHT = 1.75  # inches
 STAGE_WIDTH = 1.0
-_MIN_ASPECT = 0.7
-_MAX_ASPECT = 2.5
 _NUM_BINS = 25
 
 
@@ -37,25 +34,26 @@ def draw_tuning(
     marginals_x: ArrayLike,
     marginals_y: ArrayLike,
     labels: Sequence[str],
-    mask: ArrayLike | None = None,
+    mask: ArrayLike | None,
     *,
+    axis_names: tuple[str, str],
     title: str = "",
-    axis_names: tuple[str, str] = AXIS_NAMES,
 ) -> Figure:
     """Draws a row per unit: its map, and its mean over either factor.
 
-    Every map has a colour scale of its own, since activations of different
+    Every map has a color scale of its own, since activations of different
     units do not compare; the two marginals of a unit share one axis.
 
     Args:
-        maps: Activations, `[k, nx, ny]`; not finite is shown in grey.
+        maps: Activations, `[k, nx, ny]`; not finite is shown in gray.
         marginals_x: Mean over the second factor, `[k, nx]`.
         marginals_y: Mean over the first factor, `[k, ny]`.
         labels: Name of every unit, k of them.
-        mask: True inside the region to mark, `[nx, ny]`. On the marginals
-            the values of a factor that occur in it are shaded.
-        title: Title of the figure.
+        mask: True inside the region to mark, `[nx, ny]`; None without one.
+            On the marginals the values of a factor that occur in it are
+            shaded.
         axis_names: Names of the first and the second factor, with units.
+        title: Title of the figure.
 
     Returns:
         The figure.
@@ -63,7 +61,7 @@ def draw_tuning(
     maps = np.asarray(maps, float)
     marginals = [np.asarray(m, float) for m in (marginals_x, marginals_y)]
     _check_units(maps, marginals, labels, mask)
-    width = ROW_HEIGHT * _get_aspect(maps)
+    width = ROW_HEIGHT * get_map_aspect(maps.shape[1:])
     figure, panels = _make_rows(len(maps), width)
     for row, unit in zip(panels, range(len(maps)), strict=True):
         _draw_unit_map(row[0], maps[unit], mask)
@@ -79,10 +77,7 @@ def draw_tuning(
 
 
 def draw_index_distribution(
-    values: Mapping[str, ArrayLike],
-    *,
-    title: str = "",
-    label: str = "additive share of variance",
+    values: Mapping[str, ArrayLike], *, label: str, title: str = ""
 ) -> Figure:
     """Draws how an index from 0 to 1 is distributed over units, by stage.
 
@@ -93,8 +88,8 @@ def draw_index_distribution(
     Args:
         values: Name of a stage to an index per unit, `[units]`, NaN where
             there is none.
-        title: Title of the figure.
         label: What the index is.
+        title: Title of the figure.
 
     Returns:
         The figure.
@@ -103,11 +98,11 @@ def draw_index_distribution(
         raise ValueError("values must have at least one stage, received none.")
     stages = {k: np.ravel(np.asarray(v, float)) for k, v in values.items()}
     width = max(4.5, STAGE_WIDTH * len(stages) + 1.2)
-    figure = Figure(figsize=(width, 3.8), layout="compressed")
+    figure = Figure(figsize=(width, 3.5), layout="compressed")
     axes = figure.subplots()
     for place, name in enumerate(stages):
         _draw_histogram(axes, place, stages[name])
-    _draw_centres(axes, [v[np.isfinite(v)] for v in stages.values()])
+    _draw_centers(axes, [v[np.isfinite(v)] for v in stages.values()])
     finish_axes(axes)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(stages)), list(stages))
@@ -122,7 +117,7 @@ def draw_index_distribution(
 def _make_rows(num_rows: int, width: float) -> tuple[Figure, np.ndarray]:
     ratios = (width + 0.6, 2.0, 2.0)
     figure = Figure(
-        figsize=(sum(ratios) + 1.6, num_rows * (ROW_HEIGHT + 0.3) + 1.0),
+        figsize=(sum(ratios) + 1.6, num_rows * (ROW_HEIGHT + 0.3) + 0.7),
         layout="constrained",
     )
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
@@ -133,17 +128,7 @@ def _make_rows(num_rows: int, width: float) -> tuple[Figure, np.ndarray]:
 def _draw_unit_map(
     axes: Axes, values: np.ndarray, mask: ArrayLike | None
 ) -> None:
-    colors = matplotlib.colormaps["viridis"].with_extremes(bad=NO_VALUE_COLOR)
-    num_x, num_y = values.shape
-    image = axes.imshow(
-        np.ma.masked_invalid(values).T,  # imshow takes [row = y, column = x]
-        origin="lower",
-        cmap=colors,
-        aspect=num_x / num_y / _get_aspect(values),
-        interpolation="nearest",
-    )
-    if mask is not None:
-        draw_outline(axes, mask, linewidth=1.2)
+    image = show_map(axes, values, mask, linewidth=1.2)
     bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.04)
     bar.locator = MaxNLocator(3)
     bar.update_ticks()
@@ -199,18 +184,13 @@ def _draw_histogram(axes: Axes, place: int, index: np.ndarray) -> None:
         axes.text(place, 1.06, text, ha="center", va="center", fontsize=9)
 
 
-def _draw_centres(axes: Axes, finite: Sequence[np.ndarray]) -> None:
+def _draw_centers(axes: Axes, finite: Sequence[np.ndarray]) -> None:
     places = [i for i, index in enumerate(finite) if index.size]
     means = [np.mean(finite[i]) for i in places]
     medians = [np.median(finite[i]) for i in places]
     axes.plot(places, means, "o-", color=LINE_COLORS[0], label="mean")
     bars = {"markersize": 22, "markeredgewidth": 2, "label": "median"}
     axes.plot(places, medians, "_", color=LINE_COLORS[4], **bars)
-
-
-def _get_aspect(maps: np.ndarray) -> float:
-    num_x, num_y = maps.shape[-2:]
-    return min(_MAX_ASPECT, max(_MIN_ASPECT, num_x / num_y))
 
 
 def _check_units(

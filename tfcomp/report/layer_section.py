@@ -108,7 +108,6 @@ def make_volume_maps(study: Study) -> Exhibit:
         title=f"{study.name}: log-volume",
         label=VOLUME_LABEL,
         axis_names=(x.label, y.label),
-        max_columns=4,
     )
     return Exhibit(
         f"{study.name}_log_volume",

@@ -12,7 +12,6 @@ from tfcomp.analysis.effective_rank import compute_effective_ranks
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.manifolds import compute_umap
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_manifold_curves
 from tfcomp.figures import draw_manifolds
 from tfcomp.figures import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
@@ -116,20 +115,10 @@ def draw_points(
     study: Study, points: dict[str, np.ndarray], title: str
 ) -> Figure:
     """Scatter plots, or curves where there is one factor."""
-    space, grid = study.dataset.space, study.splits.grid
-    if len(space) == 1:
-        factor = space.factors[0]
-        return draw_manifold_curves(
-            points,
-            grid[:, 0],
-            study.splits.is_ood,
-            factor_name=factor.label,
-            periodic=factor.periodic,
-            title=title,
-        )
+    space = study.dataset.space
     return draw_manifolds(
         points,
-        grid,
+        study.splits.grid,
         study.splits.is_ood,
         factor_names=[factor.label for factor in space],
         periodic=[factor.periodic for factor in space],

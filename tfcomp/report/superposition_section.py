@@ -161,8 +161,7 @@ def make_maps(study: Study, scores: SuperpositionScores) -> Exhibit:
         get_region_mask(study.dataset),
         title=study.name,
         label="R²",
-        vmin=0.0,
-        vmax=1.0,
+        limits=(0.0, 1.0),
         axis_names=(x.label, y.label),
         panel_size=3.0,
     )

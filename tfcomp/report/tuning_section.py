@@ -11,7 +11,7 @@ from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.pictures import get_region_mask
 from tfcomp.evaluation.study import Study
 from tfcomp.figures import draw_index_distribution
-from tfcomp.figures import draw_stage_lines
+from tfcomp.figures import draw_stage_panels
 from tfcomp.figures import draw_tuning
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
@@ -43,13 +43,15 @@ def make_shares(studies: Sequence[Study]) -> Exhibit:
         for study in studies
         for stage in study.stages
     }
-    figure = draw_stage_lines(
+    figure = draw_stage_panels(
         {
-            study.name: [
-                summaries[study.name, stage]["additive_share_mean"]
-                for stage in study.stages
-            ]
-            for study in studies
+            "": {
+                study.name: [
+                    summaries[study.name, stage]["additive_share_mean"]
+                    for stage in study.stages
+                ]
+                for study in studies
+            }
         },
         {study.name: study.stages for study in studies},
         ylabel="additive share of variance",
@@ -74,7 +76,9 @@ def make_distribution(study: Study) -> Exhibit:
         stage: study.numbers[stage].tuning.additive_share
         for stage in study.stages
     }
-    figure = draw_index_distribution(shares, title=study.name)
+    figure = draw_index_distribution(
+        shares, label="additive share of variance", title=study.name
+    )
     rows = [
         {"stage": stage, "quantile": q, "additive_share": float(value)}
         for stage, values in shares.items()

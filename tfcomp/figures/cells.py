@@ -1,0 +1,80 @@
+"""Arrays of numbers as colored cells: maps, images and matrices."""
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.image import AxesImage
+from numpy.typing import ArrayLike
+
+from tfcomp.figures.region_marks import draw_outline
+
+NO_VALUE_COLOR = "0.65"
+
+# Width over height of a map. Its cells are square where its grid fits in.
+_MIN_ASPECT = 0.7
+_MAX_ASPECT = 2.5
+
+
+def show_cells(
+    axes: Axes,
+    values: np.ndarray,
+    norm: Normalize | None = None,
+    cmap: str = "viridis",
+    no_value_color: str = NO_VALUE_COLOR,
+    aspect: float = 1.0,
+) -> AxesImage:
+    """Shows a cell per number, the first row at the bottom.
+
+    Args:
+        axes: Where to draw; x and y count the cells from 0.
+        values: The numbers, `[rows, columns]`.
+        norm: Scale of the colors, by default from the least to the largest.
+        cmap: Name of the color map.
+        no_value_color: Color of the cells that are not finite.
+        aspect: Height of a cell over its width.
+
+    Returns:
+        The image, for a color bar.
+    """
+    return axes.imshow(
+        np.ma.masked_invalid(values),
+        origin="lower",
+        cmap=matplotlib.colormaps[cmap].with_extremes(bad=no_value_color),
+        norm=norm,
+        aspect=aspect,
+        interpolation="nearest",
+    )
+
+
+def show_map(
+    axes: Axes,
+    values: np.ndarray,
+    mask: ArrayLike | None,
+    norm: Normalize | None = None,
+    linewidth: float = 1.8,
+) -> AxesImage:
+    """Shows a number per cell of a factor grid and outlines the region.
+
+    Args:
+        axes: Where to draw.
+        values: The numbers, `[nx, ny]`.
+        mask: True inside the region, `[nx, ny]`; None without one.
+        norm: Scale of the colors, by default from the least to the largest.
+        linewidth: Width of the outline in points.
+
+    Returns:
+        The image, for a color bar.
+    """
+    num_x, num_y = values.shape
+    aspect = num_x / num_y / get_map_aspect(values.shape)
+    image = show_cells(axes, values.T, norm, aspect=aspect)
+    if mask is not None:
+        draw_outline(axes, mask, linewidth)
+    return image
+
+
+def get_map_aspect(shape: tuple[int, int]) -> float:
+    """Returns width over height of the map of a grid `(nx, ny)`."""
+    num_x, num_y = shape
+    return min(_MAX_ASPECT, max(_MIN_ASPECT, num_x / num_y))
