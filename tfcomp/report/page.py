@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import markupsafe
 
-from tfcomp.figures import figure_to_png
 from tfcomp.figures.exhibits import Exhibit
 
+TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_ROWS = 24
 
 
@@ -39,50 +38,63 @@ def render_page(
     subtitle: str,
     sections: Sequence[Section],
     origins: dict[str, str],
+    folder: Path,
 ) -> str:
-    """The report as HTML.
+    """Renders the report as HTML.
 
     Args:
         title: Its heading.
         subtitle: A line below it.
         sections: Its parts; those without exhibits are left out.
         origins: Run name to the text of its `run.flags`.
+        folder: Where the pictures of the exhibits are.
+
+    Returns:
+        The content of the page.
     """
     return render_template(
-        Path(__file__).with_name("template.html"),
+        TEMPLATES / "analysis.html",
         title=title,
         subtitle=subtitle,
-        sections=[_describe(s) for s in sections if s.exhibits],
+        sections=[
+            {
+                "anchor": section.anchor,
+                "title": section.title,
+                "introduction": section.introduction,
+                "parts": [_describe(e, folder) for e in section.exhibits],
+            }
+            for section in sections
+            if section.exhibits
+        ],
         origins=origins,
     )
 
 
 def render_template(path: Path, **values: Any) -> str:
-    """A page from a template, with the style that all pages share."""
-    environment = jinja2.Environment(autoescape=True)
-    style = Path(__file__).with_name("style.css").read_text("utf-8")
-    template = environment.from_string(path.read_text("utf-8"))
-    return template.render(style=markupsafe.Markup(style), **values)
+    """Renders a page from a template.
+
+    Args:
+        path: The template, which extends `base.html`: the frame and the style
+            that all pages share.
+        **values: What the template refers to.
+
+    Returns:
+        The content of the page.
+    """
+    loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
+    environment = jinja2.Environment(loader=loader, autoescape=True)
+    return environment.get_template(path.name).render(**values)
 
 
 def encode_png(png: bytes) -> str:
-    """A picture in base64, to be embedded."""
+    """Returns a picture in base64, to be embedded."""
     return base64.b64encode(png).decode("ascii")
 
 
-def _describe(section: Section) -> dict[str, Any]:
-    return {
-        "anchor": section.anchor,
-        "title": section.title,
-        "introduction": section.introduction,
-        "parts": [_describe_exhibit(e) for e in section.exhibits],
-    }
-
-
-def _describe_exhibit(exhibit: Exhibit) -> dict[str, Any]:
+def _describe(exhibit: Exhibit, folder: Path) -> dict[str, Any]:
     image = ""
     if exhibit.figure is not None:
-        image = encode_png(figure_to_png(exhibit.figure))
+        image = encode_png((folder / f"{exhibit.name}.png").read_bytes())
     shown = exhibit.rows[:SHOWN_ROWS]
     return {
         "name": exhibit.name,
@@ -97,7 +109,7 @@ def _describe_exhibit(exhibit: Exhibit) -> dict[str, Any]:
 
 
 def format_cell(value: object) -> str:
-    """Four significant digits for numbers; a dash where there is none."""
+    """Returns a number with four significant digits, a dash if it is None."""
     if value is None:
         return "–"
     if isinstance(value, float):

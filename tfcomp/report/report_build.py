@@ -62,6 +62,7 @@ def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
         f"Made by tfcomp {__version__} from finished runs.",
         sections,
         {run.name: (run.path / FLAGS_FILE).read_text() for run in runs},
+        folder,
     )
     for study in studies:
         write_projections(study)
