@@ -1,17 +1,26 @@
 """Datasets: a table of factor combinations and a renderer.
 
-A builder is called as `make(config)` and returns a `Dataset`. Register your
-own under a name for `--dataset`:
+What a plugin needs for a dataset or a region of its own is here. A builder
+is called as `make(config)` and returns a `Dataset`; register it under a name
+for `--dataset`:
 
     from tfcomp.datasets import DATASETS
 
     @DATASETS.register("my_shapes")
     def make_my_shapes(config): ...
+
+A kind of region is called as `make(arguments, space)`, with what follows its
+name in `--region`, and is registered in `REGIONS`.
 """
 
 from tfcomp.datasets.dataset import DATASETS
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.dataset import make_dataset
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.regions import REGIONS
+from tfcomp.datasets.regions import Region
+from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import Splits
 from tfcomp.datasets.splits import make_splits
 
@@ -19,4 +28,15 @@ DATASETS.register("gaussian_bumps", "tfcomp.datasets.bumps:make_bumps")
 DATASETS.register("stripes", "tfcomp.datasets.stripes:make_stripes")
 DATASETS.register("rotated_digits", "tfcomp.datasets.digits:make_digits")
 
-__all__ = ["DATASETS", "Dataset", "Splits", "make_dataset", "make_splits"]
+__all__ = [
+    "DATASETS",
+    "REGIONS",
+    "Dataset",
+    "Factor",
+    "FactorSpace",
+    "Region",
+    "Splits",
+    "make_dataset",
+    "make_splits",
+    "parse_region",
+]

@@ -8,19 +8,16 @@ for, which are drawn from ID.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from tfcomp.config.run_config import DataConfig
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.bumps import gaussian_renderer
+from tfcomp.datasets.bumps import make_pixel_dataset
+from tfcomp.datasets.bumps import make_pixel_renderer
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_cells
-from tfcomp.datasets.splits import make_splits
 
 
 def make_stripes(config: RunConfig) -> Dataset:
@@ -44,16 +41,9 @@ def make_stripes(config: RunConfig) -> Dataset:
     )
     # A cross or a gap holds back stripes, too.
     train = np.concatenate([stripes[~region.contains(stripes)], bumps])
-    size = config.data.grid_size
-    return Dataset(
-        name=config.data.dataset,
-        space=space,
-        region=region,
-        splits=make_splits(space, region, train),
-        render=gaussian_renderer(config.data),
-        image_shape=(size, size, 1),
-        polarity=config.data.polarity,
-        other_truths={"plus": plus_renderer(config.data)},
+    plus = make_pixel_renderer(config.data, plus=True)
+    return make_pixel_dataset(
+        config, space, region, train, other_truths={"plus": plus}
     )
 
 
@@ -65,15 +55,3 @@ def make_stripe_table(space: FactorSpace) -> np.ndarray:
         stripes[:, column] = factor.values()
         rows.append(stripes)
     return np.concatenate(rows)
-
-
-def plus_renderer(data: DataConfig) -> Any:
-    """The renderer of stripe sums with the settings of a run."""
-
-    def render(factors: Any) -> Any:
-        # Imported here: a bad flag must be answered without TensorFlow.
-        from tfcomp.datasets.renderers import render_plus
-
-        return render_plus(factors, data.grid_size, data.sigma, data.polarity)
-
-    return render

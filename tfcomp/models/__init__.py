@@ -7,9 +7,13 @@ from an input `factors` [n, F] to a layer named `image`. Register your own:
 
     @MODELS.register("my_decoder")
     def build_my_decoder(config, dataset): ...
+
+`ENCODINGS` has the codes that a decoder may be given (see
+`tfcomp.models.encodings`).
 """
 
 from tfcomp.config.registry import Registry
+from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.model_rules import check_cnn
 from tfcomp.models.model_rules import check_low_rank
 from tfcomp.models.model_rules import check_rotation
@@ -26,4 +30,4 @@ MODELS.register(
     check=check_rotation,
 )
 
-__all__ = ["MODELS"]
+__all__ = ["ENCODINGS", "MODELS"]

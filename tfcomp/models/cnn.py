@@ -6,7 +6,7 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import ENCODINGS
+from tfcomp.models.encodings import make_encoding
 
 
 def make_cnn(
@@ -58,7 +58,6 @@ def make_cnn(
 
 def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The CNN of a run."""
-    make_encoding = ENCODINGS.get(config.model.encoding).load()
     return make_cnn(
         make_encoding(config, dataset.space),
         len(dataset.space),

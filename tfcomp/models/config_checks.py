@@ -5,8 +5,8 @@ from __future__ import annotations
 from tfcomp.config.registry import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
+from tfcomp.models import ENCODINGS
 from tfcomp.models import MODELS
-from tfcomp.models.encodings import ENCODINGS
 
 
 def check_config(config: RunConfig) -> None:

@@ -10,7 +10,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.encodings import ENCODINGS
+from tfcomp.models.encodings import make_encoding
 from tfcomp.models.encodings.factor_index import FactorIndex
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
 from tfcomp.models.regularizers import EntropyRegularizer
@@ -69,7 +69,6 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     if config.model.encoding == "one_hot":
         encoding = FactorIndex(dataset.space, name="code")
     else:
-        make_encoding = ENCODINGS.get(config.model.encoding).load()
         encoding = make_encoding(config, dataset.space)
     return make_low_rank(
         encoding, dataset.space, config.data.grid_size, config.model

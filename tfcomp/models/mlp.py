@@ -6,7 +6,7 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import ENCODINGS
+from tfcomp.models.encodings import make_encoding
 
 
 def make_mlp(
@@ -46,7 +46,6 @@ def make_mlp(
 
 def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The MLP of a run."""
-    make_encoding = ENCODINGS.get(config.model.encoding).load()
     return make_mlp(
         make_encoding(config, dataset.space),
         len(dataset.space),

@@ -13,18 +13,10 @@ def check_cnn(config: RunConfig) -> None:
         ConfigError: For a grid size that is no multiple of 4, or a depth
             below the two layers that double.
     """
-    if config.data.grid_size % 4:
-        raise ConfigError(
-            "grid_size",
-            "must be a multiple of 4 for the model cnn",
-            config.data.grid_size,
-        )
+    _check_quarter(config, "cnn")
     if config.model.depth < 2:
-        raise ConfigError(
-            "depth",
-            "must be at least 2 for the model cnn to reach the grid",
-            config.model.depth,
-        )
+        rule = "must be at least 2 for the model cnn to reach the grid"
+        raise ConfigError("depth", rule, config.model.depth)
 
 
 def check_low_rank(config: RunConfig) -> None:
@@ -39,11 +31,8 @@ def check_low_rank(config: RunConfig) -> None:
         rule = f"must be at most --grid_size={size}"
         raise ConfigError("rank", rule, config.model.rank)
     if config.model.encoding not in ("one_hot", "bump"):
-        raise ConfigError(
-            "encoding",
-            "must be one_hot or bump for the model low_rank",
-            config.model.encoding,
-        )
+        rule = "must be one_hot or bump for the model low_rank"
+        raise ConfigError("encoding", rule, config.model.encoding)
 
 
 def check_rotation(config: RunConfig) -> None:
@@ -52,9 +41,10 @@ def check_rotation(config: RunConfig) -> None:
     Raises:
         ConfigError: For a grid size that is no multiple of 4.
     """
+    _check_quarter(config, "rotation")
+
+
+def _check_quarter(config: RunConfig, model: str) -> None:
     if config.data.grid_size % 4:
-        raise ConfigError(
-            "grid_size",
-            "must be a multiple of 4 for the model rotation",
-            config.data.grid_size,
-        )
+        rule = f"must be a multiple of 4 for the model {model}"
+        raise ConfigError("grid_size", rule, config.data.grid_size)

@@ -6,7 +6,7 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import ENCODINGS
+from tfcomp.models.encodings import make_encoding
 
 
 def make_rotation(
@@ -59,7 +59,6 @@ def make_rotation(
 
 def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The rotation network of a run."""
-    make_encoding = ENCODINGS.get(config.model.encoding).load()
     return make_rotation(
         make_encoding(config, dataset.space),
         len(dataset.space),

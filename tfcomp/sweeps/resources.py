@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 
+from tfcomp.config.machine import count_cores
+
 # Every library that a trial computes with reads one of these.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -18,11 +20,7 @@ THREAD_VARIABLES = (
 
 def count_threads(workers: int) -> int:
     """Threads for each of several workers, at least one."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    return max(1, cores // workers)
+    return max(1, count_cores() // workers)
 
 
 def pin_threads(threads: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 import tfcomp
+from tfcomp.config.machine import count_cores
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
@@ -25,7 +26,6 @@ from tfcomp.training.fit import compile_model
 from tfcomp.training.fit import count_steps
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.strategy import count_cores
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.machine import count_cores
 from tfcomp.config.quiet import quiet_startup
 
 
@@ -43,13 +42,6 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     if count > 1:
         _split_cpu(count)
     return tf.distribute.MirroredStrategy(_device_names("CPU", count))
-
-
-def count_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _device_names(kind: str, count: int) -> list[str]:

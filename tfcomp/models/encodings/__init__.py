@@ -3,21 +3,31 @@
 They are part of the model, so that a saved model takes raw factors and a
 derivative with respect to the factors passes through them. An absent factor
 (NaN) is all zeros in a population code.
+
+A builder is called as `make(config, space)` and returns the layer, which is
+named `code`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tfcomp.config.registry import Registry
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.factors import FactorSpace
+
+if TYPE_CHECKING:
+    import keras
 
 ENCODINGS = Registry("encoding")
-ENCODINGS.register("bump", "tfcomp.models.encodings.bump_encoding:make_bump")
-ENCODINGS.register(
-    "circle", "tfcomp.models.encodings.circle_encoding:make_circle"
-)
-ENCODINGS.register("ramp", "tfcomp.models.encodings.ramp_encoding:make_ramp")
-ENCODINGS.register(
-    "one_hot", "tfcomp.models.encodings.one_hot_encoding:make_one_hot"
-)
-ENCODINGS.register(
-    "positional", "tfcomp.models.encodings.positional_encoding:make_positional"
-)
+for _name in ("bump", "circle", "ramp", "one_hot", "positional"):
+    _module = f"tfcomp.models.encodings.{_name}_encoding"
+    ENCODINGS.register(_name, f"{_module}:make_{_name}")
 
-__all__ = ["ENCODINGS"]
+
+def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
+    """The encoding that a run asks for; imports TensorFlow."""
+    return ENCODINGS.get(config.model.encoding).load()(config, space)
+
+
+__all__ = ["ENCODINGS", "make_encoding"]
