@@ -1,7 +1,8 @@
-"""The README's examples run as they stand."""
+"""The examples of README and docs run as they stand; what they name exists."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -11,54 +12,54 @@ from tfcomp import analyze
 from tfcomp import train
 from tfcomp.config.flagfiles import list_flagfiles
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = "README.md"
+EXTENDING = "docs/extending.md"
+HISTORY = "CHANGELOG.md"
+PAGES = [README, *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
 
 
-def find_block(marker: str) -> str:
+def read_page(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+def find_block(page: str, marker: str) -> str:
     """The code block after an HTML comment."""
     pattern = rf"<!-- {marker} -->\n```\w*\n(.*?)```"
-    return re.search(pattern, README.read_text("utf-8"), re.DOTALL)[1]
+    return re.search(pattern, read_page(page), re.DOTALL)[1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder: the working directory, whose modules can be imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
 
 
 def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
-    exec(compile(find_block("runnable"), "README.md", "exec"), {})
+    exec(compile(find_block(EXTENDING, "runnable"), EXTENDING, "exec"), {})
     lines = capsys.readouterr().out.split()
     assert lines[::2] == ["hidden", "pixels"]
     assert all(0.5 <= float(score) <= 1 for score in lines[1::2])
 
 
-def test_own_model_as_a_plugin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "my_parts.py").write_text(find_block("plugin"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    status = train.main(
-        [
-            "train",
-            "--flagfile=smoke.flags",
-            "--plugins=my_parts",
-            "--model=linear",
-            "--run_name=linear",
-        ]
-    )
+def test_own_model_as_a_plugin(folder: Path) -> None:
+    (folder / "my_parts.py").write_text(find_block(README, "plugin"))
+    flags = "--flagfile=smoke.flags --plugins=my_parts --model=linear"
+    status = train.main(["train", *flags.split(), "--run_name=linear"])
     assert status == 0
-    assert (tmp_path / "tensorboard_logs/linear/metrics.json").exists()
-    assert (tmp_path / "saved_models/linear/1/saved_model.pb").exists()
+    assert (folder / "tensorboard_logs/linear/metrics.json").exists()
+    assert (folder / "saved_models/linear/1/saved_model.pb").exists()
 
 
-def test_own_factors_renderer_region_and_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "my_rings.py").write_text(find_block("own factors"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    command = re.search(
-        r"python -m tfcomp.train (--plugins=my_rings .*)", README.read_text()
-    )
-    flags = [*command[1].split(), "--epochs=3", "--layerwise_every=2"]
+def test_own_factors_renderer_region_and_model(folder: Path) -> None:
+    (folder / "my_rings.py").write_text(find_block(EXTENDING, "own factors"))
+    pattern = r"python -m tfcomp.train (--plugins=my_rings .*)"
+    command = re.search(pattern, read_page(EXTENDING))[1]
+    flags = [*command.split(), "--epochs=3", "--layerwise_every=2"]
     assert train.main(["train", *flags]) == 0
-    run = tmp_path / "tensorboard_logs/rings"
+    run = folder / "tensorboard_logs/rings"
     assert (run / "metrics.json").exists()
     assert analyze.main(["analyze", f"--run={run}"]) == 0
     assert (run / "analysis" / "landscape_rings.png").exists()
@@ -66,29 +67,55 @@ def test_own_factors_renderer_region_and_model(
 
 def test_commands_do_their_own_set_up() -> None:
     for marker in ("donut command", "test command"):
-        command = find_block(marker)
+        command = find_block(README, marker)
         assert command.startswith("python3 -m venv .venv && ")
         assert command.count("\n") == 1
 
 
 def test_every_flagfile_is_listed() -> None:
     """Experiments in the README, those of other commands in their page."""
-    readme = README.read_text("utf-8")
-    docs = README.parent.glob("docs/*.md")
-    pages = "".join(path.read_text("utf-8") for path in docs)
+    pages = "".join(map(read_page, PAGES[1:]))
     for name in list_flagfiles():
         if name.startswith(("sweep", "threshold")):
             assert f"{name}`" in pages or f"={name} " in pages, name
         else:
-            assert f"`{name.removesuffix('.flags')}`" in readme
+            assert f"`{name.removesuffix('.flags')}`" in read_page(README)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+@pytest.mark.parametrize("page", [README, "docs/results.md"])
 def test_tables_of_a_page_are_those_of_the_commands(page: str) -> None:
-    root = README.parent
-    text = (root / page).read_text("utf-8")
+    text = read_page(page)
     named = re.findall(r"<!-- (docs/\S+\.md) -->\n", text)
     assert named
     for name in named:
-        table = (root / name).read_text("utf-8")
-        assert f"<!-- {name} -->\n{table}" in text, name
+        assert f"<!-- {name} -->\n{read_page(name)}" in text, name
+
+
+@pytest.mark.parametrize("page", [*PAGES, HISTORY])
+def test_links_of_a_page_lead_somewhere(page: str) -> None:
+    prose = re.sub(r"^```.*?^```", "", read_page(page), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if link.startswith("https://"):
+            continue
+        name, _, heading = link.partition("#")
+        target = (ROOT / page).parent / name if name else ROOT / page
+        assert target.exists(), link
+        if heading:
+            assert heading in list_anchors(target.read_text("utf-8")), link
+
+
+def list_anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title.lower()) for title in headings)
+    return {title.replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_and_files_that_a_page_names_exist(page: str) -> None:
+    text = read_page(page)
+    for name in re.findall(r"python -m ((?:tfcomp|pipelines)[\w.]*)", text):
+        assert importlib.util.find_spec(name), name
+    named = r"(?<![\w/])((?:tfcomp|pipelines|tests)/[\w/]+(?:\.\w+|/))"
+    for name in re.findall(named, text):
+        assert (ROOT / name).exists(), name
