@@ -20,7 +20,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
-from tfcomp.evaluation.measures import is_measured
+from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.run_search import find_runs
 from tfcomp.storage.run_search import split_patterns
 
@@ -58,7 +58,7 @@ def measure_all(paths: list[Path]) -> int:
     with quiet_startup():
         import keras
 
-        from tfcomp.evaluation.measures.measuring import measure_run
+        from tfcomp.evaluation.measures import measure_run
     failed = 0
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)

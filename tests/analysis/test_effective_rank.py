@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tfcomp.analysis.effective_rank import compute_effective_rank
 from tfcomp.analysis.effective_rank import compute_effective_ranks
-from tfcomp.analysis.effective_rank import compute_entropy_rank
-from tfcomp.analysis.effective_rank import compute_participation_ratio
 from tfcomp.analysis.effective_rank import compute_spectrum
-from tfcomp.analysis.effective_rank import count_components
+from tfcomp.analysis.effective_rank import summarize_spectrum
 
 NUM_POINTS = 60
 IS_OOD = np.arange(NUM_POINTS) % 3 == 0
@@ -53,7 +52,7 @@ def test_spectrum_equals_the_covariance(rng: np.random.Generator) -> None:
 
 def test_subsets_have_spectra_of_their_own(rng: np.random.Generator) -> None:
     activations = rng.normal(size=(NUM_POINTS, 100)) * rng.uniform(size=100)
-    ranks = compute_effective_ranks(activations, IS_OOD, fraction=0.8)
+    ranks = compute_effective_ranks(activations, IS_OOD)
     spectrum = np.linalg.eigvalsh(np.cov(activations[IS_OOD].T, bias=True))
     shares = spectrum[::-1] / spectrum.sum()
     shares = np.maximum(shares, 1e-300)
@@ -62,26 +61,36 @@ def test_subsets_have_spectra_of_their_own(rng: np.random.Generator) -> None:
     assert found["entropy_rank"] == pytest.approx(slow, rel=1e-4)
     slow = 1 / sum(p**2 for p in shares)
     assert found["participation_ratio"] == pytest.approx(slow, rel=1e-4)
-    slow = next(m for m in range(100) if sum(shares[:m]) >= 0.8)
+    slow = next(m for m in range(100) if sum(shares[:m]) >= 0.95)
     assert found["num_components"] == slow
 
 
-def test_threshold_is_on_the_variance() -> None:
-    """Standard deviations of 3, 1, 1 have 9/11 of it in the first."""
-    eigenvalues = np.array([9.0, 1.0, 1.0])
-    assert count_components(eigenvalues, 0.8) == 1
-    assert count_components(eigenvalues, 0.82) == 2
-    assert count_components(eigenvalues, 1.0) == 3
-    with pytest.raises(ValueError, match="fraction must be above 0"):
-        count_components(eigenvalues, 0.0)
+@pytest.mark.parametrize(
+    ("deviations", "count"),
+    [([3.0, 0.6, 0.3], 1), ([3.0, 0.8, 0.3], 2), ([1.0] * 20, 19)],
+)
+def test_threshold_is_on_the_variance(
+    deviations: list[float], count: int
+) -> None:
+    """Standard deviations of 3, 0.6, 0.3 have 0.952 of it in the first."""
+    ranks = summarize_spectrum(np.square(deviations))
+    assert ranks["num_components"] == count
 
 
 def test_formulas() -> None:
     eigenvalues = np.array([2.0, 1.0, 1.0, 0.0])
-    assert compute_participation_ratio(eigenvalues) == pytest.approx(16 / 6)
-    assert compute_entropy_rank(eigenvalues) == pytest.approx(2**1.5)
+    ranks = summarize_spectrum(eigenvalues)
+    assert ranks["participation_ratio"] == pytest.approx(16 / 6)
+    assert ranks["entropy_rank"] == pytest.approx(2**1.5)
     # Bounds: entropy weighs small shares more.
     assert 1 <= 16 / 6 <= 2**1.5 <= 4
+
+
+def test_effective_rank_of_known_weights() -> None:
+    weights = [[2.0, 2.0, 0.0], [5.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0] * 3]
+    found = compute_effective_rank(np.array(weights))
+    np.testing.assert_allclose(found, [2.0, 1.0, 3.0, 0.0])
+    assert np.isnan(compute_effective_rank(np.array([1.0, np.nan])))
 
 
 @pytest.mark.parametrize("units", [30, 2000])

@@ -100,7 +100,6 @@ def test_bumps_are_no_additive_function() -> None:
     fits = kr.fit_kernels(GRID, make_bumps(), IS_OOD)
     assert fits["additive"].r2_id < 0.5
     assert fits["product"].r2_id > 0.9
-    assert fits["product"].predicted.shape == (IS_OOD.sum(), SIZE, SIZE)
 
 
 def test_each_factor_has_its_own_scale() -> None:
@@ -121,7 +120,6 @@ def test_ood_outputs_change_nothing_but_the_score(kernel: str) -> None:
     found = kr.fit_kernel(kernel, GRID, outputs, IS_OOD)
     assert (found.scales, found.ridge) == (expected.scales, expected.ridge)
     assert found.r2_id == expected.r2_id
-    np.testing.assert_array_equal(found.predicted, expected.predicted)
     assert found.r2_ood != expected.r2_ood
 
 
@@ -141,7 +139,7 @@ def test_three_factors() -> None:
     outputs = np.sin(grid).sum(axis=1)[:, None]
     fit = kr.fit_kernel("additive", grid, outputs, is_ood, scales=[1.0, 2.0])
     assert len(fit.scales) == 3
-    assert fit.predicted[0, 0] == pytest.approx(outputs[is_ood][0, 0], abs=0.01)
+    assert fit.r2_ood > 0.9999
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1])
@@ -149,7 +147,6 @@ def test_constant_outputs_have_nothing_to_explain(value: float) -> None:
     outputs = np.full((len(GRID), 4), value)
     fit = kr.fit_kernel("additive", GRID, outputs, IS_OOD)
     assert fit.r2_id is None and fit.r2_ood is None
-    np.testing.assert_allclose(fit.predicted, value, atol=1e-9)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -161,7 +158,6 @@ def test_broken_outputs_give_none(value: float) -> None:
     outputs[np.flatnonzero(~IS_OOD)[2]] = value
     fit = kr.fit_kernel("product", GRID, outputs, IS_OOD)
     assert fit.r2_id is None and fit.r2_ood is None and fit.scales == ()
-    assert fit.predicted.shape == (9, SIZE, SIZE)
 
 
 def test_too_few_id_points_give_none() -> None:

@@ -93,12 +93,14 @@ def test_blocks_make_no_difference(
 ) -> None:
     activations = rng.normal(size=(30, 3, 7)).astype(np.float32)
     whole = compute_tuning(activations, SHAPE)
-    chosen = select_units(activations, whole, 8)
+    chosen = select_units(activations, whole.variance, 8)
     monkeypatch.setattr(tuning_module, "BLOCK_UNITS", 4)
     blocks = compute_tuning(activations, SHAPE)
     np.testing.assert_allclose(blocks.factor_shares, whole.factor_shares)
     assert blocks.factor_shares.shape == (21, 2)
-    np.testing.assert_array_equal(select_units(activations, whole, 8), chosen)
+    np.testing.assert_array_equal(
+        select_units(activations, whole.variance, 8), chosen
+    )
 
 
 def test_rounding_of_a_constant_unit_is_dead() -> None:
@@ -132,7 +134,7 @@ def test_dead_and_diverged_stages_have_no_share(value: float) -> None:
     dead = 1.0 if np.isfinite(value) else 0.0
     assert summary.pop("dead_unit_fraction") == dead
     assert set(summary.values()) == {None}
-    assert select_units(np.full((30, 4), value), tuning, 3).size == 0
+    assert select_units(np.full((30, 4), value), tuning.variance, 3).size == 0
 
 
 def test_maps_and_marginals(rng: np.random.Generator) -> None:
@@ -156,9 +158,9 @@ def test_selected_units_vary_most_and_differ() -> None:
         X, 2 * X, 2 * X, -1.9 * X + 4, 0.5 * Y, product, X + 0.5 * Y, 0 * X
     )
     tuning = compute_tuning(activations, SHAPE)
-    assert select_units(activations, tuning, 9).tolist() == [1, 4, 5]
-    assert select_units(activations, tuning, 1).tolist() == [1]
-    assert select_units(activations, tuning, 0).tolist() == []
+    assert select_units(activations, tuning.variance, 9).tolist() == [1, 4, 5]
+    assert select_units(activations, tuning.variance, 1).tolist() == [1]
+    assert select_units(activations, tuning.variance, 0).tolist() == []
 
 
 def test_selection_is_pivoted_orthogonalization(
@@ -172,7 +174,7 @@ def test_selection_is_pivoted_orthogonalization(
         expected.append(int(np.argmax((left**2).sum(axis=0))))
         pivot = left[:, expected[-1]] / np.linalg.norm(left[:, expected[-1]])
         left = left - np.outer(pivot, pivot @ left)
-    assert select_units(activations, tuning, 6).tolist() == expected
+    assert select_units(activations, tuning.variance, 6).tolist() == expected
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (30, 1), ()])

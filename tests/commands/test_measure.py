@@ -13,7 +13,7 @@ import pytest
 from tfcomp import measure
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.evaluation.measures import measure_files as files
+from tfcomp.evaluation import measure_files as files
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_search import find_runs
 

@@ -9,16 +9,16 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.evaluation.measures.curve_measures import measure_error_curve
-from tfcomp.evaluation.measures.curve_measures import measure_gap
-from tfcomp.evaluation.measures.curve_measures import measure_interpolation
-from tfcomp.evaluation.measures.measuring import MEASURES
-from tfcomp.evaluation.measures.measuring import measure_study
-from tfcomp.evaluation.measures.output_measures import measure_alignment
-from tfcomp.evaluation.measures.output_measures import measure_border
-from tfcomp.evaluation.measures.output_measures import measure_superposition
-from tfcomp.evaluation.measures.stage_measures import measure_log_volume
-from tfcomp.evaluation.measures.stage_measures import measure_tuning
+from tfcomp.evaluation.measures import MEASURES
+from tfcomp.evaluation.measures import measure_alignment
+from tfcomp.evaluation.measures import measure_border
+from tfcomp.evaluation.measures import measure_error_curve
+from tfcomp.evaluation.measures import measure_gap
+from tfcomp.evaluation.measures import measure_interpolation
+from tfcomp.evaluation.measures import measure_log_volume
+from tfcomp.evaluation.measures import measure_study
+from tfcomp.evaluation.measures import measure_superposition
+from tfcomp.evaluation.measures import measure_tuning
 
 
 def test_border_of_fading_images(make_study, planted, bump_flags) -> None:

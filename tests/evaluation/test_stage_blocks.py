@@ -10,6 +10,7 @@ import pytest
 
 from tfcomp.analysis.features import rotate_blocks
 from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.tuning import compute_stage_tuning
 from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import select_units
 from tfcomp.config.run_config import RunConfig
@@ -17,7 +18,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.stage_blocks import StageBlocks
 from tfcomp.evaluation.stage_blocks import iterate_stages
 from tfcomp.evaluation.stage_numbers import SHOWN_UNITS
-from tfcomp.evaluation.stage_numbers import StageReducer
+from tfcomp.evaluation.stage_numbers import reduce_stage
 from tfcomp.models.stages import make_stage_model
 
 
@@ -49,18 +50,17 @@ def test_rotation_in_blocks_keeps_distances(stage) -> None:
 
 def test_numbers_in_blocks(stage) -> None:
     splits, whole, blocks = stage
-    shape = (12, 12)
-    found = StageReducer(shape, splits.is_ood).reduce(
-        blocks.compute(splits.grid)
-    )
-    tuning = compute_tuning(whole, shape)
+    expected = compute_tuning(whole, (12, 12))
+    parts = list(blocks.compute(splits.grid))
+    tuning = compute_stage_tuning(parts, (12, 12))
     np.testing.assert_allclose(
-        found.tuning.variance, tuning.variance, rtol=1e-4, atol=1e-9
+        tuning.variance, expected.variance, rtol=1e-4, atol=1e-9
     )
-    np.testing.assert_array_equal(found.tuning.is_dead, tuning.is_dead)
+    np.testing.assert_array_equal(tuning.is_dead, expected.is_dead)
+    found = reduce_stage(parts, tuning, splits.is_ood)
     assert len(found.units) == SHOWN_UNITS
     # The unit of the highest variance is first, however it was found.
-    best = select_units(whole, tuning, 1)[0]
+    best = select_units(whole, tuning.variance, 1)[0]
     assert found.units[0] == best
     np.testing.assert_allclose(found.maps[0].ravel(), whole[:, best], atol=1e-6)
 

@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.low_rank_embedding import compute_effective_rank
 from tfcomp.models.regularizers import EntropyRegularizer
 from tfcomp.models.regularizers import VarianceRegularizer
 
@@ -227,13 +226,6 @@ def test_spectrum_is_that_of_the_matrices() -> None:
     expected = np.linalg.svd(compute_matrices_slowly(layer), compute_uv=False)
     np.testing.assert_allclose(layer.spectrum(), expected[:, :RANK], atol=1e-5)
     np.testing.assert_allclose(expected[:, RANK:], 0.0, atol=1e-6)
-
-
-def test_effective_rank_of_known_spectra() -> None:
-    spectra = [[2.0, 2.0, 0.0], [5.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0] * 3]
-    np.testing.assert_allclose(
-        compute_effective_rank(np.array(spectra)), [2.0, 1.0, 3.0, 0.0]
-    )
 
 
 def test_initial_state_of_the_published_size() -> None:

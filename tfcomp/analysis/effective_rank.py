@@ -1,40 +1,58 @@
-"""Effective rank: how many dimensions a stage uses.
+"""Effective rank: how many terms carry a spectrum, how many dimensions a stage.
 
-Of the eigenvalues l_1 >= l_2 >= ... of the covariance of the activations
-over points, with p_k = l_k / sum l, three numbers:
+Of weights w_1 >= w_2 >= ... >= 0 with shares p_k = w_k / sum w, three numbers:
 
-    participation ratio    (sum l)^2 / sum l^2 = 1 / sum p_k^2
-    entropy rank           exp(-sum p_k log p_k)
-    components for q       least m with p_1 + ... + p_m >= q
+    effective rank         exp(-sum p_k log p_k)
+    participation ratio    1 / sum p_k^2
+    components for 95 %    least m with p_1 + ... + p_m >= 0.95
 
-m equal eigenvalues and otherwise zeros give m for all three (for the third
-with q above 1 - 1/m). The threshold q is on *variance*, the sum of the
-l = sigma^2, not on the standard deviations sigma. All are invariant under
-rotation, scaling and shift. They are bounded by the number of points less
-one, so compare sets of points of one size, or read them beside `num_points`.
+m equal weights and otherwise zeros give m for the first two (and for the third
+if m is below 20). The weights are squared singular values of a matrix or of a
+kernel, or the eigenvalues of the covariance of a stage's activations over
+points; so the 95 % are of the *variance*, not of the standard deviation. For a
+stage all three are invariant under rotation, scaling and shift. They are
+bounded by the number of points less one, so compare sets of points of one
+size, or read them beside `num_points`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from scipy.special import entr
 
 from tfcomp.analysis.manifolds import compute_pca
+from tfcomp.analysis.threads import single_threaded
 
 VARIANCE_FRACTION = 0.95
 # Variance of a subset, relative to that of all points, which is rounding of
 # float32 products: points that do not move come out below 1e-7.
 SPREAD_FLOOR = 1e-6
-# Rounding of the sum of all shares may fall short of a fraction near 1.
+# Rounding of the sum of shares may fall short of the fraction.
 _TOLERANCE = 1e-9
 
 Ranks = dict[str, float | None]
 
 
+def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
+    """Exponential of the entropy of the shares of the weights.
+
+    Args:
+        weights: Numbers of at least 0, [..., m]: squared singular values, or
+            eigenvalues of a covariance.
+
+    Returns:
+        Effective ranks [...], from 1 to m; 0 where all weights are 0, and NaN
+        where one is not finite.
+    """
+    weights = np.asarray(weights, np.float64)
+    total = weights.sum(axis=-1, keepdims=True)
+    shares = weights / np.where(total == 0, 1.0, total)
+    rank = np.exp(entr(shares).sum(axis=-1))
+    return np.where(total[..., 0] == 0, 0.0, rank)
+
+
 def compute_effective_ranks(
-    activations: np.ndarray,
-    is_ood: np.ndarray,
-    fraction: float = VARIANCE_FRACTION,
+    activations: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, Ranks]:
     """Effective ranks of one stage, over all, ID and OOD points.
 
@@ -43,13 +61,13 @@ def compute_effective_ranks(
             with the same inner products, as of `rotate_features`, give the
             same numbers.
         is_ood: Whether each point lies in the held-out region, [n].
-        fraction: Of the variance, for `num_components`.
 
     Returns:
         `{"all": ..., "id": ..., "ood": ...}`, each with
-        `participation_ratio`, `entropy_rank`, `num_components` and
-        `num_points`. The first three are None where the points do not
-        differ, there are fewer than two, or some are not finite.
+        `participation_ratio`, `entropy_rank` (the effective rank),
+        `num_components` for 95 % of the variance, and `num_points`. The first
+        three are None where the points do not differ, there are fewer than
+        two, or some are not finite.
     """
     is_ood = np.asarray(is_ood, bool)
     subsets = {"all": np.ones_like(is_ood), "id": ~is_ood, "ood": is_ood}
@@ -62,78 +80,40 @@ def compute_effective_ranks(
     }
     floor = SPREAD_FLOOR * spectra["all"].sum()
     return {
-        name: summarize_spectrum(
-            spectrum if spectrum.sum() > floor else np.zeros(0),
-            fraction,
-            int(subsets[name].sum()),
-        )
+        name: {
+            **summarize_spectrum(spectrum if spectrum.sum() > floor else None),
+            "num_points": float(subsets[name].sum()),
+        }
         for name, spectrum in spectra.items()
     }
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_spectrum(features: np.ndarray) -> np.ndarray:
     """Eigenvalues of the covariance of features [n, d], largest first."""
     if len(features) < 2:
         return np.zeros(0)
-    centred = features - features.mean(axis=0)
-    if centred.shape[0] < centred.shape[1]:
-        centred = centred.T  # the same eigenvalues, and further zeros
-    eigenvalues = np.linalg.eigvalsh(centred.T @ centred) / len(features)
+    centered = features - features.mean(axis=0)
+    if centered.shape[0] < centered.shape[1]:
+        centered = centered.T  # the same eigenvalues, and further zeros
+    eigenvalues = np.linalg.eigvalsh(centered.T @ centered) / len(features)
     return np.maximum(eigenvalues[::-1], 0)  # [min(n, d)]
 
 
-def compute_participation_ratio(eigenvalues: np.ndarray) -> float:
-    """One over the sum of squared shares; NaN if all are zero."""
-    shares = _normalize(eigenvalues)
-    return float(1 / np.sum(shares**2)) if shares.size else float("nan")
-
-
-def compute_entropy_rank(eigenvalues: np.ndarray) -> float:
-    """Exponential of the entropy of the shares; NaN if all are zero."""
-    shares = _normalize(eigenvalues)
-    shares = shares[shares > 0]
-    if shares.size == 0:
-        return float("nan")
-    return float(np.exp(-np.sum(shares * np.log(shares))))
-
-
-def count_components(
-    eigenvalues: np.ndarray, fraction: float = VARIANCE_FRACTION
-) -> float:
-    """Least number of components with a fraction of the variance.
+def summarize_spectrum(eigenvalues: np.ndarray | None) -> Ranks:
+    """The three numbers of a spectrum.
 
     Args:
-        eigenvalues: Of the covariance, largest first, [m].
-        fraction: Above 0, at most 1.
-
-    Returns:
-        The number; NaN if all eigenvalues are zero.
+        eigenvalues: Of a covariance, largest first, [m], not all 0; None for
+            points that do not differ.
     """
-    if not 0 < fraction <= 1:
-        raise ValueError(
-            f"fraction must be above 0 and at most 1, received {fraction}."
-        )
-    shares = _normalize(eigenvalues)
-    if shares.size == 0:
-        return float("nan")
-    reached = np.cumsum(shares) >= fraction - _TOLERANCE
-    return float(np.argmax(reached) + 1)
-
-
-def summarize_spectrum(
-    eigenvalues: np.ndarray, fraction: float, num_points: int
-) -> Ranks:
-    """The ranks of one spectrum, None where they do not exist."""
-    ranks = {
-        "participation_ratio": compute_participation_ratio(eigenvalues),
-        "entropy_rank": compute_entropy_rank(eigenvalues),
-        "num_components": count_components(eigenvalues, fraction),
-        "num_points": float(num_points),
+    if eigenvalues is None:
+        names = ("participation_ratio", "entropy_rank", "num_components")
+        return dict.fromkeys(names)
+    shares = eigenvalues / eigenvalues.sum()
+    reached = np.cumsum(shares) >= VARIANCE_FRACTION - _TOLERANCE
+    return {
+        "participation_ratio": float(1 / np.sum(shares**2)),
+        "entropy_rank": float(compute_effective_rank(eigenvalues)),
+        "num_components": float(np.argmax(reached) + 1),
     }
-    return {k: v if np.isfinite(v) else None for k, v in ranks.items()}
-
-
-def _normalize(eigenvalues: np.ndarray) -> np.ndarray:
-    total = np.sum(eigenvalues)
-    return eigenvalues / total if total > 0 else np.zeros(0)

@@ -19,6 +19,8 @@ import itertools
 
 import numpy as np
 
+from tfcomp.analysis.finite import mean_or_none
+
 # Singular values and lengths, in activation per unit of the factor. It is
 # above the rounding noise of a float32 Jacobian with entries of order one.
 FLOOR = 1e-6
@@ -132,11 +134,11 @@ def summarize_geometry(
     is_ood = np.asarray(is_ood, bool)
     log_volume = compute_log_volume(g)
     return {
-        "factorization": _mean(compute_factorization(g)),
-        "cosine_factorization": _mean(compute_cosine_factorization(g)),
-        "log_volume_id": _mean(log_volume[~is_ood]),
-        "log_volume_ood": _mean(log_volume[is_ood]),
-        "dead_fraction": _mean(is_dead(g)),
+        "factorization": mean_or_none(compute_factorization(g)),
+        "cosine_factorization": mean_or_none(compute_cosine_factorization(g)),
+        "log_volume_id": mean_or_none(log_volume[~is_ood]),
+        "log_volume_ood": mean_or_none(log_volume[is_ood]),
+        "dead_fraction": mean_or_none(is_dead(g)),
     }
 
 
@@ -170,10 +172,3 @@ def _average_pairs(
     # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.
     mean = np.clip(np.mean(scores, axis=0), worst, 1.0)
     return np.where(is_dead(g), worst, mean)
-
-
-def _mean(values: np.ndarray) -> float | None:
-    if values.size == 0:
-        return None
-    mean = float(np.mean(values))
-    return mean if np.isfinite(mean) else None

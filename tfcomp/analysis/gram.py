@@ -17,16 +17,14 @@ finite (a diverged model) makes its row and column NaN.
 from __future__ import annotations
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+
+from tfcomp.analysis.threads import single_threaded
 
 # Half of the height of a bump, as in the count of peaks.
 THRESHOLD = 0.5
 
-# One BLAS thread everywhere: the products take seconds at most, and waiting
-# threads cost more than they bring when other processes hold the cores.
 
-
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
     """Cosine similarity of every pair of outputs.
 
@@ -47,7 +45,7 @@ def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
     return np.clip(gram, -1, 1, out=gram)
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
     """L2 distance of every pair of outputs, summed over pixels.
 
@@ -90,7 +88,7 @@ def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
     return 1 - distances / (largest if largest > 0 else 1)
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_overlap_gram(
     outputs: np.ndarray, threshold: float = THRESHOLD
 ) -> np.ndarray:

@@ -21,6 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.finite import mean_or_none
+
 
 @dataclass(frozen=True)
 class Interpolation:
@@ -117,19 +120,21 @@ def interpolate_edges(
 
 
 def summarize_interpolation(scores: Interpolation) -> dict[str, float | None]:
-    """Means over the held-out points; None where there is none."""
-    numbers = {
-        "interpolation_r2": scores.r2,
-        "interpolation_r2_min": scores.r2.min(initial=np.inf),
-        "linear_r2": scores.linear_r2,
-        "truth_r2": scores.truth_r2,
-    }
-    means = {name: np.mean(v) for name, v in numbers.items() if len(scores.r2)}
+    """Means (and the least R^2) over the held-out points.
+
+    Args:
+        scores: Of one curve.
+
+    Returns:
+        `interpolation_r2`, `interpolation_r2_min`, `linear_r2` and
+        `truth_r2`; None without a held-out point, or if a score is not
+        finite.
+    """
     return {
-        name: float(means[name])
-        if np.isfinite(means.get(name, np.nan))
-        else None
-        for name in numbers
+        "interpolation_r2": mean_or_none(scores.r2),
+        "interpolation_r2_min": finite_or_none(scores.r2.min(initial=np.inf)),
+        "linear_r2": mean_or_none(scores.linear_r2),
+        "truth_r2": mean_or_none(scores.truth_r2),
     }
 
 

@@ -28,9 +28,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from tfcomp.analysis.kernels import convert_to_steps
+from tfcomp.analysis.threads import single_threaded
 
 # In grid steps of each factor. The radial kernel tends to the largest, but
 # its R^2 over ID points gains less than 0.002 beyond 4, on true bumps and
@@ -54,7 +54,6 @@ class KernelFit:
         r2_id: Leave-one-out R^2 over ID points.
         r2_ood: R^2 over OOD points. Both None where outputs are not finite,
             do not vary, or there are too few points.
-        predicted: Predicted OOD outputs [n_ood, ...].
     """
 
     kernel: str
@@ -62,7 +61,6 @@ class KernelFit:
     ridge: float
     r2_id: float | None
     r2_ood: float | None
-    predicted: np.ndarray
 
 
 def make_additive_kernel(
@@ -106,9 +104,7 @@ KERNELS: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
-# One thread, for the same bits on every number of cores and because waiting
-# threads cost more than they bring when other processes hold the cores.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def fit_kernel(
     kernel: str,
     factors: np.ndarray,
@@ -119,7 +115,7 @@ def fit_kernel(
 ) -> KernelFit:
     """Ridge regression with one kernel, from ID to OOD outputs.
 
-    The intercept (an output) is not penalised. Every combination of
+    The intercept (an output) is not penalized. Every combination of
     `scales` over factors is tried, at one eigendecomposition [n_id, n_id]
     each; ridges cost a matrix product.
 
@@ -142,8 +138,7 @@ def fit_kernel(
     flat = outputs.reshape(len(outputs), -1).astype(np.float64)
     targets = flat[~is_ood]  # [n_id, pixels]
     if len(known) < MIN_POINTS or not np.isfinite(targets).all():
-        nothing = np.full(outputs[is_ood].shape, np.nan)
-        return KernelFit(kernel, (), float("nan"), None, None, nothing)
+        return KernelFit(kernel, (), float("nan"), None, None)
     make_kernel = KERNELS[kernel]
     candidates = _list_scales(kernel, scales, points.shape[1])
     chosen, ridge, error = _choose(
@@ -163,7 +158,6 @@ def fit_kernel(
             flat[is_ood] - mean,
             flat[is_ood],
         ),
-        predicted.reshape(outputs[is_ood].shape),
     )
 
 
@@ -171,13 +165,10 @@ def fit_kernels(
     factors: np.ndarray,
     outputs: np.ndarray,
     is_ood: np.ndarray,
-    scales: Sequence[float] = SCALES,
-    ridges: Sequence[float] = RIDGES,
 ) -> dict[str, KernelFit]:
     """The fit of every kernel by name; arguments as of `fit_kernel`."""
     return {
-        name: fit_kernel(name, factors, outputs, is_ood, scales, ridges)
-        for name in KERNELS
+        name: fit_kernel(name, factors, outputs, is_ood) for name in KERNELS
     }
 
 

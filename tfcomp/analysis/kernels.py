@@ -7,7 +7,7 @@ With deltas d_f = 1 where two points have the same value of factor f, else 0:
     constant            k = 1
 
 (paper section 3.3; eq. 32 for more factors.) Agreement with a measured Gram
-matrix is the centred kernel alignment
+matrix is the centered kernel alignment
 
     A(K, L) = <HKH, HLH> / (|HKH| |HLH|),      H = I - 11^T / n
 
@@ -26,53 +26,48 @@ from collections.abc import Iterator
 
 import numpy as np
 
-# Relative norm below which a centred kernel counts as zero: what is left of
+from tfcomp.analysis.finite import finite_or_none
+
+# Relative norm below which a centered kernel counts as zero: what is left of
 # a constant one after the rounding of its float32 products.
 FLOOR = 1e-6
 
 
 def make_factorized_kernel(
-    rows: np.ndarray, columns: np.ndarray | None = None, width: float = 0.0
+    factors: np.ndarray, width: float = 0.0
 ) -> np.ndarray:
     """Binary factorized kernel: the fraction of factors that agree.
 
     Args:
-        rows: Factor values [n, F]; an absent one (NaN) agrees with none.
-        columns: Factor values [m, F]; the rows by default.
+        factors: Factor values [n, F]; an absent one (NaN) agrees with none.
         width: Standard deviation, in units of the factors, of the 1-D bump
             whose overlap exp(-distance^2 / 4 width^2) replaces each delta.
             0 for deltas.
 
     Returns:
-        Kernel [n, m] in [0, 1].
+        Kernel [n, n] in [0, 1].
     """
-    similarities = list(_similarities(rows, columns, width))
-    return np.mean(similarities, axis=0)
+    return np.mean(list(_similarities(factors, width)), axis=0)
 
 
 def make_conjunctive_kernel(
-    rows: np.ndarray, columns: np.ndarray | None = None, width: float = 0.0
+    factors: np.ndarray, width: float = 0.0
 ) -> np.ndarray:
     """Conjunctive kernel: 1 where all factors agree, else 0.
 
     Args:
-        rows: Factor values [n, F].
-        columns: Factor values [m, F]; the rows by default.
+        factors: Factor values [n, F].
         width: As in `make_factorized_kernel`.
 
     Returns:
-        Kernel [n, m] in [0, 1].
+        Kernel [n, n] in [0, 1].
     """
-    similarities = list(_similarities(rows, columns, width))
-    return np.prod(similarities, axis=0)
+    return np.prod(list(_similarities(factors, width)), axis=0)
 
 
-def make_constant_kernel(
-    rows: np.ndarray, columns: np.ndarray | None = None, width: float = 0.0
-) -> np.ndarray:
-    """Kernel of outputs that do not depend on the factors, ones [n, m]."""
-    columns = rows if columns is None else columns
-    return np.ones((len(rows), len(columns)))
+def make_constant_kernel(factors: np.ndarray, width: float = 0.0) -> np.ndarray:
+    """Kernel of outputs that do not depend on the factors, ones [n, n]."""
+    return np.ones((len(factors), len(factors)))
 
 
 IDEAL_KERNELS: dict[str, Callable[..., np.ndarray]] = {
@@ -82,21 +77,17 @@ IDEAL_KERNELS: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
-def compute_alignment(
-    gram: np.ndarray, kernel: np.ndarray, centred: bool = True
-) -> float:
-    """Kernel alignment of two kernels over the same points.
+def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
+    """Centered alignment of two kernels over the same points.
 
     Args:
-        gram: [n, m]; square, or a block as of OOD rows and ID columns.
-        kernel: [n, m].
-        centred: Whether row and column means are taken off first.
+        gram: [n, n].
+        kernel: [n, n].
 
     Returns:
-        The alignment in [-1, 1]. 0 where a kernel is zero or, if centred,
-        the same for all rows or for all columns: it orders no pair of
-        points, so it agrees with nothing. NaN for no points or values that
-        are not finite.
+        The alignment in [-1, 1]. 0 where a kernel is the same for all rows or
+        for all columns: it orders no pair of points, so it agrees with
+        nothing. NaN for no points or values that are not finite.
     """
     gram, kernel = np.asarray(gram), np.asarray(kernel)
     if gram.shape != kernel.shape:
@@ -108,48 +99,38 @@ def compute_alignment(
         return float("nan")
     if gram.size == 0:
         return float("nan")
-    first = _normalize(gram, centred)
-    return float(np.clip(np.vdot(first, _normalize(kernel, centred)), -1, 1))
+    return float(np.clip(np.vdot(_center(gram), _center(kernel)), -1, 1))
 
 
 def summarize_alignment(
     gram: np.ndarray,
     factors: np.ndarray,
     rows: np.ndarray,
-    columns: np.ndarray | None = None,
     width: float = 0.0,
-    centred: bool = True,
 ) -> dict[str, float | None]:
     """Alignment of a Gram matrix with each ideal kernel, on some points.
 
-    With `rows` and `columns` the OOD points it measures the paper's fig. 1e.
-    With ID columns it measures which *memorized* outputs an OOD output
-    resembles; no pair of such points is the same, so there the conjunctive
-    kernel is zero unless it has a width.
+    On the OOD points it measures the paper's fig. 1e.
 
     Args:
         gram: Similarities of all points [n, n].
         factors: Factor values [n, F].
-        rows: Which points are rows, bool [n]; OOD points as a rule.
-        columns: Which points are columns, bool [n]; the rows by default.
+        rows: Which points count, bool [n]; OOD points as a rule.
         width: Of the ideal kernels, see `make_factorized_kernel`.
-        centred: Whether means are taken off. Centred, the constant kernel
-            scores 0 by definition; uncentred, all three can compete.
 
     Returns:
         `alignment_factorized`, `alignment_conjunctive` and
-        `alignment_constant`; None where there are no points or a value is
-        not finite.
+        `alignment_constant`, which is 0 by definition; None where there are
+        no points or a value is not finite.
     """
     rows = np.asarray(rows, bool)
-    columns = rows if columns is None else np.asarray(columns, bool)
-    block = gram[np.ix_(rows, columns)]
-    scores = {}
-    for name, make_kernel in IDEAL_KERNELS.items():
-        kernel = make_kernel(factors[rows], factors[columns], width)
-        score = compute_alignment(block, kernel, centred)
-        scores[f"alignment_{name}"] = score if np.isfinite(score) else None
-    return scores
+    block = gram[np.ix_(rows, rows)]
+    return {
+        f"alignment_{name}": finite_or_none(
+            compute_alignment(block, make_kernel(factors[rows], width))
+        )
+        for name, make_kernel in IDEAL_KERNELS.items()
+    }
 
 
 def convert_to_steps(factors: np.ndarray) -> np.ndarray:
@@ -181,13 +162,10 @@ def convert_to_steps(factors: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def _similarities(
-    rows: np.ndarray, columns: np.ndarray | None, width: float
-) -> Iterator[np.ndarray]:
-    # One [n, m] per factor.
-    columns = rows if columns is None else columns
-    for i in range(rows.shape[1]):
-        difference = np.subtract.outer(rows[:, i], columns[:, i])
+def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:
+    # One [n, n] per factor.
+    for values in factors.T:
+        difference = np.subtract.outer(values, values)
         if width > 0:
             kernel = np.exp(-((difference / (2 * width)) ** 2))
             yield np.nan_to_num(kernel, nan=0.0)
@@ -195,11 +173,11 @@ def _similarities(
             yield (difference == 0).astype(np.float64)
 
 
-def _normalize(matrix: np.ndarray, centred: bool) -> np.ndarray:
+def _center(matrix: np.ndarray) -> np.ndarray:
+    # Without row and column means, and of norm one.
     matrix = matrix.astype(np.float64)
     floor = FLOOR * np.linalg.norm(matrix)
-    if centred:
-        matrix -= matrix.mean(axis=0)
-        matrix -= matrix.mean(axis=1, keepdims=True)
+    matrix -= matrix.mean(axis=0)
+    matrix -= matrix.mean(axis=1, keepdims=True)
     norm = np.linalg.norm(matrix)
     return matrix / norm if norm > floor else np.zeros_like(matrix)

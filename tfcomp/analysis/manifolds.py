@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.threads import single_threaded
 from tfcomp.config.errors import RunError
 
 # As in the published notebook.
@@ -57,9 +57,7 @@ class Components:
     explained: np.ndarray
 
 
-# One thread: the same bits on any number of cores, and no waiting threads
-# that spin for cores which other processes hold.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_pca(
     activations: np.ndarray, num_components: int | None = None
 ) -> Components:

@@ -16,9 +16,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 from sklearn.model_selection import cross_val_predict
-from threadpoolctl import threadpool_limits
 
 from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.threads import single_threaded
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
@@ -28,10 +28,7 @@ NUM_FOLDS = 5
 MIN_POINTS = 2 * NUM_FOLDS
 
 
-# One thread: about as fast for matrices of this size, the same bits on every
-# number of cores, and not many times slower when other processes (a sweep's
-# workers) hold the cores that waiting threads spin for.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_probe_scores(
     activations: np.ndarray,
     targets: np.ndarray,

@@ -21,16 +21,17 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from threadpoolctl import threadpool_limits
+
+from tfcomp.analysis.effective_rank import compute_effective_rank
+from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.threads import single_threaded
 
 # Largest asymmetry of a Gram matrix, relative to its largest entry, that
 # can be the rounding of its products.
 TOLERANCE = 1e-4
 
 
-# One thread, for the same bits on every number of cores and because waiting
-# threads cost more than they bring when other processes hold the cores.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """Singular values of a Gram matrix between its two factors.
 
@@ -74,36 +75,6 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return np.sort(np.concatenate(values))[::-1]
 
 
-def realign(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """The matrix [(x, x'), (y, y')] itself; the definition, for reference.
-
-    Args:
-        gram: [n, n].
-        factors: Full grid of two factors, [n, 2].
-
-    Returns:
-        Realigned matrix [Nx^2, Ny^2], values of each factor ascending.
-    """
-    order, (nx, ny) = _order_grid(factors)
-    blocks = gram[np.ix_(order, order)].reshape(nx, ny, nx, ny)
-    return blocks.transpose(0, 2, 1, 3).reshape(nx**2, ny**2)
-
-
-def compute_effective_rank(values: np.ndarray) -> float:
-    """Exponential of the entropy of p = s^2 / sum s^2.
-
-    Args:
-        values: Singular values.
-
-    Returns:
-        From 1 (one product term) to the number of values; NaN for a kernel
-        that is zero or not finite.
-    """
-    weights = _compute_weights(values)
-    present = weights[weights != 0]
-    return float(np.exp(-np.sum(present * np.log(present))))
-
-
 def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
     """Share of the first m terms in the squared norm of the kernel.
 
@@ -114,7 +85,8 @@ def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
         The share [len(values)] of the first 1, 2, ... terms; NaN for a
         kernel that is zero or not finite.
     """
-    return np.cumsum(_compute_weights(values))
+    squares = _square(values)
+    return np.cumsum(squares / squares.sum())
 
 
 def summarize_schmidt(
@@ -133,13 +105,13 @@ def summarize_schmidt(
     """
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
-    scores = {
-        "schmidt_effective_rank": compute_effective_rank(values),
-        "schmidt_explained_1": float(explained[0]),
+    rank = compute_effective_rank(_square(values))
+    return {
+        "schmidt_effective_rank": finite_or_none(rank),
+        "schmidt_explained_1": finite_or_none(explained[0]),
         # A factor with one value leaves a single term, which is all.
-        "schmidt_explained_2": float(explained[:2][-1]),
+        "schmidt_explained_2": finite_or_none(explained[:2][-1]),
     }
-    return {k: v if np.isfinite(v) else None for k, v in scores.items()}
 
 
 def _order_grid(factors: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
@@ -175,11 +147,9 @@ def _split(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return even, odd
 
 
-def _compute_weights(values: np.ndarray) -> np.ndarray:
+def _square(values: np.ndarray) -> np.ndarray:
+    # Scaled before squaring, which would underflow for a faint kernel; NaN
+    # for a kernel that is zero or not finite.
     values = np.asarray(values, np.float64)
-    # Scaled before squaring, which would underflow for a faint kernel.
     largest = values.max(initial=0.0)
-    if not largest > 0:
-        return np.full(values.shape, np.nan)
-    squares = (values / largest) ** 2
-    return squares / squares.sum()
+    return (values / (largest if largest > 0 else np.nan)) ** 2

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from tfcomp.analysis.finite import finite_or_none
+
 FloatArray = NDArray[np.float64]
 
 BACKGROUNDS = {"bright": 0.0, "dark": 1.0}
@@ -201,10 +203,7 @@ def compute_scores(
         scores["position_accuracy"] = compute_position_accuracy(*arguments)
         scores["position_error"] = _mean(compute_position_error(*arguments))
         scores["num_peaks"] = _mean(count_peaks(images, polarity))
-    return {
-        name: score if np.isfinite(score) else None
-        for name, score in scores.items()
-    }
+    return {name: finite_or_none(score) for name, score in scores.items()}
 
 
 def _compute_offsets(

@@ -45,9 +45,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
+from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.kernels import convert_to_steps
+from tfcomp.analysis.threads import single_threaded
 
 PREDICTORS = (
     "superposition",
@@ -72,22 +73,16 @@ class SuperpositionScores:
         r2: R^2 of each of `PREDICTORS` by name. NaN at a point that is
             blank, where an output in use is not finite, or where no ID
             point shares a value.
-        energy: Squared output summed over pixels.
         is_blank: Whether the output is blank.
-        num_sharing: Number of ID points that share some value.
         distance: Distance to the nearest ID point, in grid steps.
     """
 
     r2: dict[str, np.ndarray]
-    energy: np.ndarray
     is_blank: np.ndarray
-    num_sharing: np.ndarray
     distance: np.ndarray
 
 
-# One thread: the products are small, and waiting threads cost more than they
-# bring when other processes hold the cores.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def compute_superposition(
     factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> SuperpositionScores:
@@ -121,44 +116,32 @@ def compute_superposition(
             r2[name][i] = score
     return SuperpositionScores(
         r2=r2,
-        energy=energy,
         is_blank=is_blank,
-        num_sharing=shares.any(axis=2).sum(axis=1),
         distance=distances.min(axis=1, initial=np.inf),
     )
 
 
 def summarize_superposition(
-    scores: SuperpositionScores, min_distance: float = 0.0
+    scores: SuperpositionScores, min_distance: float
 ) -> dict[str, float | None]:
     """Averages over OOD points.
 
     Args:
         scores: Of every OOD point.
         min_distance: Points nearer to an ID point are left out, in grid
-            steps. Next to the border the bump of a neighbour explains most
-            of any output: with sigma 1, from 4 steps on no more.
+            steps; 0 for none. Next to the border the bump of a neighbour
+            explains most of any output: with sigma 1, from 4 steps on no more.
 
     Returns:
         Per predictor `<name>_r2`, the mean over points, in which faint
-        outputs count like others, and `<name>_total_r2`, 1 - total SSE /
-        total SST, in which they hardly count; `blank_fraction` and
-        `unshared_fraction`, the points without a score for that reason.
-        None where there is nothing to average.
+        outputs count like others, and `blank_fraction`. None where there is
+        nothing to average.
     """
     chosen = scores.distance >= min_distance
-    energy = scores.energy[chosen]
-    summary = {}
+    summary = {"blank_fraction": mean_or_none(scores.is_blank[chosen])}
     for name in PREDICTORS:
         r2 = scores.r2[name][chosen]
-        has_score = np.isfinite(r2)
-        r2, weights = r2[has_score], energy[has_score]
-        summary[f"{name}_r2"] = _mean(r2)
-        # The weights cannot all be zero: blank points have no score.
-        total = np.average(r2, weights=weights) if r2.size else None
-        summary[f"{name}_total_r2"] = None if total is None else float(total)
-    summary["blank_fraction"] = _mean(scores.is_blank[chosen])
-    summary["unshared_fraction"] = _mean(scores.num_sharing[chosen] == 0)
+        summary[f"{name}_r2"] = mean_or_none(r2[np.isfinite(r2)])
     return summary
 
 
@@ -219,7 +202,3 @@ def _median_energy(known: np.ndarray) -> float:
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]
     return float(np.median(energies)) if energies.size else 0.0
-
-
-def _mean(values: np.ndarray) -> float | None:
-    return float(np.mean(values)) if values.size else None

@@ -24,7 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+
+from tfcomp.analysis.threads import single_threaded
 
 # Smallest variance of a unit that counts, relative to the largest of its
 # stage: a standard deviation of 1e-4 of the largest. Rounding of float32
@@ -162,9 +163,9 @@ def compute_marginals(maps: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded
 def select_units(
-    activations: np.ndarray, tuning: Tuning, count: int
+    activations: np.ndarray, variance: np.ndarray, count: int
 ) -> np.ndarray:
     """Chooses units that vary most and differ from each other.
 
@@ -174,16 +175,17 @@ def select_units(
     once. Equal units are taken in the order of their index.
 
     Args:
-        activations: As for `compute_tuning`.
-        tuning: Its result.
+        activations: One stage at every grid point, [n, ...]; flattened to
+            [n, units].
+        variance: Of every unit over the grid, [units].
         count: How many to choose.
 
     Returns:
         Indices [k] into the flattened units, in the order of choice; fewer
         than `count` if nothing else is left.
     """
-    flat, _ = _flatten(activations, tuning.shape)
-    variance = np.where(np.isfinite(tuning.variance), tuning.variance, 0.0)
+    flat = np.reshape(activations, (len(activations), -1))
+    variance = np.where(np.isfinite(variance), variance, 0.0)
     left = variance.copy()
     floor = DEAD_VARIANCE * variance.max(initial=0.0)
     chosen: list[int] = []

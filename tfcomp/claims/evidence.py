@@ -19,7 +19,7 @@ from tfcomp.claims.threshold_studies import ThresholdStudy
 from tfcomp.claims.threshold_studies import find_studies
 from tfcomp.claims.threshold_studies import read_study
 from tfcomp.config.run_config import LOCATION_FLAGS
-from tfcomp.evaluation.measures.measure_files import read_measures
+from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.statistics.seed_statistics import IGNORED
 from tfcomp.statistics.seed_statistics import get_score
 from tfcomp.storage.run_folder import FLAGS_FILE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -57,13 +56,12 @@ def score_subsets(
     positions = dataset.splits.grid if dataset.has_position else None
     result = {}
     for name, rows in subsets.items():
-        scores = compute_scores(
+        result[name] = compute_scores(
             images[rows],
             truth[rows],
             None if positions is None else positions[rows],
             dataset.polarity,
         )
-        result[name] = {k: finite_or_none(v) for k, v in scores.items()}
     return result
 
 
@@ -74,13 +72,6 @@ def compute_relative_error(
     blank = np.full_like(evaluation.truth, dataset.background)
     error = compute_mse_per_image(evaluation.images, evaluation.truth)
     return error / compute_mse_per_image(blank, evaluation.truth)
-
-
-def finite_or_none(value: float | None) -> float | None:
-    """JSON has no NaN: a number that does not exist is null."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 @dataclass(frozen=True)
@@ -206,15 +197,22 @@ class Evaluator:
         """Metric tensors of every stage over the whole grid, [n, F, F]."""
         return evaluate_in_batches(self._measure, self._dataset.splits.grid)
 
-    def analyse_layers(self) -> LayerAnalysis:
-        """Geometry and probes of every stage over the whole grid."""
-        splits = self._dataset.splits
-        metrics = self.measure_geometry()
-        summary = {}
-        for stage, metric in metrics.items():
-            numbers = summarize_geometry(metric, splits.is_ood)
-            numbers.update(self._probe(stage))
-            summary[stage] = {k: finite_or_none(v) for k, v in numbers.items()}
+    def analyse_layers(
+        self, metrics: dict[str, np.ndarray] | None = None
+    ) -> LayerAnalysis:
+        """Geometry and probes of every stage over the whole grid.
+
+        Args:
+            metrics: What `measure_geometry` gave for the same weights, where
+                it is known.
+        """
+        if metrics is None:
+            metrics = self.measure_geometry()
+        is_ood = self._dataset.splits.is_ood
+        summary = {
+            stage: {**summarize_geometry(g, is_ood), **self._probe(stage)}
+            for stage, g in metrics.items()
+        }
         volumes = {s: compute_log_volume(g) for s, g in metrics.items()}
         return LayerAnalysis(summary, volumes)
 

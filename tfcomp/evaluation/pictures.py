@@ -23,7 +23,6 @@ from tfcomp.figures import draw_embeddings
 from tfcomp.figures import draw_maps
 from tfcomp.figures import draw_rows
 from tfcomp.figures import draw_spectrum
-from tfcomp.models.low_rank_embedding import compute_effective_rank
 
 SHOWN_SAMPLES = 8
 VOLUME_LABEL = "log(volume / px²)"
@@ -126,7 +125,7 @@ def picture_embedding(
         ),
         "spectrum": draw_spectrum(
             embedding.spectrum,
-            compute_effective_rank(embedding.spectrum),
+            embedding.effective_rank,
             title=f"embedding of {factor.name}",
         ),
     }

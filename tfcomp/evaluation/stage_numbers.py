@@ -1,4 +1,4 @@
-"""What several sections need of every stage, from one look at it.
+"""What the report shows of a stage besides its tuning.
 
 The activations of a convolution stage fill hundreds of megabytes: they come
 in blocks of units, are reduced to this, and dropped.
@@ -15,9 +15,7 @@ import numpy as np
 from tfcomp.analysis.features import rotate_blocks
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.analysis.tuning import compute_marginals
-from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import compute_unit_maps
-from tfcomp.analysis.tuning import join_tunings
 from tfcomp.analysis.tuning import select_units
 
 SHOWN_UNITS = 4
@@ -28,58 +26,45 @@ class StageNumbers:
     """One stage.
 
     Attributes:
-        tuning: Variance and shares of every unit.
         units: The units that are shown, [k].
         maps: Their activations over the grid, [k, *shape].
         marginals: Their mean activation per factor, [k, size] each.
         features: The points with all distances kept, [n, n].
     """
 
-    tuning: Tuning
     units: np.ndarray
     maps: np.ndarray
     marginals: list[np.ndarray]
     features: np.ndarray
 
 
-class StageReducer:
+def reduce_stage(
+    blocks: Iterable[np.ndarray], tuning: Tuning, is_ood: np.ndarray
+) -> StageNumbers:
     """Reduces the blocks of a stage while they pass by.
 
     Args:
-        shape: Size of the grid per factor.
+        blocks: Its activations, [n, units of the block] each.
+        tuning: Of all its units.
         is_ood: Which grid points are held out, [n].
     """
+    candidates: list[int] = []
+    columns: list[np.ndarray] = []
 
-    def __init__(self, shape: tuple[int, ...], is_ood: np.ndarray) -> None:
-        self._shape = shape
-        self._is_ood = is_ood
-        self._tunings: list[Tuning] = []
-        self._candidates: list[np.ndarray] = []
-        self._columns: list[np.ndarray] = []
-        self._num_units = 0
-
-    def reduce(self, blocks: Iterable[np.ndarray]) -> StageNumbers:
-        """Numbers of the stage whose units are in the blocks."""
-        features = rotate_blocks(self._watch(blocks), self._is_ood)
-        tuning = join_tunings(self._tunings)
-        units, maps = self._choose()
-        marginals = compute_marginals(maps)
-        return StageNumbers(tuning, units, maps, marginals, features)
-
-    def _watch(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    def watch() -> Iterator[np.ndarray]:
+        start = 0
         for block in blocks:
-            tuning = compute_tuning(block, self._shape)
-            chosen = select_units(block, tuning, SHOWN_UNITS)
-            self._tunings.append(tuning)
-            self._candidates.append(chosen + self._num_units)
-            self._columns.append(block[:, chosen])
-            self._num_units += block.shape[1]
+            variance = tuning.variance[start : start + block.shape[1]]
+            chosen = select_units(block, variance, SHOWN_UNITS)
+            candidates.extend(start + chosen)
+            columns.append(block[:, chosen])
+            start += block.shape[1]
             yield block
 
-    def _choose(self) -> tuple[np.ndarray, np.ndarray]:
-        # Of several blocks, the best of each compete.
-        columns = np.concatenate(self._columns, axis=1)
-        tuning = compute_tuning(columns, self._shape)
-        chosen = select_units(columns, tuning, SHOWN_UNITS)
-        units = np.concatenate(self._candidates)[chosen]
-        return units, compute_unit_maps(columns, self._shape, chosen)
+    features = rotate_blocks(watch(), is_ood)
+    # Of several blocks, the best of each compete.
+    best = np.concatenate(columns, axis=1)
+    chosen = select_units(best, tuning.variance[candidates], SHOWN_UNITS)
+    maps = compute_unit_maps(best, tuning.shape, chosen)
+    units = np.array(candidates, int)[chosen]
+    return StageNumbers(units, maps, compute_marginals(maps), features)

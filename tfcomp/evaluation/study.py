@@ -6,10 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
-from tfcomp.analysis import compute_log_volume
 from tfcomp.analysis.border import compute_border_distance
+from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.interpolation import Interpolation
 from tfcomp.analysis.interpolation import compute_interpolation
+from tfcomp.analysis.interpolation import find_edges
+from tfcomp.analysis.kernels import summarize_alignment
+from tfcomp.analysis.manifolds import compute_gap_statistics
+from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import SuperpositionScores
 from tfcomp.analysis.superposition import compute_superposition
 from tfcomp.analysis.tuning import Tuning
@@ -21,12 +25,15 @@ from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.evaluator import LayerAnalysis
+from tfcomp.evaluation.evaluator import compute_relative_error
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.stage_blocks import StageBlocks
 from tfcomp.evaluation.stage_blocks import iterate_stages
 from tfcomp.evaluation.stage_numbers import StageNumbers
-from tfcomp.evaluation.stage_numbers import StageReducer
+from tfcomp.evaluation.stage_numbers import reduce_stage
 from tfcomp.models.stages import list_stages
+
+TRUTH = "truth"
 
 
 class Study:
@@ -44,60 +51,6 @@ class Study:
         seed = run.config.training.seed
         self._evaluator = Evaluator(run.model, run.dataset, seed)
 
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """Outputs and scores over the grid."""
-        return self._evaluator.evaluate()
-
-    @cached_property
-    def layers(self) -> LayerAnalysis:
-        """Geometry and probes of every stage."""
-        return self._evaluator.analyse_layers()
-
-    @cached_property
-    def log_volume(self) -> dict[str, np.ndarray]:
-        """Log-volume of every stage at every grid point, without probes."""
-        metrics = self._evaluator.measure_geometry()
-        return {stage: compute_log_volume(g) for stage, g in metrics.items()}
-
-    @cached_property
-    def embeddings(self) -> dict[str, EmbeddingAnalysis]:
-        """Low-rank embeddings by factor, if the model has any."""
-        return self._evaluator.analyse_embeddings()
-
-    @cached_property
-    def numbers(self) -> dict[str, StageNumbers]:
-        """Tuning and features of every stage."""
-        shape, grid = self.dataset.space.shape, self.splits.grid
-        numbers = {}
-        for stage in self.stages:
-            blocks = StageBlocks(self.run.model, stage, len(grid))
-            reducer = StageReducer(shape, self.splits.is_ood)
-            numbers[stage] = reducer.reduce(blocks.compute(grid))
-        return numbers
-
-    @cached_property
-    def tuning(self) -> dict[str, Tuning]:
-        """Tuning of the units of every stage, without the features."""
-        shape = self.dataset.space.shape
-        stages = iterate_stages(self.run.model, self.splits.grid)
-        return {
-            stage: compute_stage_tuning(blocks, shape)
-            for stage, blocks in stages
-        }
-
-    @cached_property
-    def superposition(self) -> SuperpositionScores:
-        """What OOD outputs are made of, at every OOD point."""
-        return compute_superposition(
-            self.splits.grid, self.bright_outputs, self.splits.is_ood
-        )
-
-    @cached_property
-    def border_distance(self) -> np.ndarray:
-        """Grid steps of every grid point to the nearest ID one, [n]."""
-        return compute_border_distance(self.splits.is_ood, self.dataset.space)
-
     @property
     def stages(self) -> list[str]:
         """Names of the stages in the order of the data flow."""
@@ -109,34 +62,152 @@ class Study:
         return has_map(self.dataset.space)
 
     @property
+    def has_hole(self) -> bool:
+        """Whether a part of a map over two factors is held out."""
+        return self.has_map and bool(self.splits.is_ood.any())
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Outputs and scores over the grid."""
+        return self._evaluator.evaluate()
+
+    @cached_property
+    def error(self) -> np.ndarray:
+        """MSE over pixels at every grid point, [n]."""
+        return compute_mse_per_image(
+            self.evaluation.images, self.evaluation.truth
+        )
+
+    @cached_property
+    def relative_error(self) -> np.ndarray:
+        """MSE at every grid point over that of a blank image there, [n]."""
+        return compute_relative_error(self.dataset, self.evaluation)
+
+    @cached_property
+    def border_distance(self) -> np.ndarray:
+        """Grid steps from every grid point to the nearest ID one, [n]."""
+        return compute_border_distance(self.splits.is_ood, self.dataset.space)
+
+    @cached_property
+    def metrics(self) -> dict[str, np.ndarray]:
+        """Metric tensors of every stage at every grid point, [n, F, F]."""
+        return self._evaluator.measure_geometry()
+
+    @cached_property
+    def log_volume(self) -> dict[str, np.ndarray]:
+        """Log-volume of every stage at every grid point, [n]."""
+        return {s: compute_log_volume(g) for s, g in self.metrics.items()}
+
+    @cached_property
+    def layers(self) -> LayerAnalysis:
+        """Geometry and probes of every stage."""
+        return self._evaluator.analyse_layers(self.metrics)
+
+    @cached_property
+    def embeddings(self) -> dict[str, EmbeddingAnalysis]:
+        """Low-rank embeddings by factor, if the model has any."""
+        return self._evaluator.analyse_embeddings()
+
+    @cached_property
+    def tuning(self) -> dict[str, Tuning]:
+        """Tuning of the units of every stage."""
+        shape = self.dataset.space.shape
+        stages = iterate_stages(self.run.model, self.splits.grid)
+        return {
+            stage: compute_stage_tuning(blocks, shape)
+            for stage, blocks in stages
+        }
+
+    @cached_property
+    def numbers(self) -> dict[str, StageNumbers]:
+        """Features of every stage, and the units that are shown."""
+        stages = iterate_stages(self.run.model, self.splits.grid)
+        return {
+            stage: reduce_stage(blocks, self.tuning[stage], self.splits.is_ood)
+            for stage, blocks in stages
+        }
+
+    @cached_property
+    def superposition(self) -> SuperpositionScores:
+        """What OOD outputs are made of, at every OOD point."""
+        return compute_superposition(
+            self.splits.grid, self.bright_outputs, self.splits.is_ood
+        )
+
+    def align(self, gram: np.ndarray) -> dict[str, float | None]:
+        """Agreement of similarities with ideal kernels, over OOD points.
+
+        Args:
+            gram: Similarities of all pairs of grid points, [n, n].
+
+        Returns:
+            Centered alignments in [-1, 1]: `alignment_factorized` (half for
+            sharing x, half for sharing y), `alignment_conjunctive` (sharing
+            both) and `alignment_constant`, which is 0 by definition, since
+            nothing is left of a constant kernel once it is centered: to
+            exceed it is to be positive. With the overlap of two bumps in
+            place of each delta: `alignment_factorized_smooth`, and
+            `alignment_radial`, the conjunctive one, which then is a Gaussian
+            of the distance alone.
+        """
+        points = (gram, self.splits.grid, self.splits.is_ood)
+        smooth = summarize_alignment(*points, self.run.config.data.sigma)
+        return {
+            **summarize_alignment(*points),
+            "alignment_factorized_smooth": smooth["alignment_factorized"],
+            "alignment_radial": smooth["alignment_conjunctive"],
+        }
+
+    @property
     def curves(self) -> list[Curve]:
         """Lines through the grid, where one factor is ordered."""
         return list_curves(self.dataset.space)
 
-    def score_curve(self, curve: Curve) -> Interpolation:
-        """Interpolation scores of one line through the grid."""
+    @cached_property
+    def gaps(self) -> list[Curve]:
+        """The curves with a held-out point between two known ones."""
+        return [
+            curve
+            for curve in self.curves
+            if len(find_edges(*self._describe(curve))[0])
+        ]
+
+    def score_gap(self, curve: Curve) -> Interpolation:
+        """Interpolation scores of the held-out points of a curve."""
         return compute_interpolation(
             self.bright_outputs[curve.rows],
             self.bright_truth[curve.rows],
-            self.splits.is_ood[curve.rows],
-            curve.factor.periodic,
+            *self._describe(curve),
         )
 
-    def trace_stage(self, curve: Curve, stage: str) -> np.ndarray:
-        """Activations of a stage along one curve, [points, units]."""
-        grid = self.splits.grid[curve.rows]
-        blocks = StageBlocks(self.run.model, stage, len(grid)).compute(grid)
-        return np.concatenate(list(blocks), axis=1)
+    def compare_gap(self, curve: Curve, stage: str) -> dict[str, float | None]:
+        """Steps and angles of a stage inside a gap over those outside.
 
-    @property
+        Args:
+            curve: A line through the grid.
+            stage: Name of a stage, or `truth` for the true images.
+        """
+        if stage == TRUTH:
+            values = self.bright_truth[curve.rows]
+        else:
+            grid = self.splits.grid[curve.rows]
+            blocks = StageBlocks(self.run.model, stage, len(grid)).compute(grid)
+            values = np.concatenate(list(blocks), axis=1)  # [points, units]
+        return compute_gap_statistics(values, *self._describe(curve))
+
+    @cached_property
     def bright_outputs(self) -> np.ndarray:
         """Outputs as bumps of height 1 on 0, flattened, [n, pixels]."""
         return self._brighten(self.evaluation.images)
 
-    @property
+    @cached_property
     def bright_truth(self) -> np.ndarray:
         """True images as bumps of height 1 on 0, flattened, [n, pixels]."""
         return self._brighten(self.evaluation.truth)
+
+    def _describe(self, curve: Curve) -> tuple[np.ndarray, bool]:
+        """Which points of a curve are held out, and whether it is closed."""
+        return self.splits.is_ood[curve.rows], curve.factor.periodic
 
     def _brighten(self, images: np.ndarray) -> np.ndarray:
         sign = -1.0 if self.dataset.polarity == "dark" else 1.0

@@ -219,25 +219,6 @@ class LowRankEmbedding(keras.layers.Layer):
         return tf.matmul(left * scale, right, transpose_a=True)
 
 
-def compute_effective_rank(singular_values: np.ndarray) -> np.ndarray:
-    """How many singular values carry a matrix, from 1 to their number.
-
-    The exponential of the entropy of `p = s^2 / sum s^2`: m equal values and
-    otherwise zeros give m. A zero matrix has effective rank 0.
-
-    Args:
-        singular_values: `[..., R]`.
-
-    Returns:
-        Effective ranks `[...]`.
-    """
-    squares = np.square(np.asarray(singular_values, np.float64))
-    total = squares.sum(axis=-1, keepdims=True)
-    p = squares / np.where(total > 0, total, 1.0)
-    entropy = -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1)
-    return np.where(total[..., 0] > 0, np.exp(entropy), 0.0)
-
-
 def _inverse_length(vectors: keras.KerasTensor) -> keras.KerasTensor:
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return ops.rsqrt(ops.maximum(squares, _LENGTH_FLOOR**2))  # [n, R, 1]

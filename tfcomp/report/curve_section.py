@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from tfcomp.analysis.interpolation import Interpolation
-from tfcomp.analysis.interpolation import find_edges
 from tfcomp.analysis.interpolation import interpolate_edges
 from tfcomp.analysis.interpolation import summarize_interpolation
-from tfcomp.analysis.manifolds import compute_gap_statistics
-from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets.grid_curves import Curve
 from tfcomp.evaluation.pictures import describe_points
 from tfcomp.evaluation.pictures import picture_error_curve
+from tfcomp.evaluation.study import TRUTH
 from tfcomp.evaluation.study import Study
 from tfcomp.figures import draw_curves
 from tfcomp.figures import draw_rows
@@ -33,12 +31,11 @@ def make_curves(studies: Sequence[Study]) -> Section:
     exhibits = [make_error(study) for study in chosen]
     rows, jumps = [], []
     for study in chosen:
-        for curve in study.curves:
-            scores = study.score_curve(curve)
-            if len(scores.rows):
-                rows.append(make_row(study, curve, scores))
-                exhibits.append(make_images(study, curve, scores))
-                exhibits.append(make_weights(study, curve, scores))
+        for curve in study.gaps:
+            scores = study.score_gap(curve)
+            rows.append(make_row(study, curve, scores))
+            exhibits.append(make_images(study, curve, scores))
+            exhibits.append(make_weights(study, curve, scores))
         jumps += list_jumps(study)
     if rows:
         exhibits.insert(0, make_table(rows))
@@ -57,14 +54,12 @@ def make_curves(studies: Sequence[Study]) -> Section:
 
 def make_error(study: Study) -> Exhibit:
     """MSE against the factor, the gap shaded (figure 9a)."""
-    evaluation = study.evaluation
-    error = compute_mse_per_image(evaluation.images, evaluation.truth)
     return Exhibit(
         f"{study.name}_error_curve",
         f"Error against {study.curves[0].factor.name}: {study.name}",
         "MSE over pixels at every grid point; shaded: held out.",
-        picture_error_curve(study.dataset, evaluation),
-        list_points(study, {"mse": error}),
+        picture_error_curve(study.dataset, study.evaluation),
+        list_points(study, {"mse": study.error}),
     )
 
 
@@ -139,11 +134,7 @@ def make_row(
     study: Study, curve: Curve, scores: Interpolation
 ) -> dict[str, Any]:
     """The scores of a curve with its gap, for the table."""
-    held = curve.rows[scores.rows]
-    evaluation = study.evaluation
-    error = compute_mse_per_image(
-        evaluation.images[held], evaluation.truth[held]
-    )
+    error = study.error[curve.rows[scores.rows]]
     steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
     return {
         "run": study.name,
@@ -184,24 +175,16 @@ def make_table(rows: list[dict[str, Any]]) -> Exhibit:
 
 def list_jumps(study: Study) -> list[dict[str, Any]]:
     """Gap statistics of every stage and of the true images."""
-    is_ood = study.splits.is_ood
-    chosen = [
-        c
-        for c in study.curves
-        if len(find_edges(is_ood[c.rows], c.factor.periodic)[0])
+    return [
+        {
+            "run": study.name,
+            "curve": curve.label,
+            "stage": stage,
+            **study.compare_gap(curve, stage),
+        }
+        for curve in study.gaps
+        for stage in [*study.stages, TRUTH]
     ]
-    rows = []
-    for curve in chosen:
-        for stage in [*study.stages, "truth"]:
-            values = study.bright_truth[curve.rows]
-            if stage != "truth":
-                values = study.trace_stage(curve, stage)
-            numbers = compute_gap_statistics(
-                values, is_ood[curve.rows], curve.factor.periodic
-            )
-            names = {"run": study.name, "curve": curve.label, "stage": stage}
-            rows.append({**names, **numbers})
-    return rows
 
 
 def make_jumps(rows: list[dict[str, Any]]) -> Exhibit:

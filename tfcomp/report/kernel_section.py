@@ -14,7 +14,6 @@ from tfcomp.analysis.gram import convert_to_similarity
 from tfcomp.analysis.kernel_regression import fit_kernels
 from tfcomp.analysis.kernels import make_conjunctive_kernel
 from tfcomp.analysis.kernels import make_factorized_kernel
-from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.schmidt import compute_explained_fraction
 from tfcomp.analysis.schmidt import compute_schmidt_values
 from tfcomp.analysis.schmidt import summarize_schmidt
@@ -29,7 +28,7 @@ SHOWN_TERMS = 30
 
 def make_kernels(studies: Sequence[Study]) -> Section:
     """Which ideal kernel the outputs of a run resemble."""
-    chosen = [s for s in studies if s.has_map and s.splits.is_ood.any()]
+    chosen = [s for s in studies if s.has_hole]
     exhibits: list[Exhibit] = []
     alignment: list[dict[str, Any]] = []
     regression: list[dict[str, Any]] = []
@@ -72,14 +71,15 @@ def make_alignment_row(
     study: Study, name: str, gram: np.ndarray
 ) -> dict[str, Any]:
     """Alignment over OOD points, with deltas and with bumps in place."""
-    grid, is_ood = study.splits.grid, study.splits.is_ood
-    row = {"run": study.name, "similarity": name}
-    sigma = study.run.config.data.sigma
-    for suffix, width in (("", 0.0), (" (smooth)", sigma)):
-        summary = summarize_alignment(gram, grid, is_ood, width=width)
-        row[f"factorized{suffix}"] = summary["alignment_factorized"]
-        row[f"conjunctive{suffix}"] = summary["alignment_conjunctive"]
-    return row
+    numbers = study.align(gram)
+    return {
+        "run": study.name,
+        "similarity": name,
+        "factorized": numbers["alignment_factorized"],
+        "conjunctive": numbers["alignment_conjunctive"],
+        "factorized (smooth)": numbers["alignment_factorized_smooth"],
+        "conjunctive (smooth)": numbers["alignment_radial"],
+    }
 
 
 def make_alignment(rows: list[dict[str, Any]]) -> Exhibit:

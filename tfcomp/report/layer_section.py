@@ -101,7 +101,7 @@ def make_volume_maps(study: Study) -> Exhibit:
     """Log-volume over the grid, all stages on one colour scale."""
     shape = study.dataset.space.shape
     x, y = study.dataset.space
-    volumes = study.layers.log_volume
+    volumes = study.log_volume
     figure = draw_maps(
         {stage: values.reshape(shape) for stage, values in volumes.items()},
         get_region_mask(study.dataset),

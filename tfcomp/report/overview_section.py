@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.analysis.border import correlate_with_distance
-from tfcomp.evaluation.evaluator import compute_relative_error
+from tfcomp.evaluation.measures import measure_border
 from tfcomp.evaluation.pictures import choose_spread
 from tfcomp.evaluation.pictures import get_region_mask
 from tfcomp.evaluation.pictures import picture_samples
@@ -82,17 +81,13 @@ def make_samples(study: Study) -> list[Exhibit]:
 
 def list_samples(study: Study, chosen: np.ndarray) -> list[dict[str, Any]]:
     """The points that are shown, with their errors."""
-    error = compute_relative_error(study.dataset, study.evaluation)
-    points = list_points(study, {"relative_mse": error})
+    points = list_points(study, {"relative_mse": study.relative_error})
     return [points[row] for row in choose_spread(np.flatnonzero(chosen))]
 
 
 def make_landscapes(studies: Sequence[Study]) -> Exhibit:
     """The error at every grid point, on one scale for all runs."""
-    errors = {
-        study.name: compute_relative_error(study.dataset, study.evaluation)
-        for study in studies
-    }
+    errors = {study.name: study.relative_error for study in studies}
     first = studies[0]
     x, y = first.dataset.space
     figure = draw_maps(
@@ -120,12 +115,12 @@ def make_landscapes(studies: Sequence[Study]) -> Exhibit:
 def make_border(study: Study) -> Exhibit:
     """Error against the distance from the border of the region (C3)."""
     steps = study.border_distance
-    error = compute_relative_error(study.dataset, study.evaluation)
     distances = np.arange(1, steps.max() + 1)
-    groups = [error[steps == distance] for distance in distances]
-    rho = correlate_with_distance(error, steps)
+    groups = [study.relative_error[steps == step] for step in distances]
+    measured = measure_border(study)
+    rho = measured["border_rank_correlation"]
     known = "none" if rho is None else f"{rho:.2f}"
-    mean = np.array([group.mean() for group in groups])
+    mean = np.array(measured["border_relative_mse"])
     figure = draw_curves(
         distances,
         {"mean over positions": mean},

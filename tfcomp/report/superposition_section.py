@@ -26,7 +26,7 @@ from tfcomp.report.setting_tables import list_points
 
 def make_superposition(studies: Sequence[Study]) -> Section:
     """Whether OOD outputs are sums of what was memorized."""
-    chosen = [s for s in studies if s.has_map and s.splits.is_ood.any()]
+    chosen = [s for s in studies if s.has_hole]
     exhibits = []
     rows = []
     for study in chosen:

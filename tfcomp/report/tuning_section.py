@@ -39,7 +39,7 @@ def make_tuning(studies: Sequence[Study]) -> Section:
 def make_shares(studies: Sequence[Study]) -> Exhibit:
     """Mean additive share against stage."""
     summaries = {
-        (study.name, stage): summarize_tuning(study.numbers[stage].tuning)
+        (study.name, stage): summarize_tuning(study.tuning[stage])
         for study in studies
         for stage in study.stages
     }
@@ -73,8 +73,7 @@ def make_shares(studies: Sequence[Study]) -> Exhibit:
 def make_distribution(study: Study) -> Exhibit:
     """Additive share of all units, per stage."""
     shares = {
-        stage: study.numbers[stage].tuning.additive_share
-        for stage in study.stages
+        stage: study.tuning[stage].additive_share for stage in study.stages
     }
     figure = draw_index_distribution(
         shares, label="additive share of variance", title=study.name
@@ -101,9 +100,9 @@ def make_distribution(study: Study) -> Exhibit:
 
 def make_units(study: Study, stage: str) -> Exhibit:
     """Activation maps and marginals of the most telling units."""
-    numbers = study.numbers[stage]
+    numbers, tuning = study.numbers[stage], study.tuning[stage]
     x, y = study.dataset.space
-    share = numbers.tuning.additive_share[numbers.units]
+    share = tuning.additive_share[numbers.units]
     labels = [
         f"unit {unit}, additive {value:.2f}"
         for unit, value in zip(numbers.units, share, strict=True)
@@ -121,12 +120,12 @@ def make_units(study: Study, stage: str) -> Exhibit:
     rows = [
         {
             "unit": int(unit),
-            "variance": float(numbers.tuning.variance[unit]),
+            "variance": float(tuning.variance[unit]),
             **{
                 f"share_{factor.name}": float(shares)
                 for factor, shares in zip(
                     study.dataset.space,
-                    numbers.tuning.factor_shares[unit],
+                    tuning.factor_shares[unit],
                     strict=True,
                 )
             },

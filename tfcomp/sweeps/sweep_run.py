@@ -80,7 +80,7 @@ def is_finished(sweep: Sweep, trial: Trial) -> bool:
         return False
     if not sweep.measure:
         return True
-    from tfcomp.evaluation.measures import is_measured
+    from tfcomp.evaluation.measure_files import is_measured
 
     return is_measured(trial.path)
 

@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
 
     train_and_evaluate(config)
     if measure:
-        from tfcomp.evaluation.measures.measuring import measure_run
+        from tfcomp.evaluation.measures import measure_run
 
         measure_run(Path(config.run_dir))
     return 0

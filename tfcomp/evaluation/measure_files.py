@@ -1,8 +1,7 @@
 """`measures.json` in a run folder: flat, and of one version of the code.
 
-A name has a number, null, or a list with one of these per stage (or per grid
-point of a curve); besides these there are `stages`, the names of the stages,
-and `version`.
+A name has a number, null, or a list of these; besides the measures there are
+`stages`, the names of the stages, and `version`. Reading needs no TensorFlow.
 """
 
 from __future__ import annotations
@@ -32,11 +31,8 @@ def read_measures(path: Path) -> Measures | None:
 
 def is_measured(path: Path) -> bool:
     """Whether a run folder has the measures of this version."""
-    measures = read_measures(path)
-    return (
-        measures is not None
-        and measures.get("version") == compute_code_version()
-    )
+    measures = read_measures(path) or {}
+    return measures.get("version") == compute_code_version()
 
 
 def write_measures(path: Path, measures: Measures) -> None:
