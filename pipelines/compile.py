@@ -2,7 +2,7 @@
 
     python -m pipelines.compile --output=pipeline.yaml --profile=quick
 
-The file is complete: the profile is the default of a parameter.
+The file contains the profile, as the default value of a parameter.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from tfcomp.config.run_flags import make_flags
 
 FLAGS = {
     "output": ("pipeline.yaml", "The file to write."),
-    "profile": ("smoke", "smoke, quick, paper, or a folder of your own."),
+    "profile": (
+        "smoke",
+        "What to train: smoke, quick, paper, or a folder of your own.",
+    ),
     "base_image": (
         "",
-        "Image of the steps, built from pipelines/Dockerfile; default "
-        "tfcomp-python:latest.",
+        "The image in which the steps run, built from pipelines/Dockerfile. "
+        "The default is tfcomp-python:latest.",
     ),
 }
 

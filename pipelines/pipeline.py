@@ -1,4 +1,4 @@
-"""The pipeline: which step gets what from which.
+"""The pipeline: which step takes the outputs of which.
 
     example_gen -> example_validator -> trainer -> evaluator
         -> (blessed?) -> infra_validator -> pusher
@@ -21,6 +21,18 @@ from pipelines.steps.report.component import report
 from pipelines.steps.trainer.component import trainer
 
 NAME = "tfcomp"
+STEPS = tuple(
+    component.python_func.__name__
+    for component in (
+        example_gen,
+        example_validator,
+        trainer,
+        evaluator,
+        infra_validator,
+        pusher,
+        report,
+    )
+)
 
 
 def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
@@ -58,23 +70,21 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         )
         evaluation = evaluated.outputs["evaluation"]
         reported = report(profile=profile, runs=runs, work_dir=work_dir)
-        steps = [generated, validated, trained, evaluated, reported]
         with dsl.If(evaluated.outputs["Output"] == True, "blessed"):  # noqa: E712
-            asked = infra_validator(
-                profile=profile, runs=runs, evaluation=evaluation
-            )
+            asked = infra_validator(runs=runs, evaluation=evaluation)
             pushed = pusher(
                 profile=profile,
                 runs=runs,
                 evaluation=evaluation,
                 export_dir=export_dir,
             ).after(asked)
-        # They look at what there is besides their inputs: data sets and
-        # trials that are done, their SavedModels, what was pushed before.
-        # Nothing is made twice.
-        for step in (generated, trained, evaluated, asked, pushed):
+        # These steps run every time, since the SDK's cache knows only their
+        # inputs: they also look at data sets and trials that are finished, at
+        # SavedModels and at what was pushed before. They make nothing twice.
+        always = (generated, trained, evaluated, asked, pushed)
+        for step in always:
             step.set_caching_options(False)
-        for step in [*steps, asked, pushed]:
+        for step in (*always, validated, reported):
             step.set_container_image(base_image)
 
     return pipeline

@@ -27,7 +27,6 @@ from typing import Any
 
 from pipelines.rules import Rules
 from pipelines.rules import make_rules
-from pipelines.steps.evaluator.candidates import has_setting
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
@@ -36,6 +35,7 @@ from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
+from tfcomp.storage.code_version import split_names
 from tfcomp.sweep import define_flags
 from tfcomp.sweep import make_sweep
 from tfcomp.sweeps.sweep_run import Sweep
@@ -129,8 +129,8 @@ def check_profile(profile: Profile) -> set[str]:
     sweeps = make_sweeps(profile)
     names = [sweep.folder.path.name for sweep in sweeps]
     searches = [study.folder.path.name for study in make_studies(profile)]
-    for name in [*names, *searches]:
-        if [*names, *searches].count(name) > 1:
+    for name, number in Counter([*names, *searches]).items():
+        if number > 1:
             raise RunError(f"--profile: two flagfiles have --run_name={name}")
     if profile.rules.sweep not in names:
         raise RunError(
@@ -142,10 +142,9 @@ def check_profile(profile: Profile) -> set[str]:
         for trial in sweep.trials:
             select_settings(trial.config)  # its data set can be written
     return {
-        plugin.strip()
+        plugin
         for sweep in sweeps
-        for plugin in sweep.trials[0].config.plugins.split(",")
-        if plugin.strip()
+        for plugin in split_names(sweep.trials[0].config.plugins)
     }
 
 
@@ -159,7 +158,7 @@ def check_candidate(sweep: Sweep, rules: Rules) -> None:
     seeds = Counter(
         repr(trial.setting)
         for trial in sweep.trials
-        if has_setting(trial.setting, rules.setting)
+        if rules.fit_setting(trial.setting)
     )
     if not seeds:
         raise RunError(
@@ -237,5 +236,5 @@ def find_profile(name: str) -> Path:
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"--profile: {path} cannot be read: {error}") from error

@@ -4,8 +4,9 @@
         --runs='pipeline_runs/quick/work/runs/logs,tensorboard_logs' \\
         --output=report
 
-Every claim with its figure, numbers, interval, rule and verdict. Runs and
-threshold tables are searched in the folders that the patterns match.
+The report shows every claim of the paper with its figure, numbers, interval,
+rule and verdict. Runs and tables of threshold searches are found at any depth
+below the folders that the patterns match.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from tfcomp.storage.run_search import split_patterns
 FLAGS = {
     "runs": (
         "",
-        "Run folders or folders of them (sweeps): patterns with *, separated "
-        "by commas.",
+        "Run folders, or folders that contain them, such as sweeps: patterns "
+        "with *, separated by commas.",
     ),
     "output": (
         "report",
-        "Folder of report.html, report.md, claims.csv and the figures.",
+        "The folder for report.html, report.md, claims.csv and the figures.",
     ),
 }
 
@@ -55,11 +56,14 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
     """
     if not settings["output"]:
         raise ConfigError("output", "must name a folder", "")
-    # Their libraries for figures are imported after the flags are checked.
+    # These import libraries for figures, after the flags are checked.
     from tfcomp.claims import read_evidence
     from tfcomp.claims import write_report
 
     evidence = read_evidence(split_patterns(settings["runs"]))
+    if not evidence.runs and not evidence.studies:
+        rule = "must match finished runs or threshold searches"
+        raise ConfigError("runs", rule, settings["runs"])
     report = write_report(evidence, settings["output"], command)
     for result in report.results:
         claim = result.claim

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import fields
 from typing import Any
 
 from tfcomp.config.errors import RunError
@@ -14,15 +15,6 @@ SCORE = re.compile(
     "(id|ood)(_test|_plus)?_"
     "(mse|relative_mse|position_accuracy|position_error|num_peaks)"
 )
-KEYS = {
-    "push_as",
-    "sweep",
-    "setting",
-    "min_seeds",
-    "choose_by",
-    "thresholds",
-    "tolerance",
-}
 
 
 @dataclass(frozen=True)
@@ -40,13 +32,19 @@ class Threshold:
     is_upper: bool
 
     def passes(self, value: float | None) -> bool:
-        """Whether a value keeps the rule; one that is missing does not."""
+        """Whether a value is within the bound; a missing one is not."""
         if value is None:
             return False
         return value < self.bound if self.is_upper else value > self.bound
 
     def is_worse(self, new: float, old: float, tolerance: float) -> bool:
-        """Whether a score is worse than another, beyond a relative part."""
+        """Whether a score is worse than an old one by more than a tolerance.
+
+        Args:
+            new: The score.
+            old: The old score.
+            tolerance: What is tolerated, as a part of the old score.
+        """
         slack = tolerance * abs(old)
         return new > old + slack if self.is_upper else new < old - slack
 
@@ -61,12 +59,12 @@ class Rules:
     Attributes:
         push_as: Name to push to, `<export_dir>/<push_as>/<version>`.
         sweep: The sweep that the candidate comes from.
-        setting: Varied flags that the candidate has; empty leaves the
-            setting to `choose_by`.
-        min_seeds: Trials of the setting that must be finished.
+        thresholds: Bounds for means over the seeds of the setting.
+        setting: Varied flags that the candidate must have; if empty,
+            `choose_by` chooses the setting.
+        min_seeds: How many trials of the setting must be finished.
         choose_by: The ID error that chooses the setting and the trial.
             Choosing by an OOD score would leak the held-out combinations.
-        thresholds: Rules for means over the seeds of the setting.
         tolerance: How much worse than the model that was pushed before the
             candidate may be, as a part of each score.
     """
@@ -78,6 +76,19 @@ class Rules:
     min_seeds: int = 1
     choose_by: str = "id_relative_mse"
     tolerance: float = 0.1
+
+    def fit_setting(self, flags: Mapping[str, Any]) -> bool:
+        """Whether a trial has the flags of `setting`.
+
+        A number in a profile is text in a table: 0 and 0.0 are the same.
+
+        Args:
+            flags: The varied flags of the trial.
+        """
+        return all(
+            name in flags and _read_value(flags[name]) == _read_value(value)
+            for name, value in self.setting.items()
+        )
 
     def list_thresholds(self) -> list[Threshold]:
         """The thresholds, in the order of the file."""
@@ -94,7 +105,7 @@ def make_rules(content: Mapping[str, Any]) -> Rules:
     Raises:
         RunError: If something is missing, unknown or of the wrong kind.
     """
-    unknown = set(content) - KEYS
+    unknown = set(content) - {field.name for field in fields(Rules)}
     missing = {"push_as", "sweep", "thresholds"} - set(content)
     if unknown or missing:
         word = "has no" if missing else "must not have"
@@ -161,6 +172,13 @@ def _check_score(name: str) -> None:
 def _check(is_kept: object, rule: str, value: object) -> None:
     if not is_kept:
         raise RunError(f"--profile: {rule}, got {value!r}")
+
+
+def _read_value(value: object) -> float | str:
+    try:
+        return float(str(value))
+    except ValueError:
+        return str(value)
 
 
 def _is_number(value: object) -> bool:

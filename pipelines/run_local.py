@@ -2,15 +2,15 @@
 
     python -m pipelines.run_local --profile=smoke
 
-The steps are those that `python -m pipelines.compile` writes for a cluster.
-What a start has done is not repeated by the next one with --resume.
+The steps are the same as those that `python -m pipelines.compile` writes for a
+cluster. If they were interrupted, or something has changed, the same command
+with --resume runs only what is missing.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from pipelines.local.pipeline_progress import count
 from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.local.pipeline_root import check_path
 from pipelines.profile import Profile
@@ -18,6 +18,7 @@ from pipelines.profile import load_profile
 from pipelines.profile import make_studies
 from pipelines.profile import make_sweeps
 from pipelines.profile import replace_missing_digits
+from pipelines.steps.step_events import count
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.quiet import quiet_startup
@@ -26,23 +27,30 @@ from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
 FLAGS = {
-    "profile": ("smoke", "smoke, quick, paper, or a folder of your own."),
+    "profile": (
+        "smoke",
+        "What to train: smoke, quick, paper, or a folder of your own.",
+    ),
     "export_dir": (
         "saved_models",
-        "Models are pushed to <export_dir>/<name>/<version>/.",
+        "Where models are pushed to: <export_dir>/<name>/<version>/.",
     ),
     "pipeline_root": (
         "",
-        "Folder of this pipeline; default pipeline_runs/<profile>.",
+        "The folder of this pipeline. The default is pipeline_runs/<profile>.",
     ),
     "scheduler": (
         "",
-        "Address of a Dask scheduler, whose workers share the folders.",
+        "The address of a Dask scheduler, whose workers share the folders. "
+        "Without it trials run on this machine.",
     ),
-    "workers": (0, "Trials at a time; 0 is one a GPU, or one."),
+    "workers": (
+        0,
+        "How many trials run at a time. 0 means one for each GPU, or one.",
+    ),
     "resume": (
         False,
-        "Go on with the pipeline in the folder; what is done is kept.",
+        "Continue the pipeline in the folder; finished work is kept.",
     ),
 }
 
@@ -64,12 +72,8 @@ def run_steps(settings: dict[str, Any]) -> int:
     print(describe_profile(profile))
     print(f"log      {root.log}", flush=True)
     with quiet_startup():
-        from pipelines.local.pipeline_runner import LocalOptions
         from pipelines.local.pipeline_runner import run_pipeline
-    options = LocalOptions(
-        settings["export_dir"], settings["workers"], settings["scheduler"]
-    )
-    run_pipeline(profile, root, options)
+    run_pipeline(profile, root, settings["export_dir"], scheduler)
     return 0
 
 

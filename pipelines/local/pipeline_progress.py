@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 from typing import TextIO
 
+from pipelines.steps.step_events import LineStream
 from pipelines.steps.step_events import read_event
 from tfcomp.sweeps.sweep_progress import format_seconds
 
-STEPS = (
-    "example_gen",
-    "example_validator",
-    "trainer",
-    "evaluator",
-    "infra_validator",
-    "pusher",
-    "report",
-)
-WIDTH = max(map(len, STEPS))
 _CACHE_HIT = re.compile(r"Task (\S+) cache hit")
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """A number of things, as `1 trial` or `2 trials`."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 class Progress:
     """Prints a line for each step that ends, and those in between.
 
     Args:
+        steps: Names of all steps, in their order.
         show: Prints a line.
 
     Attributes:
-        problems: `step: reason` of what failed or was stopped.
+        problems: `step: reason` for every step that failed or that stopped
+            the pipeline.
     """
 
-    def __init__(self, show: Callable[[str], None] = print) -> None:
+    def __init__(
+        self, steps: Sequence[str], show: Callable[[str], None]
+    ) -> None:
         self._show = show
-        self._states: dict[str, str] = {}
+        self._states = dict.fromkeys(steps, "skipped")
+        self._width = max(map(len, steps))
         self.problems: list[str] = []
 
     def take(self, event: dict[str, Any]) -> None:
@@ -54,9 +45,8 @@ class Progress:
         self._states[step] = state
         if state == "started":
             return
-        self._print(
-            step, state, f"{text}  ({format_seconds(event['seconds'])})"
-        )
+        seconds = format_seconds(event["seconds"])
+        self._print(step, state, f"{text}  ({seconds})")
         if state != "done":
             self.problems.append(f"{step}: {text}")
 
@@ -67,9 +57,8 @@ class Progress:
         self._print(step, "kept", "done before")
 
     def finish(self) -> None:
-        """Names the steps that were not reached, or ended without a word."""
-        for step in STEPS:
-            state = self._states.get(step, "skipped")
+        """Names the steps that did not start, and those that did not end."""
+        for step, state in self._states.items():
             if state == "skipped":
                 self._print(step, state, "")
             elif state == "started":
@@ -78,38 +67,35 @@ class Progress:
                 self.problems.append(f"{step}: {reason}")
 
     def is_done(self, step: str) -> bool:
-        """Whether a step came to its end in this start."""
-        return self._states.get(step) == "done"
+        """Whether a step has run to its end since the pipeline started."""
+        return self._states[step] == "done"
 
     def _print(self, step: str, state: str, text: str) -> None:
-        self._show(f"{state:8}{step:{WIDTH}}  {text}".rstrip())
+        self._show(f"{state:8}{step:{self._width}}  {text}".rstrip())
 
 
-class LogStream(io.TextIOBase):
+class LogStream(LineStream):
     """A stream to a log file that picks the events out of it.
 
     Args:
         log: The file; everything goes there.
-        progress: What is told of events and of steps that are kept.
+        progress: Is told of events and of steps that were done before.
     """
 
     def __init__(self, log: TextIO, progress: Progress) -> None:
+        super().__init__(self._tell)
         self._log = log
         self._progress = progress
-        self._rest = ""
 
     def write(self, text: str) -> int:
         """Takes a piece of text, which need not be a whole line."""
         self._log.write(text)
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._take(line)
-        return len(text)
+        return super().write(text)
 
     def flush(self) -> None:
         self._log.flush()
 
-    def _take(self, line: str) -> None:
+    def _tell(self, line: str) -> None:
         event = read_event(line)
         if event is not None:
             self._log.flush()

@@ -1,21 +1,20 @@
 """The folder of a pipeline on this machine.
 
-pipeline.json   which profile it is of
+pipeline.json   the profile that the pipeline runs
 pipeline.log    all output of the SDK and of the steps
-work/           what stays: examples, runs, report
+work/           what the steps make: examples, runs, report
 kfp/            the SDK's own files: outputs of the steps, its cache
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.steps.step_events import LIFELINE
+from pipelines.steps.lifeline import keep_steps_alive
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_text
@@ -43,7 +42,11 @@ class PipelineRoot:
         self.kfp = self.path / "kfp"
 
     def check(self, profile: str, resume: bool) -> None:
-        """Whether a pipeline may start here.
+        """Refuses a folder in which a pipeline may not start.
+
+        Args:
+            profile: Name of the profile to run.
+            resume: Whether a pipeline that is there may go on.
 
         Raises:
             RunError: If the folder holds something else, another profile,
@@ -72,8 +75,11 @@ class PipelineRoot:
     def claim(self, profile: str) -> Iterator[None]:
         """Takes the folder, and keeps the steps alive while it is taken.
 
+        Args:
+            profile: Name of the profile to run.
+
         Raises:
-            RunError: If it cannot be written, or is in use.
+            RunError: If the folder cannot be written, or is in use.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -82,43 +88,32 @@ class PipelineRoot:
             raise RunError(
                 f"--pipeline_root must be writable: {error}"
             ) from error
-        with lock:
-            text = json.dumps({"profile": profile}) + "\n"
-            write_text(self.path / MARKER, text)
-            with self._keep_steps_alive():
-                yield
-
-    @contextmanager
-    def _keep_steps_alive(self) -> Iterator[None]:
-        for stale in self.path.glob(".alive-*"):
-            stale.unlink()
-        path = self.path / f".alive-{os.getpid()}"
-        with open(path, "wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            os.environ[LIFELINE] = str(path)
-            try:
-                yield
-            finally:
-                del os.environ[LIFELINE]
-                path.unlink()
+        content = json.dumps({"profile": profile}) + "\n"
+        with lock, keep_steps_alive(self.path):
+            write_text(self.path / MARKER, content)
+            yield
 
 
 def _read_profile(marker: Path) -> str:
     try:
-        return json.loads(marker.read_text("utf-8"))["profile"]
-    except (OSError, ValueError, KeyError) as error:
-        raise RunError(f"--pipeline_root: {marker} cannot be read") from error
+        return str(json.loads(marker.read_text("utf-8"))["profile"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as e:
+        raise RunError(f"--pipeline_root: {marker} cannot be read") from e
 
 
 def check_path(flag: str, path: str) -> None:
     """Refuses folders that cannot be written, and those the SDK damages.
 
-    It puts the interpreter in the place of every `python3` in a command, and
-    paths are part of the command.
+    The SDK replaces every `python3` in a command by the interpreter, and paths
+    are part of the command.
+
+    Args:
+        flag: The flag that names the folder.
+        path: The folder.
 
     Raises:
-        ConfigError: If the path is empty or has that word, or if it, or the
-            folder that it would be made in, cannot be written.
+        ConfigError: If the path is empty or contains `python3`, or if it, or
+            the folder that it would be made in, cannot be written.
     """
     if not path:
         raise ConfigError(flag, "must name a folder", path)

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -17,9 +16,11 @@ from kfp import local
 from pipelines.local.pipeline_progress import LogStream
 from pipelines.local.pipeline_progress import Progress
 from pipelines.local.pipeline_root import PipelineRoot
+from pipelines.pipeline import STEPS
 from pipelines.pipeline import make_pipeline
 from pipelines.profile import Profile
 from tfcomp.config.errors import RunError
+from tfcomp.sweeps.scheduling import SchedulerOptions
 
 SOURCES = Path(__file__).parents[2]  # the folder that contains `pipelines`
 
@@ -30,32 +31,26 @@ class PipelineError(RunError):
     status = 1
 
 
-@dataclass(frozen=True)
-class LocalOptions:
-    """How to run.
-
-    Attributes:
-        export_dir: Where models are pushed to.
-        workers: Trials at a time; 0 is one a GPU, or one.
-        scheduler: Address of a Dask scheduler; empty starts workers here.
-    """
-
-    export_dir: str
-    workers: int = 0
-    scheduler: str = ""
-
-
 def run_pipeline(
-    profile: Profile, root: PipelineRoot, options: LocalOptions
+    profile: Profile,
+    root: PipelineRoot,
+    export_dir: str,
+    options: SchedulerOptions,
 ) -> None:
-    """Runs every step that is not done.
+    """Runs every step that has not been done before.
+
+    Args:
+        profile: What to train, and when to push it.
+        root: The folder to work in.
+        export_dir: Where models are pushed to.
+        options: Where trials run.
 
     Raises:
         PipelineError: If a step failed, or the candidate was not blessed;
             names the step and the reason.
         RunError: If the folder of the pipeline cannot be used.
     """
-    progress = Progress(make_printer(sys.stdout))
+    progress = Progress(STEPS, make_printer(sys.stdout))
     with root.claim(profile.name), open(root.log, "a") as log:
         start_sdk(root)
         failed = False
@@ -63,7 +58,7 @@ def run_pipeline(
             try:
                 make_pipeline()(
                     profile=profile.to_json(),
-                    export_dir=os.path.abspath(options.export_dir),
+                    export_dir=os.path.abspath(export_dir),
                     work_dir=str(root.work),
                     workers=options.workers,
                     scheduler=options.scheduler,

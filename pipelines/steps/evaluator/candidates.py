@@ -1,21 +1,24 @@
 """Which trial of a sweep may become the model that is pushed.
 
-Chosen by an ID error alone: choosing by OOD scores would use the held-out
-combinations to select the model, and their scores would prove nothing.
+It is chosen by an ID error alone. Choosing by an OOD score would use the
+held-out combinations to select the model, and its OOD scores would then prove
+nothing.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from pipelines.rules import Rules
+from pipelines.steps.trainer.executor import MODELS
 from tfcomp.config.errors import RunError
+from tfcomp.storage.model_versions import list_versions
 
 FIRST_COLUMNS = ("trial", "status", "reason")
 Setting = tuple[tuple[str, str], ...]
@@ -66,54 +69,54 @@ def choose_setting(trials: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:
     """
     groups: dict[Setting, list[TrialRow]] = {}
     for trial in trials:
-        if has_setting(dict(trial.setting), rules.setting):
-            groups.setdefault(trial.setting, []).append(trial)
+        if rules.fit_setting(dict(trial.setting)):
+            group = groups.setdefault(trial.setting, [])
+            if trial.is_finished and get_error(trial, rules) < math.inf:
+                group.append(trial)
     if not groups:
         raise RunError(
             f"the sweep {rules.sweep} has no trials with {rules.setting}"
         )
-    able = [
-        finished
-        for group in groups.values()
-        if len(finished := _list_finished(group, rules)) >= rules.min_seeds
-    ]
+    able = [g for g in groups.values() if len(g) >= rules.min_seeds]
     if not able:
         raise RunError(_explain_absence(trials, rules))
-    return min(able, key=lambda group: fmean(_list_errors(group, rules)))
+    return min(
+        able, key=lambda group: fmean(get_error(t, rules) for t in group)
+    )
 
 
 def choose_trial(setting: Sequence[TrialRow], rules: Rules) -> TrialRow:
     """The trial of a setting with the lowest ID error."""
-    errors = _list_errors(setting, rules)
-    return setting[errors.index(min(errors))]
+    return min(setting, key=lambda trial: get_error(trial, rules))
 
 
-def has_setting(setting: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether a trial has some flags; 0 in a profile is 0.0 in a table."""
-    return all(
-        name in setting
-        and _read_value(str(setting[name])) == _read_value(str(value))
-        for name, value in wanted.items()
-    )
+def get_error(trial: TrialRow, rules: Rules) -> float:
+    """The ID error that decides; infinite, so never the best, if missing."""
+    error = trial.scores.get(rules.choose_by)
+    return math.inf if error is None or math.isnan(error) else error
 
 
-def _read_value(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def find_candidate(runs_dir: Path, evaluation: Path) -> Path:
+    """The run folder of the candidate that an `evaluation.json` names."""
+    content = json.loads(evaluation.read_text("utf-8"))
+    return runs_dir / content["candidate"]["run"]
 
 
-def _list_finished(group: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:
-    return [
-        trial
-        for trial in group
-        if trial.is_finished and trial.scores.get(rules.choose_by) is not None
-    ]
+def find_model(run: Path) -> Path:
+    """The SavedModel that the run of a trial exported.
 
+    Args:
+        run: The run folder, as `find_candidate` gives it.
 
-def _list_errors(group: Sequence[TrialRow], rules: Rules) -> list[float]:
-    return [trial.scores[rules.choose_by] or 0.0 for trial in group]
+    Raises:
+        RunError: If it is not there.
+    """
+    runs_dir, sweep = run.parents[3], run.parents[1].name
+    folder = runs_dir / MODELS / sweep / run.name
+    versions = list_versions(folder)
+    if not versions:
+        raise RunError(f"the candidate has no SavedModel in {folder}")
+    return versions[-1]
 
 
 def _explain_absence(trials: Sequence[TrialRow], rules: Rules) -> str:

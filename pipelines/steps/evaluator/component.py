@@ -1,4 +1,4 @@
-"""Chooses a candidate and blesses it, or not."""
+"""evaluator chooses a candidate and blesses it, or not."""
 
 from kfp import dsl
 
@@ -18,33 +18,31 @@ def evaluator(
 
     Args:
         profile: The profile as JSON.
-        runs: What `trainer` wrote.
+        runs: The output of `trainer`.
         export_dir: Where models are pushed to.
-        work_dir: A folder that stays, to write to; empty for none.
+        work_dir: A folder that outlives this run of the pipeline, to write
+            to; empty if there is none.
         evaluation: A JSON file of the candidate and the checks.
         metrics: The scores that were checked.
 
     Returns:
-        Whether the candidate may be pushed. It is the only value: a
+        Whether the candidate may be pushed. It is the only value, since a
         condition on one of several is always false on a single machine.
     """
     from pathlib import Path
 
     from pipelines.profile import parse_profile
     from pipelines.steps.evaluator.executor import evaluate_sweep
-    from pipelines.steps.step_events import run_step
-    from pipelines.steps.step_outputs import log_metrics
-    from pipelines.steps.step_outputs import place
+    from pipelines.steps.running_step import run_step
 
     with run_step("evaluator") as step:
         rules = parse_profile(profile).rules
-        verdict = evaluate_sweep(
-            Path(runs.path), rules, Path(export_dir, rules.push_as)
-        )
-        place(evaluation, work_dir, "evaluation.json")
+        pushed = Path(export_dir, rules.push_as)
+        verdict = evaluate_sweep(Path(runs.path), rules, pushed)
+        step.place(evaluation, work_dir, "evaluation.json")
         verdict.write(Path(evaluation.path))
         evaluation.metadata["candidate"] = verdict.run
-        log_metrics(metrics, verdict.list_numbers())
+        step.log(metrics, verdict.list_numbers())
         step.note = verdict.describe()
         if not verdict.blessed:
             step.stop = step.note

@@ -9,6 +9,7 @@ from pathlib import Path
 from pipelines.profile import Profile
 from pipelines.profile import make_sweeps
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.materialized import materialize
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_files
 
@@ -16,7 +17,7 @@ from tfcomp.storage.code_version import hash_files
 def list_datasets(profile: Profile) -> list[RunConfig]:
     """One trial for each data set that the sweeps of a profile need.
 
-    Threshold searches decide on their data as they go and render them.
+    Threshold searches decide on their data as they go, and render them.
     """
     found: dict[str, RunConfig] = {}
     for sweep in make_sweeps(profile):
@@ -27,22 +28,13 @@ def list_datasets(profile: Profile) -> list[RunConfig]:
     return list(found.values())
 
 
-def describe_dataset(config: RunConfig) -> str:
-    """A data set in one line, as `gaussian_bumps region=corner:14 ...`."""
-    settings = select_settings(config)
-    name = settings.pop("dataset")
-    return " ".join([str(name), *(f"{k}={v}" for k, v in settings.items())])
-
-
 def write_examples(profile: Profile, folder: Path) -> list[Path]:
-    """Writes all data sets of a profile that are not there.
+    """Writes the data sets of a profile that are not in a folder yet.
 
     Returns:
-        Their folders.
+        The folders of all of them.
     """
-    from tfcomp.datasets.materialized import materialize
-
-    return [materialize(c, folder) for c in list_datasets(profile)]
+    return [materialize(config, folder) for config in list_datasets(profile)]
 
 
 def hash_examples(folders: Sequence[Path]) -> str:

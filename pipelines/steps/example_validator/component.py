@@ -1,4 +1,4 @@
-"""Checks the data sets; an anomaly fails the step."""
+"""example_validator checks the data sets; an anomaly fails the step."""
 
 from kfp import dsl
 
@@ -16,30 +16,26 @@ def example_validator(
 
     Args:
         profile: The profile as JSON.
-        examples: What `example_gen` wrote.
-        anomalies: A JSON file of anomalies and statistics; written even
+        examples: The output of `example_gen`.
+        anomalies: A JSON file of anomalies and statistics; it is written even
             when the step fails.
         metrics: Number of data sets and of anomalies.
     """
     from pathlib import Path
 
-    from pipelines.local.pipeline_progress import count
     from pipelines.profile import parse_profile
     from pipelines.steps.example_gen.executor import list_datasets
     from pipelines.steps.example_validator.executor import validate_datasets
-    from pipelines.steps.step_events import run_step
-    from pipelines.steps.step_outputs import log_metrics
+    from pipelines.steps.running_step import run_step
+    from pipelines.steps.step_events import count
     from tfcomp.config.errors import RunError
 
     with run_step("example_validator") as step:
         datasets = list_datasets(parse_profile(profile))
         findings = validate_datasets(datasets, examples.path)
         findings.write(Path(anomalies.path))
-        numbers = {
-            "datasets": len(datasets),
-            "anomalies": len(findings.anomalies),
-        }
-        log_metrics(metrics, numbers)
+        number = len(findings.anomalies)
+        step.log(metrics, {"datasets": len(datasets), "anomalies": number})
         if findings.anomalies:
             raise RunError(findings.describe())
         step.note = f"no anomalies in {count(len(datasets), 'data set')}"

@@ -1,4 +1,4 @@
-"""Pushes the candidate to where models are served from."""
+"""pusher copies the candidate to where models are served from."""
 
 from kfp import dsl
 
@@ -17,28 +17,26 @@ def pusher(
 
     Args:
         profile: The profile as JSON.
-        runs: What `trainer` wrote.
-        evaluation: What `evaluator` wrote; it names the candidate, and goes
-            with the model.
+        runs: The output of `trainer`.
+        evaluation: The output of `evaluator`, which names the candidate; a
+            copy goes with the model.
         export_dir: Models go to `<export_dir>/<name>/<version>/`.
-        pushed: The version that has the model.
+        pushed: The version that is the candidate.
     """
     from pathlib import Path
 
     from pipelines.profile import parse_profile
-    from pipelines.steps.evaluator.executor import find_candidate
-    from pipelines.steps.evaluator.executor import find_model
+    from pipelines.steps.evaluator.candidates import find_candidate
+    from pipelines.steps.evaluator.candidates import find_model
     from pipelines.steps.pusher.executor import push_model
-    from pipelines.steps.step_events import run_step
+    from pipelines.steps.running_step import run_step
 
     with run_step("pusher") as step:
-        name = parse_profile(profile).rules.push_as
-        push = push_model(
-            find_model(find_candidate(Path(runs.path), Path(evaluation.path))),
-            Path(export_dir, name),
-            Path(evaluation.path),
-        )
-        pushed.uri = str(push.version)
-        pushed.metadata["version"] = push.version.name
-        word = "pushed" if push.is_new else "nothing new, the model is"
-        step.note = f"{word} {push.version}"
+        evidence = Path(evaluation.path)
+        model = find_model(find_candidate(Path(runs.path), evidence))
+        folder = Path(export_dir, parse_profile(profile).rules.push_as)
+        version, is_new = push_model(model, folder, evidence)
+        pushed.uri = str(version)
+        pushed.metadata["version"] = version.name
+        word = "pushed" if is_new else "nothing new, the model is"
+        step.note = f"{word} {version}"

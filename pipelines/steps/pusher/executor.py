@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
@@ -13,29 +12,21 @@ from tfcomp.storage.model_versions import is_copy
 EVIDENCE = Path("assets.extra") / "evaluation.json"
 
 
-@dataclass(frozen=True)
-class Push:
-    """What pushing came to.
-
-    Attributes:
-        version: Folder of the version that has the model.
-        is_new: Whether it was made now, or had the model before.
-    """
-
-    version: Path
-    is_new: bool
-
-
-def push_model(model: Path, folder: Path, evaluation: Path) -> Push:
+def push_model(
+    model: Path, folder: Path, evaluation: Path
+) -> tuple[Path, bool]:
     """Copies a SavedModel to the next version, unless the last one is it.
 
-    A version appears under its number when it is complete. It carries the
-    evaluation that it was blessed by.
+    A version appears under its number when it is complete. It contains the
+    evaluation by which it was blessed.
 
     Args:
         model: Folder of the SavedModel.
         folder: Parent of the versions.
         evaluation: The file of the evaluator.
+
+    Returns:
+        The folder of the version that has the model, and whether it is new.
 
     Raises:
         RunError: If the folder cannot be written.
@@ -46,9 +37,6 @@ def push_model(model: Path, folder: Path, evaluation: Path) -> Push:
         shutil.copyfile(evaluation, partial / EVIDENCE)
 
     try:
-        version, is_new = add_version(
-            folder, write, lambda last: is_copy(last, model)
-        )
+        return add_version(folder, write, lambda last: is_copy(last, model))
     except OSError as error:
         raise RunError(f"--export_dir must be writable: {error}") from error
-    return Push(version, is_new)

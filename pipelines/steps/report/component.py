@@ -1,4 +1,4 @@
-"""Writes the reproduction report over the runs of this pipeline."""
+"""report writes the reproduction report over the runs of this pipeline."""
 
 from kfp import dsl
 
@@ -17,11 +17,12 @@ def report(
     """Judges the paper's claims by the runs.
 
     Args:
-        profile: The profile as JSON; it has the hash of the sources.
-        runs: What `trainer` wrote.
-        work_dir: A folder that stays, to write to; empty for none.
+        profile: The profile as JSON, which contains the hash of the sources.
+        runs: The output of `trainer`.
+        work_dir: A folder that outlives this run of the pipeline, to write
+            to; empty if there is none.
         folder: The report: page, tables and figures.
-        page: The page alone, to be shown.
+        page: The page alone, for the dashboard of a cluster.
         metrics: Number of claims for each verdict.
     """
     import shutil
@@ -30,18 +31,15 @@ def report(
     from pipelines.profile import parse_profile
     from pipelines.steps.report.executor import count_verdicts
     from pipelines.steps.report.executor import report_runs
-    from pipelines.steps.step_events import run_step
-    from pipelines.steps.step_outputs import log_metrics
-    from pipelines.steps.step_outputs import place
+    from pipelines.steps.running_step import run_step
 
     with run_step("report") as step:
-        place(folder, work_dir, "report")
+        step.place(folder, work_dir, "report")
         written = report_runs(
             parse_profile(profile), Path(runs.path), Path(folder.path)
         )
         shutil.copyfile(written.page, page.path)
         counts = count_verdicts(written)
-        numbers = {v.replace(" ", "_"): n for v, n in counts.items()}
-        log_metrics(metrics, numbers)
+        step.log(metrics, {v.replace(" ", "_"): n for v, n in counts.items()})
         found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         step.note = f"{found}: {written.page}"

@@ -7,7 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 from pipelines.profile import Profile
-from pipelines.steps.trainer.executor import list_run_folders
+from pipelines.profile import make_studies
+from pipelines.profile import make_sweeps
+from pipelines.steps.trainer.executor import LOGS
 from tfcomp.claims import Evidence
 from tfcomp.claims import Report
 from tfcomp.claims import read_evidence
@@ -17,8 +19,7 @@ from tfcomp.claims import write_report
 def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
     """Writes the reproduction report on the trials of a profile.
 
-    Others lie beside them if flags or code have changed since; they are left
-    out.
+    Trials of earlier flags or code may lie beside them and are left out.
 
     Args:
         profile: The profile.
@@ -30,6 +31,18 @@ def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
     evidence = read_evidence(patterns) if patterns else Evidence()
     command = f"python -m pipelines.run_local --profile={profile.name}"
     return write_report(evidence, output, command)
+
+
+def list_run_folders(profile: Profile, runs_dir: Path) -> list[Path]:
+    """Folders of the trials and searches of a profile, as far as they exist."""
+    logs = f"--log_dir={runs_dir / LOGS}"
+    folders = [
+        trial.path
+        for sweep in make_sweeps(profile, logs)
+        for trial in sweep.trials
+    ]
+    folders += [study.folder.path for study in make_studies(profile, logs)]
+    return [folder for folder in folders if folder.exists()]
 
 
 def count_verdicts(report: Report) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Trains: the sweeps and the threshold searches of a profile."""
+"""trainer runs the sweeps and the threshold searches of a profile."""
 
 from kfp import dsl
 
@@ -19,10 +19,10 @@ def trainer(
 
     Args:
         profile: The profile as JSON.
-        examples: What `example_gen` wrote.
-        work_dir: A folder that stays, in which trials that are finished are
-            not run again; empty for none.
-        workers: Trials at a time; 0 is one a GPU, or one.
+        examples: The output of `example_gen`.
+        work_dir: A folder that outlives this run of the pipeline, in which
+            finished trials are not run again; empty if there is none.
+        workers: Trials at a time; 0 is one for each GPU, or one.
         scheduler: Address of a Dask scheduler whose workers share the
             folders; empty starts workers here.
         runs: Run folders in `logs/`, SavedModels in `saved_models/`.
@@ -30,19 +30,16 @@ def trainer(
     """
     from pathlib import Path
 
-    from pipelines.local.pipeline_progress import count
     from pipelines.profile import parse_profile
-    from pipelines.steps.step_events import run_step
-    from pipelines.steps.step_events import show_output
-    from pipelines.steps.step_outputs import log_metrics
-    from pipelines.steps.step_outputs import place
+    from pipelines.steps.running_step import run_step
+    from pipelines.steps.step_events import count
     from pipelines.steps.trainer.executor import train_profile
     from tfcomp.sweeps.scheduling import SchedulerOptions
 
     with run_step("trainer") as step:
-        place(runs, work_dir, "runs")
+        step.place(runs, work_dir, "runs")
         options = SchedulerOptions(workers=workers, scheduler=scheduler)
-        with show_output(step):
+        with step.show_output():
             result = train_profile(
                 parse_profile(profile),
                 examples.path,
@@ -51,11 +48,9 @@ def trainer(
             )
         # Steps that come after are skipped only if these are the same.
         runs.metadata["digest"] = result.digest
-        numbers = {"trials": result.num_trials, "failed": len(result.failures)}
-        log_metrics(metrics, numbers)
+        failed = len(result.failures)
+        step.log(metrics, {"trials": result.num_trials, "failed": failed})
         for failure in result.failures:
             step.say(f"failed: {failure}")
-        step.note = (
-            f"{count(result.num_trials, 'trial')}, "
-            f"{len(result.failures)} failed, in {runs.path}"
-        )
+        trials = count(result.num_trials, "trial")
+        step.note = f"{trials}, {failed} failed, in {runs.path}"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.profile import Profile
 from pipelines.profile import make_studies
 from pipelines.profile import make_sweeps
+from tfcomp.storage.code_version import hash_files
 from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.sweep_run import run_sweep
 from tfcomp.threshold import draw
 from tfcomp.thresholds.threshold_run import run_study
 
+# Folders of what the trainer writes.
 LOGS = "logs"
 MODELS = "saved_models"
 
@@ -26,7 +26,7 @@ class TrainingResult:
     Attributes:
         num_trials: Trials of all sweeps, and threshold searches.
         failures: A line for each of them that failed.
-        digest: Hash of the tables, which is that of the results.
+        digest: Hash of the tables, and so of the results.
     """
 
     num_trials: int
@@ -39,13 +39,11 @@ def train_profile(
     examples_dir: str,
     runs_dir: Path,
     options: SchedulerOptions,
-    say: Callable[[str], None] = print,
 ) -> TrainingResult:
     """Runs what is missing of the sweeps and searches of a profile.
 
-    Searches decide on their data as they go, and render them.
-
-    A trial that fails is recorded and leaves the others alone.
+    A trial that fails is recorded and leaves the others alone. Searches
+    decide on their data as they go, and render them.
 
     Args:
         profile: The profile.
@@ -53,23 +51,22 @@ def train_profile(
         runs_dir: Run folders are written to `logs/` in it, SavedModels to
             `saved_models/`.
         options: Where trials run.
-        say: Shows a line of progress.
 
     Raises:
         RunError: If a folder is in use or cannot be written.
     """
     logs = f"--log_dir={runs_dir / LOGS}"
     models = f"--export_dir={runs_dir / MODELS}"
-    sweeps = make_sweeps(
-        profile, logs, models, f"--examples_dir={examples_dir}"
-    )
+    examples = f"--examples_dir={examples_dir}"
+    sweeps = make_sweeps(profile, logs, models, examples)
     studies = make_studies(profile, logs, models)
     total = len(sweeps) + len(studies)
-    failures = []
+    num_trials, failures = 0, []
     for number, sweep in enumerate(sweeps, 1):
         name = sweep.folder.path.name
-        say(f"sweep {name} ({number} of {total})")
+        print(f"sweep {name} ({number} of {total})")
         failed = run_sweep(sweep, options)
+        num_trials += len(sweep.trials)
         failures += [
             f"{name} {trial.describe()}: {failed[trial.name]}"
             for trial in sweep.trials
@@ -77,34 +74,18 @@ def train_profile(
         ]
     for number, study in enumerate(studies, len(sweeps) + 1):
         name = study.folder.path.name
-        say(f"threshold search {name} ({number} of {total})")
+        print(f"threshold search {name} ({number} of {total})")
         laws, failed = run_study(study, options)
         draw(study, laws)
+        num_trials += len(study.cases)
         failures += [f"{name} {what}: {why}" for what, why in failed.items()]
-    count = sum(len(sweep.trials) for sweep in sweeps)
-    count += sum(len(study.cases) for study in studies)
-    return TrainingResult(count, failures, hash_tables(runs_dir / LOGS))
-
-
-def list_run_folders(profile: Profile, runs_dir: Path) -> list[Path]:
-    """Folders of the trials and searches of a profile that there are."""
-    logs = f"--log_dir={runs_dir / LOGS}"
-    folders = [
-        trial.path
-        for sweep in make_sweeps(profile, logs)
-        for trial in sweep.trials
-    ]
-    folders += [study.folder.path for study in make_studies(profile, logs)]
-    return [folder for folder in folders if folder.exists()]
+    return TrainingResult(num_trials, failures, hash_tables(runs_dir / LOGS))
 
 
 def hash_tables(log_dir: Path) -> str:
     """SHA-256 of all tables of results, in hex."""
-    digest = hashlib.sha256()
-    for pattern in ("*/trials.csv", "*/thresholds.csv"):
-        for path in sorted(log_dir.glob(pattern)):
-            content = path.read_bytes()
-            name = path.relative_to(log_dir)
-            digest.update(f"{name} {len(content)}\n".encode())
-            digest.update(content)
-    return digest.hexdigest()
+    return hash_files(
+        (path.relative_to(log_dir).as_posix(), path)
+        for pattern in ("*/trials.csv", "*/thresholds.csv")
+        for path in sorted(log_dir.glob(pattern))
+    )
