@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import csv
+import dataclasses
 import json
 import os
 import shutil
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from unittest import mock
 
+import numpy as np
 import pytest
 
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.table_builder import TableBuilder
+from tfcomp.storage.files import write_csv
 
 REPOSITORY = Path(__file__).parents[2]
 SWEEP = "tiny"
@@ -81,23 +87,23 @@ def runs_dir(smoke_run: RunConfig, tmp_path: Path) -> Path:
     row = {"trial": "smoke", "status": "finished", "reason": "", "seed": 0}
     for subset in ("id", "ood"):
         row |= {f"{subset}_{k}": v for k, v in metrics[subset].items()}
-    write_trials(trials.parent / "trials.csv", [row])
+    write_csv(trials.parent / "trials.csv", [row])
     return folder
 
 
-def write_trials(path: Path, rows: list[dict]) -> None:
-    """A table of trials, as a sweep writes it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 @pytest.fixture
-def write_table() -> Callable[[Path, list[dict]], None]:
-    """Writes a table of trials, as a sweep does."""
-    return write_trials
+def leaking_data() -> Callable[[], AbstractContextManager]:
+    """In its context data sets train on a combination of the region."""
+    make = TableBuilder._dataset
+
+    def make_leaky(builder: TableBuilder) -> Dataset:
+        dataset = make(builder)
+        held_out = dataset.splits.grid[dataset.splits.is_ood][:1]
+        train = np.concatenate([dataset.splits.train, held_out])
+        splits = dataclasses.replace(dataset.splits, train=train)
+        return dataclasses.replace(dataset, splits=splits)
+
+    return lambda: mock.patch.object(TableBuilder, "_dataset", make_leaky)
 
 
 def list_marked(marker: str) -> list[int]:

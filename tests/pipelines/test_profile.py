@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.profile import LIBRARIES
 from pipelines.profile import SHIPPED
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
@@ -20,7 +21,6 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import list_flagfiles
 
 NAMES = sorted(path.name for path in SHIPPED.iterdir())
-THRESHOLDS = "\n[thresholds]\nid_mse = {below = 1}\n"
 
 
 def test_shipped_profiles_are_there() -> None:
@@ -77,7 +77,8 @@ def test_code_is_part_of_a_profile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plain = load_profile(str(write_profile()))
-    assert len(plain.code) == 64
+    sources, *versions = plain.code.split()
+    assert len(sources) == 64 and len(versions) == len(LIBRARIES)
     plugin = tmp_path / "my_parts.py"
     plugin.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
@@ -85,6 +86,7 @@ def test_code_is_part_of_a_profile(
     with_plugin = load_profile(path)
     plugin.write_text("# changed\n")
     changed = load_profile(path)
+    assert load_profile(path) == changed
     assert len({plain.code, with_plugin.code, changed.code}) == 3
 
 
@@ -126,73 +128,25 @@ def test_unknown_profile(name: str) -> None:
         load_profile(name)
 
 
+# Bounds that are right, where another rule is wrong.
+BOUNDS = "\n[thresholds]\nid_mse = {below = 1}\n"
+NAMES_OF_SCORES = "score must be such as id_relative_mse .*, got "
+
+
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
         ("push_as = ", "cannot be read"),
-        ('sweep = "tiny"' + THRESHOLDS, "has no push_as"),
+        ("a = " + "[" * 10_000, "cannot be read"),
+        ('sweep = "tiny"' + BOUNDS, "has no push_as"),
         ('push_as = "a"\nsweep = "tiny"\n', "has no thresholds"),
         (
-            'push_as = "a/b"\nsweep = "tiny"' + THRESHOLDS,
+            'push_as = "a/b"\nsweep = "tiny"' + BOUNDS,
             "must be a plain name without a path, got 'a/b'",
         ),
         (
-            'push_as = "a"\nsweep = "other"' + THRESHOLDS,
+            'push_as = "a"\nsweep = "other"' + BOUNDS,
             "candidate's sweep must be one of tiny, got 'other'",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nextra = 1' + THRESHOLDS,
-            "must not have extra",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nchoose_by = "ood_mse"' + THRESHOLDS,
-            "choose_by must be an ID score",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nsetting = 2' + THRESHOLDS,
-            "setting must be a table of flags",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nmin_seeds = 0' + THRESHOLDS,
-            "min_seeds must be an integer of at least 1, got 0",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nmin_seeds = true' + THRESHOLDS,
-            "min_seeds must be an integer of at least 1, got True",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nmin_seeds = 2' + THRESHOLDS,
-            "min_seeds must be at most 1, the seeds of the sweep tiny, got 2",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nsetting = {depth = 9}' + THRESHOLDS,
-            "no trial of the sweep tiny has the setting {'depth': 9}",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\nchoose_by = "id_"' + THRESHOLDS,
-            "score must be such as id_relative_mse .*, got 'id_'",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\n[thresholds]\n'
-            "id_relativ_mse = {below = 1}\n",
-            "score must be such as id_relative_mse .*, got 'id_relativ_mse'",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\n[thresholds]\n'
-            "id_mse = {below = nan}\n",
-            "must name scores with bounds",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\ntolerance = "a"' + THRESHOLDS,
-            "tolerance must be a number",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\n[thresholds]\nid_mse = 1\n',
-            "must name scores with bounds",
-        ),
-        (
-            'push_as = "a"\nsweep = "tiny"\n[thresholds]\nid_mse = {at = 1}\n',
-            "must name scores with bounds",
         ),
     ],
 )
@@ -202,6 +156,48 @@ def test_wrong_rules(
     with pytest.raises(RunError, match=message) as caught:
         load_profile(str(write_profile(rules=rules)))
     assert str(caught.value).startswith("--profile")
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("extra = 1", "must not have extra"),
+        ('choose_by = "ood_mse"', "choose_by must be an ID score"),
+        ("setting = 2", "setting must be a table of flags"),
+        ("min_seeds = 0", "must be an integer of at least 1, got 0"),
+        ("min_seeds = true", "must be an integer of at least 1, got True"),
+        ("min_seeds = 2", "at most 1, the seeds of the sweep tiny, got 2"),
+        (
+            "setting = {depth = 9}",
+            "no trial of the sweep tiny has the setting {'depth': 9}",
+        ),
+        ('choose_by = "id_"', NAMES_OF_SCORES + "'id_'"),
+        ('tolerance = "a"', "tolerance must be a number"),
+    ],
+)
+def test_one_wrong_rule(
+    rule: str, message: str, write_profile: Callable[..., Path]
+) -> None:
+    rules = f'push_as = "a"\nsweep = "tiny"\n{rule}' + BOUNDS
+    with pytest.raises(RunError, match=f"--profile: .*{message}"):
+        load_profile(str(write_profile(rules=rules)))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ("id_relativ_mse = {below = 1}", NAMES_OF_SCORES + "'id_relativ_mse'"),
+        ("id_mse = {below = nan}", "must name scores with bounds"),
+        ("id_mse = 1", "must name scores with bounds"),
+        ("id_mse = {at = 1}", "must name scores with bounds"),
+    ],
+)
+def test_wrong_bounds(
+    bounds: str, message: str, write_profile: Callable[..., Path]
+) -> None:
+    rules = f'push_as = "a"\nsweep = "tiny"\n[thresholds]\n{bounds}\n'
+    with pytest.raises(RunError, match=f"--profile: .*{message}"):
+        load_profile(str(write_profile(rules=rules)))
 
 
 def test_wrong_flag_is_named(write_profile: Callable[..., Path]) -> None:

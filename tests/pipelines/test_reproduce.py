@@ -51,6 +51,16 @@ def test_report_of_nothing(tiny_profile: Profile, tmp_path: Path) -> None:
     assert count_verdicts(report) == {"not run": 20}
 
 
+@pytest.mark.parametrize("runs", ["/etc/passwd", "{empty}"])
+def test_nothing_to_judge(runs: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    runs = runs.format(empty=tmp_path / "empty")
+    output = tmp_path / "report"
+    with pytest.raises(ConfigError, match="must match finished runs or"):
+        main(["", f"--runs={runs}", f"--output={output}"])
+    assert not output.exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -15,21 +15,18 @@ import sys
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from contextlib import contextmanager
 from pathlib import Path
-from unittest import mock
 
-import numpy as np
 import pytest
 
 from pipelines.compile import compile_pipeline
-from pipelines.local.pipeline_progress import STEPS
+from pipelines.pipeline import STEPS
 from pipelines.profile import SHIPPED
 from pipelines.profile import load_profile
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
+from pipelines.steps.example_gen.executor import list_datasets
 from tfcomp.datasets.materialized import materialize
-from tfcomp.datasets.table_builder import TableBuilder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,9 +189,15 @@ def test_broken_saved_model_is_stopped(smoke, tmp_path: Path) -> None:
     assert place.list_versions() == [".lock", "1"]
 
 
-def test_leak_is_stopped(smoke, tmp_path: Path) -> None:
+def test_leak_is_stopped(
+    smoke, leaking_data: Callable[[], AbstractContextManager]
+) -> None:
     place, _ = smoke
-    leaky = plant_leak(place.work / "examples", tmp_path / "leaky")
+    (config,) = list_datasets(load_profile("smoke"))
+    leaky = materialize(config, place.work / "examples")  # was there before
+    shutil.rmtree(leaky)
+    with leaking_data():
+        materialize(config, place.work / "examples")
     result = place.run("--profile=smoke", "--resume")
     assert result.returncode == 1
     (line,) = result.stderr.splitlines()
@@ -213,26 +216,6 @@ def test_leak_is_stopped(smoke, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert read_states(result.stdout)["example_validator"] == "done"
     assert place.list_states() == before
-
-
-def plant_leak(examples: Path, scratch: Path) -> Path:
-    """Puts data with one held-out example among those of training."""
-    sweep = load_profile("smoke").sweeps[0]
-    flags = [flag for flag in sweep if not flag.startswith("--seeds")]
-    make = TableBuilder._dataset
-    with mock.patch.object(TableBuilder, "_dataset", lambda b: leak(make(b))):
-        folder = materialize(parse_config(flags), scratch)
-    target = examples / folder.relative_to(scratch)
-    shutil.rmtree(target)
-    return Path(shutil.copytree(folder, target))
-
-
-def leak(dataset: Dataset) -> Dataset:
-    """A data set that trains on a combination of the region."""
-    held_out = dataset.splits.grid[dataset.splits.is_ood][:1]
-    train = np.concatenate([dataset.splits.train, held_out])
-    splits = dataclasses.replace(dataset.splits, train=train)
-    return dataclasses.replace(dataset, splits=splits)
 
 
 # Killed in the middle

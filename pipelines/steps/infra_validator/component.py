@@ -21,11 +21,12 @@ def infra_validator(
     from pathlib import Path
 
     from pipelines.steps.evaluator.candidates import find_candidate
+    from pipelines.steps.evaluator.candidates import find_model
     from pipelines.steps.infra_validator.executor import validate_model
     from pipelines.steps.running_step import run_step
 
     with run_step("infra_validator") as step:
         run = find_candidate(Path(runs.path), Path(evaluation.path))
-        count = validate_model(run)
+        count = validate_model(run, find_model(run))
         step.log(metrics, {"answers": count})
         step.note = f"{count} answers are those of the network"

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.steps.evaluator.candidates import find_model
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
@@ -33,11 +32,12 @@ TOLERANCE = 1e-4
 Arrays = dict[str, np.ndarray]
 
 
-def validate_model(run: Path) -> int:
-    """Asks every signature of a run's SavedModel, and compares the answers.
+def validate_model(run: Path, version: Path) -> int:
+    """Asks every signature of a SavedModel, and compares the answers.
 
     Args:
         run: Folder of the finished run.
+        version: Folder of the SavedModel that it exported.
 
     Returns:
         The number of answers that were compared.
@@ -47,7 +47,7 @@ def validate_model(run: Path) -> int:
     """
     loaded = load_run(run)
     requests = make_requests(loaded.dataset)
-    answers = ask_model(find_model(run), requests)
+    answers = ask_model(version, requests)
     expected = make_answers(loaded, requests)
     compare_answers(answers, expected)
     return len(expected)

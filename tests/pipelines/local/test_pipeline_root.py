@@ -1,4 +1,4 @@
-"""The folder of a local pipeline, and the command's refusals."""
+"""The folder of a pipeline on this machine."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ def test_folder_of_something_else(tmp_path: Path, resume: bool) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(RunError, match="holds something else"):
         PipelineRoot(str(tmp_path)).check("own", resume)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '"own"', "[" * 10_000, "\0"]
+)
+def test_damaged_marker(content: str, tmp_path: Path) -> None:
+    (tmp_path / "pipeline.json").write_text(content)
+    with pytest.raises(RunError, match="pipeline.json cannot be read"):
+        PipelineRoot(str(tmp_path)).check("own", resume=True)
 
 
 def test_folder_in_use(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pipelines.local import pipeline_runner
 from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.profile import Profile
 from pipelines.steps.step_events import MARK
+from tfcomp.sweeps.scheduling import SchedulerOptions
 
 
 def test_steps_find_the_pipelines_from_anywhere(
@@ -65,9 +66,10 @@ def test_reason_of_a_failure(
     monkeypatch.setattr(pipeline_runner, "make_pipeline", lambda: pipeline)
     monkeypatch.setattr(pipeline_runner, "start_sdk", lambda root: None)
     root = PipelineRoot(str(tmp_path / "root"))
-    options = pipeline_runner.LocalOptions(str(tmp_path / "out"))
     with pytest.raises(pipeline_runner.PipelineError) as caught:
-        pipeline_runner.run_pipeline(tiny_profile, root, options)
+        pipeline_runner.run_pipeline(
+            tiny_profile, root, "out", SchedulerOptions()
+        )
     assert str(caught.value).startswith(line)
     assert caught.value.status == 1
     # What steps print is in the log, how they end on the terminal.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,16 @@ from scipy import stats
 
 from pipelines.rules import Rules
 from pipelines.rules import Threshold
+from pipelines.steps.evaluator.candidates import find_candidate
+from pipelines.steps.evaluator.candidates import find_model
+from pipelines.steps.evaluator.candidates import read_trials
 from pipelines.steps.evaluator.executor import check_thresholds
 from pipelines.steps.evaluator.executor import compare_with_pushed
 from pipelines.steps.evaluator.executor import evaluate_sweep
-from pipelines.steps.evaluator.executor import find_candidate
-from pipelines.steps.evaluator.executor import find_model
-from pipelines.steps.evaluator.executor import read_trials
 from pipelines.steps.evaluator.pushed_model import score_pushed_model
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.files import write_csv
 from tfcomp.storage.model_versions import FINGERPRINT
 
 LENIENT = {"id_relative_mse": {"below": 1000.0}}
@@ -41,11 +41,10 @@ def make_rows(*values: float | str) -> list[dict]:
     ]
 
 
-def write_rows(
-    folder: Path, write_table: Callable[[Path, list[dict]], None], *values
-) -> Path:
+def write_rows(folder: Path, *values: float) -> Path:
     path = folder / "logs" / "tiny" / "trials.csv"
-    write_table(path, make_rows(*values))
+    path.parent.mkdir(parents=True)
+    write_csv(path, make_rows(*values))
     return folder
 
 
@@ -66,11 +65,9 @@ def test_threshold(is_upper: bool) -> None:
     assert not threshold.is_worse(1.0, 1.0, 0.0)
 
 
-def test_mean_over_seeds_decides(
-    tmp_path: Path, write_table: Callable[[Path, list[dict]], None]
-) -> None:
+def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     values = (0.1, 0.2, 0.6)
-    folder = write_rows(tmp_path, write_table, *values)
+    folder = write_rows(tmp_path, *values)
     rules = make_rules({"id_relative_mse": {"below": 0.31}})
     verdict = evaluate_sweep(folder, rules, tmp_path / "none")
     (check,) = verdict.checks
@@ -88,14 +85,12 @@ def test_mean_over_seeds_decides(
     )
 
 
-def test_missing_score_does_not_pass(
-    tmp_path: Path, write_table: Callable[[Path, list[dict]], None]
-) -> None:
+def test_missing_score_does_not_pass(tmp_path: Path) -> None:
     rows = make_rows(0.1, 0.2)
     for row, value in zip(rows, (0.5, ""), strict=True):
         row["ood_mse"] = value
     path = tmp_path / "trials.csv"
-    write_table(path, rows)
+    write_csv(path, rows)
     rules = make_rules({"ood_mse": {"below": 9.0}})
     (check,) = check_thresholds(read_trials(path), rules)
     assert not check.passed and check.value is None
@@ -172,15 +167,11 @@ def test_candidate_is_not_compared_with_itself(
     assert not verdict.blessed and "if it is damaged" in verdict.describe()
 
 
-def test_worse_than_the_pushed_model(
-    runs_dir: Path,
-    pushed: Path,
-    write_table: Callable[[Path, list[dict]], None],
-) -> None:
+def test_worse_than_the_pushed_model(runs_dir: Path, pushed: Path) -> None:
     path = runs_dir / "logs" / "tiny" / "trials.csv"
     (trial,) = read_trials(path)
     rows = make_rows(trial.scores["id_relative_mse"] * 1.2)
-    write_table(path, [rows[0] | {"trial": "smoke"}])
+    write_csv(path, [rows[0] | {"trial": "smoke"}])
     verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
     assert not verdict.blessed
     assert "must be not worse than" in verdict.describe()

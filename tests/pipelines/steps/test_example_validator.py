@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.steps.example_validator.anomaly_checks import find_anomalies
 from pipelines.steps.example_validator.executor import Findings
-from pipelines.steps.example_validator.executor import find_anomalies
 from pipelines.steps.example_validator.executor import validate_datasets
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
@@ -130,7 +130,7 @@ def test_too_few_examples_to_cover_all_values() -> None:
 @pytest.mark.parametrize(
     ("image", "reason"),
     [
-        (np.nan, "1 training images are not finite"),
+        (np.nan, "1 training images are not finite, the first is number 4"),
         (1.0, "1 training images are blank, the first is number 4"),
         (0.5, "1 training images are blank, the first is number 4"),
     ],

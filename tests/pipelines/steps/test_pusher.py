@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -36,23 +34,24 @@ def test_next_version(tmp_path: Path, evaluation: Path) -> None:
     target = tmp_path / "out" / "name"
     for number, weights in enumerate(("a", "b"), 1):
         model = make_model(tmp_path / weights, weights)
-        push = push_model(model, target, evaluation)
-        assert push.is_new and push.version == target / str(number)
-        assert (push.version / "variables" / "data").read_text() == weights
-        assert (push.version / EVIDENCE).read_text() == "{}"
+        version, is_new = push_model(model, target, evaluation)
+        assert is_new and version == target / str(number)
+        assert (version / "variables" / "data").read_text() == weights
+        assert (version / EVIDENCE).read_text() == "{}"
     assert [v.name for v in list_versions(target)] == ["1", "2"]
 
 
 def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
-    model = make_model(tmp_path / "a", "a")
-    first = push_model(model, tmp_path / "out", evaluation)
-    again = push_model(model, tmp_path / "out", evaluation)
-    assert not again.is_new and again.version == first.version
+    out = tmp_path / "out"
+    models = [make_model(tmp_path / name, name) for name in "ab"]
     # Back to an earlier model is a new version: the last one counts.
-    other = make_model(tmp_path / "b", "b")
-    push_model(other, tmp_path / "out", evaluation)
-    back = push_model(model, tmp_path / "out", evaluation)
-    assert back.is_new and back.version.name == "3"
+    for model, expected in zip(
+        [models[0], models[0], models[1], models[0]],
+        [("1", True), ("1", False), ("2", True), ("3", True)],
+        strict=True,
+    ):
+        version, is_new = push_model(model, out, evaluation)
+        assert (version.name, is_new) == expected
 
 
 @pytest.mark.parametrize("name", ["data", "more"])
@@ -61,41 +60,26 @@ def test_damaged_version_is_no_copy(
 ) -> None:
     model = make_model(tmp_path / "a", "a")
     (model / "variables" / "more").write_text("more")
-    first = push_model(model, tmp_path / "out", evaluation)
+    first, _ = push_model(model, tmp_path / "out", evaluation)
     if name == "data":
-        (first.version / "variables" / name).write_text("b")
+        (first / "variables" / name).write_text("b")
     else:
-        (first.version / "variables" / name).unlink()
-    again = push_model(model, tmp_path / "out", evaluation)
-    assert again.is_new and again.version.name == "2"
-
-
-def test_interrupted_push_leaves_no_version(
-    tmp_path: Path, evaluation: Path
-) -> None:
-    model = make_model(tmp_path / "a", "a")
-    target = tmp_path / "out"
-    with mock.patch("os.rename", side_effect=KeyboardInterrupt):
-        with pytest.raises(KeyboardInterrupt):
-            push_model(model, target, evaluation)
-    assert list_versions(target) == []
-    push = push_model(model, target, evaluation)
-    assert push.version.name == "1"
-    assert sorted(os.listdir(target)) == [".lock", "1"]
+        (first / "variables" / name).unlink()
+    again, is_new = push_model(model, tmp_path / "out", evaluation)
+    assert is_new and again.name == "2"
 
 
 def test_pushes_at_once_take_turns(tmp_path: Path, evaluation: Path) -> None:
     models = [make_model(tmp_path / n, n) for n in "abcd"]
     with ThreadPoolExecutor(4) as pool:
-        pushes = list(
-            pool.map(
-                lambda m: push_model(m, tmp_path / "out", evaluation), models
-            )
+        push = functools.partial(
+            push_model, folder=tmp_path / "out", evaluation=evaluation
         )
-    names = sorted(push.version.name for push in pushes)
+        pushes = list(pool.map(push, models))
+    names = sorted(version.name for version, _ in pushes)
     assert names == ["1", "2", "3", "4"]
-    for push, model in zip(pushes, models, strict=True):
-        data = push.version / "variables" / "data"
+    for (version, _), model in zip(pushes, models, strict=True):
+        data = version / "variables" / "data"
         assert data.read_text() == model.name
 
 
@@ -112,4 +96,3 @@ def test_absent_model(tmp_path: Path, evaluation: Path) -> None:
     with pytest.raises(RunError):
         push_model(tmp_path / "none", tmp_path / "out", evaluation)
     assert list_versions(tmp_path / "out") == []
-    shutil.rmtree(tmp_path / "out")

@@ -1,0 +1,68 @@
+"""Steps end together with the runner of the pipeline."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.steps.lifeline import LIFELINE
+
+WAIT = """
+import time
+from pipelines.steps.running_step import run_step
+with run_step("trainer"):
+    time.sleep(60)
+"""
+# A runner that starts a step through a shell, as the SDK does.
+RUNNER = """
+import subprocess, sys
+from pipelines.local.pipeline_root import PipelineRoot
+with PipelineRoot(sys.argv[1]).claim("own"):
+    step = ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", sys.argv[2]]
+    with subprocess.Popen(step, stdout=subprocess.PIPE, text=True) as process:
+        print(process.stdout.readline(), flush=True)
+        process.wait()
+"""
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_step_dies_with_a_runner_that_is_killed(
+    tmp_path: Path, are_gone: Callable[[str], bool]
+) -> None:
+    command = [sys.executable, "-c", RUNNER, str(tmp_path / "root"), WAIT]
+    environment = os.environ | {"TFCOMP_TEST": str(tmp_path)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment
+    ) as runner:
+        assert "started" in runner.stdout.readline()
+        runner.kill()
+    assert are_gone(f"TFCOMP_TEST={tmp_path}")
+
+
+def test_step_that_starts_after_the_runner_has_died(tmp_path: Path) -> None:
+    result = run_python(WAIT, **{LIFELINE: str(tmp_path / "gone")})
+    assert result.returncode == 1
+
+
+def test_step_lives_as_long_as_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "alive"
+    code = WAIT.replace("60", "0.3")
+    with open(path, "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        result = run_python(code, **{LIFELINE: str(path)})
+    assert result.returncode == 0
