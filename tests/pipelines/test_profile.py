@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -206,17 +205,19 @@ def test_wrong_flag_is_named(write_profile: Callable[..., Path]) -> None:
         load_profile(path)
 
 
-def test_two_sweeps_of_one_name(write_profile: Callable[..., Path]) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "flagfile"),
+    [
+        ("a", "b", "smoke"),
+        ("threshold_a", "threshold_b", "threshold_quick"),
+    ],
+)
+def test_two_of_one_name(
+    first: str, second: str, flagfile: str, write_profile: Callable[..., Path]
+) -> None:
     folder = write_profile()
-    (folder / "again.flags").write_text("--flagfile=tiny_sweep.flags\n")
-    with pytest.raises(RunError, match="two flagfiles have --run_name=tiny"):
-        load_profile(str(folder))
-
-
-def test_two_searches_of_one_name(write_profile: Callable[..., Path]) -> None:
-    folder = write_profile()
-    for name in ("threshold_a", "threshold_b"):
-        text = "--flagfile=threshold_quick.flags\n--run_name=same\n"
+    for name in (first, second):
+        text = f"--flagfile={flagfile}.flags\n--run_name=same\n"
         (folder / f"{name}.flags").write_text(text)
     with pytest.raises(RunError, match="two flagfiles have --run_name=same"):
         load_profile(str(folder))
@@ -253,8 +254,3 @@ def test_profile_without_a_sweep(write_profile: Callable[..., Path]) -> None:
     (folder / "tiny_sweep.flags").unlink()
     with pytest.raises(RunError, match="has no flagfile of a sweep"):
         load_profile(str(folder))
-
-
-def test_json_has_no_quote_trouble(tiny_profile: Profile) -> None:
-    # It is a parameter of the pipeline and must survive as a plain string.
-    assert json.loads(tiny_profile.to_json())["name"] == "own"

@@ -102,8 +102,3 @@ def test_table_of_a_sweep(tmp_path: Path) -> None:
     assert one.scores == {"id_mse": 0.25, "ood_num_peaks": None}
     assert one.is_finished and not two.is_finished
     assert two.reason == "no, really"
-
-
-def test_no_table(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no table of trials"):
-        read_trials(tmp_path / "trials.csv")

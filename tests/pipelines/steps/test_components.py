@@ -169,23 +169,6 @@ def test_good_model_is_pushed_once(
     assert json.loads(evidence.read_text())["blessed"] is True
 
 
-def test_bad_model_is_not_blessed(
-    write_profile: Callable[..., Path],
-    trained: Artifacts,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture,
-) -> None:
-    rules = (
-        'push_as = "tiny"\nsweep = "tiny"\n'
-        "[thresholds]\nid_relative_mse = {below = 1e-9}\n"
-    )
-    text = load_profile(str(write_profile(rules=rules))).to_json()
-    assert judge(text, trained, tmp_path / "out") is False
-    output = capfd.readouterr().out
-    assert '"state": "stopped"' in output
-    assert "must be below 1e-09" in output
-
-
 def test_model_with_other_weights_is_refused(
     tiny_profile: Profile, trained: Artifacts, tmp_path: Path
 ) -> None:

@@ -71,24 +71,25 @@ def test_absent_model(tmp_path: Path) -> None:
         ask_model(tmp_path / "none", {})
 
 
-@pytest.mark.parametrize("name", BLOCKED)
-def test_model_is_asked_where_there_is_no_keras(name: str) -> None:
-    # What the canary does before it loads a model, then an import.
+def test_model_is_asked_where_there_is_no_keras() -> None:
+    # What the canary does before it loads a model, then imports.
     script = (
-        "import runpy, sys\n"
+        "import importlib, runpy, sys\n"
         f"canary = runpy.run_path({str(CANARY)!r})\n"
         "try:\n"
         "    canary['main'](['no model', 'no requests', 'no answers'])\n"
         "except OSError:\n"
         "    pass\n"
         "assert 'tensorflow' in sys.modules\n"
-        f"import {name}\n"
+        "for name in canary['BLOCKED']:\n"
+        "    try:\n"
+        "        importlib.import_module(name)\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        print(error.name)\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True
-    )
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("ModuleNotFoundError") and name in last
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    assert result.stdout.split() == list(BLOCKED)
 
 
 def test_signature_that_is_missing(tmp_path: Path) -> None:
@@ -103,10 +104,6 @@ def test_signature_that_is_missing(tmp_path: Path) -> None:
 
 
 # Wrong answers
-
-
-def test_same_answers_pass(expected: Arrays) -> None:
-    compare_answers(dict(expected), expected)
 
 
 @pytest.mark.parametrize(
