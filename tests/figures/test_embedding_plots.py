@@ -1,5 +1,7 @@
 """Embeddings: the right matrices on one symmetric scale, and spectra."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -22,10 +24,6 @@ def get_panels(figure: Figure) -> list[Axes]:
 
 def get_bar_label(figure: Figure) -> str:
     return get_panels(figure)[-1].images[0].colorbar.ax.get_ylabel()
-
-
-def get_legend(figure: Figure) -> list[str]:
-    return [t.get_text() for legend in figure.legends for t in legend.texts]
 
 
 def test_matrices_share_one_symmetric_scale(rng: np.random.Generator) -> None:
@@ -128,7 +126,7 @@ def test_embeddings_check_their_sizes(arguments: dict, message: str) -> None:
         draw(**arguments)
 
 
-def test_spectrum_is_relative_to_the_largest() -> None:
+def test_spectrum_is_relative_to_the_largest(get_legend: Callable) -> None:
     values = np.array([[4.0, 2.0, 0.4], [1.0, 10.0, 0.0], [1.0, 0.1, 0.01]])
     figure = draw_spectrum(values, [1, 2, 1.5], title="embedding of x")
     (axes,) = figure.axes
@@ -149,7 +147,7 @@ def test_spectrum_is_relative_to_the_largest() -> None:
     ]
 
 
-def test_spectrum_of_dead_matrices_is_left_out() -> None:
+def test_spectrum_of_dead_matrices_is_left_out(get_legend: Callable) -> None:
     figure = draw_spectrum([[0.0, 0.0], [1.0, 0.5], [np.nan, 1.0]], [1] * 3)
     assert get_legend(figure) == [
         "one of 1 values",

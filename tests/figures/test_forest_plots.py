@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def draw_bounds(bounds: tuple[float, float], outside: bool = False):
     return figure.axes[0]
 
 
-def test_numbers_are_where_they_belong() -> None:
+def test_numbers_are_where_they_belong(get_legend: Callable) -> None:
     axes = draw_bounds((0.5, np.inf))
     lines = [line.get_xdata() for line in axes.get_lines()]
     assert any(np.array_equal(x, (0.7, 0.8, 0.9)) for x in lines)
@@ -35,8 +37,7 @@ def test_numbers_are_where_they_belong() -> None:
     assert axes.get_xlabel() == "a number (px)"
     first = next(x for x in axes.get_lines() if len(x.get_xdata()) == 2)
     assert first.get_color() == KIND_COLORS["reproduced"]
-    (legend,) = axes.figure.legends
-    assert {text.get_text() for text in legend.get_texts()} == {
+    assert set(get_legend(axes.figure)) == {
         "a seed",
         "reproduced",
         "undecided",

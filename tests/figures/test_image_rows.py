@@ -1,9 +1,11 @@
 """Rows of images: what is drawn where."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
 
+from tfcomp.figures import compute_outline
 from tfcomp.figures import draw_rows
 
 
@@ -12,7 +14,9 @@ def images() -> np.ndarray:
     return np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 
 
-def test_rows_from_the_top_down(images: np.ndarray) -> None:
+def test_rows_from_the_top_down(
+    images: np.ndarray, get_legend: Callable
+) -> None:
     rows = {
         "truth": images,
         "0 bumps": images[..., None] / 2,
@@ -32,15 +36,50 @@ def test_rows_from_the_top_down(images: np.ndarray) -> None:
             )
             assert drawn.origin == "lower"
             assert drawn.get_clim() == (0, 1)
-            assert any(isinstance(c, LineCollection) for c in axes.collections)
+            (outline,) = axes.collections
+            segments = [tuple(map(tuple, s)) for s in outline.get_segments()]
+            assert segments == compute_outline(mask)
         assert [len(axes.lines) for axes in row] == [1, 1, 0]
-        np.testing.assert_array_equal(row[1].lines[0].get_xydata(), [[4, 0.25]])
+        for axes, position in zip(row[:2], positions, strict=False):
+            marker = axes.lines[0]
+            np.testing.assert_array_equal(marker.get_xydata(), [position])
+            assert marker.get_markerfacecolor() == "none"
     tops = [axes.get_position().y1 for axes in panels[:, 0]]
     assert tops == sorted(tops, reverse=True)
     titles = [axes.get_title() for axes in panels[0]]
     assert titles == ["(0, 2)", "(4, 0.25)", "(\u2013, 1)"]
     assert not any(axes.get_title() for axes in panels[1:].ravel())
     assert figure.get_suptitle() == "OOD"
+    assert get_legend(figure) == ["held-out region", "true position"]
+
+
+def test_rows_without_position_or_region(images: np.ndarray) -> None:
+    figure = draw_rows({"truth": images[..., None]})
+    assert not figure.legends
+    for axes in figure.axes:
+        assert not axes.lines and not axes.collections
+        assert axes.get_title() == ""
+
+
+def test_images_of_a_diverged_model_are_no_shade_of_gray(
+    images: np.ndarray, get_legend: Callable
+) -> None:
+    figure = draw_rows({"truth": images, "model": images * np.nan})
+    image = figure.axes[-1].images[0]
+    assert np.ptp(image.to_rgba(image.get_array())[0, 0, :3]) > 0.1
+    assert get_legend(figure) == ["no finite value"]
+
+
+@pytest.mark.parametrize("num_images", [1, 3, 8])
+def test_text_of_rows_is_apart(
+    num_images: int, assert_text_is_apart: Callable
+) -> None:
+    images = np.zeros((num_images, 28, 28))
+    positions = np.full((num_images, 2), 27.25)
+    mask = np.ones((28, 28), bool)
+    title = "Out of distribution, epoch 12, run donut_depth4_bump_seed3"
+    rows = {"truth": images, "model": images}
+    assert_text_is_apart(draw_rows(rows, positions, mask, title=title))
 
 
 def test_long_label_fits_into_its_row(images: np.ndarray) -> None:

@@ -1,11 +1,12 @@
 """Figures of manifolds: points, colors, and the marked gap."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from matplotlib import colormaps
 from matplotlib.collections import LineCollection
 from matplotlib.collections import PathCollection
-from matplotlib.figure import Figure
 
 from tfcomp.figures import draw_manifolds
 from tfcomp.figures import figure_to_png
@@ -33,12 +34,11 @@ def is_ood() -> np.ndarray:
     return np.isin(np.arange(NUM_POINTS), [4, 5, 6])
 
 
-def get_legend(figure: Figure) -> list[str]:
-    return [t.get_text() for legend in figure.legends for t in legend.texts]
-
-
 def test_a_row_of_panels_per_factor(
-    embeddings: dict, factors: np.ndarray, is_ood: np.ndarray
+    embeddings: dict,
+    factors: np.ndarray,
+    is_ood: np.ndarray,
+    get_legend: Callable,
 ) -> None:
     figure = draw_manifolds(embeddings, factors, is_ood, **LABELS)
     panels = np.reshape(figure.axes[:6], (2, 3))
@@ -75,7 +75,11 @@ def test_dead_stages_say_so(
 
 @pytest.mark.parametrize("periodic", [False, True])
 def test_curves_connect_neighbours_and_mark_the_gap(
-    embeddings: dict, factors: np.ndarray, is_ood: np.ndarray, periodic: bool
+    embeddings: dict,
+    factors: np.ndarray,
+    is_ood: np.ndarray,
+    periodic: bool,
+    get_legend: Callable,
 ) -> None:
     figure = draw_manifolds(
         embeddings,

@@ -1,5 +1,7 @@
 """Lines over stages: numbers, gaps, places of stages, labels."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -24,15 +26,11 @@ def get_lines(axes: Axes) -> dict[str, tuple[list, list]]:
     }
 
 
-def get_legend(figure: Figure) -> list[str]:
-    return [t.get_text() for legend in figure.legends for t in legend.texts]
-
-
 def get_places(axes: Axes) -> list[str]:
     return [label.get_text() for label in axes.get_xticklabels()]
 
 
-def test_numbers_gaps_and_labels() -> None:
+def test_numbers_gaps_and_labels(get_legend: Callable) -> None:
     figure = draw_lines(
         {"ID": [0.5, 0.75, 1], "OOD": [None, np.inf, 0.25]},
         SHALLOW,
@@ -97,7 +95,7 @@ def test_errors_are_bands() -> None:
     assert figure_to_png(figure)
 
 
-def test_panels_share_scale_legend_and_looks() -> None:
+def test_panels_share_scale_legend_and_looks(get_legend: Callable) -> None:
     panels = {
         "ID": {"bump": [1, 2, 3], "ramp": [2, 3, 4]},
         "OOD": {"ramp": [9, 9, 9]},

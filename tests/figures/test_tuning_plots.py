@@ -1,5 +1,7 @@
 """Figures of tuning: what is drawn where."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -83,26 +85,21 @@ def test_held_out_values_are_shaded(maps: np.ndarray, mask: np.ndarray) -> None:
     assert len(row[1].patches) == 1 and not row[2].patches
 
 
-def test_cells_without_a_finite_value_are_named(maps: np.ndarray) -> None:
+def test_cells_without_a_finite_value_are_named(
+    maps: np.ndarray, get_legend: Callable
+) -> None:
     assert not draw(maps).legends
     maps[1, 2, 2] = np.nan
-    (legend,) = draw(maps).legends
-    assert [text.get_text() for text in legend.texts] == ["no finite value"]
+    assert get_legend(draw(maps)) == ["no finite value"]
 
 
 @pytest.mark.parametrize("shape", [(1, 40, 3), (4, 3, 40), (2, 28, 28)])
-def test_texts_do_not_overlap(shape: tuple[int, ...]) -> None:
+def test_texts_do_not_overlap(
+    shape: tuple[int, ...], assert_text_is_apart: Callable
+) -> None:
     maps = np.random.default_rng(0).random(shape)
     figure = draw(maps, title="A title that is longer than the figure " * 3)
-    figure.draw_without_rendering()
-    texts = [*figure.texts]
-    for axes in figure.axes:
-        texts += [axes.title, axes.xaxis.label, axes.yaxis.label]
-    boxes = [text.get_window_extent() for text in texts if text.get_text()]
-    for index, box in enumerate(boxes):
-        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
-        assert box.y0 >= 0 and box.y1 <= figure.bbox.height
-        assert not any(box.overlaps(other) for other in boxes[:index])
+    assert_text_is_apart(figure)
 
 
 def test_shapes_must_fit(maps: np.ndarray) -> None:

@@ -6,6 +6,8 @@ pictures; this is where they are composed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -88,28 +90,42 @@ def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Figure:
     )
 
 
-def picture_map(
-    dataset: Dataset, values: np.ndarray, title: str, label: str
+def picture_maps(
+    dataset: Dataset,
+    maps: Mapping[str, np.ndarray],
+    label: str,
+    title: str = "",
+    limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """A number per grid point as a map, two factors only."""
+    """Draws numbers per grid point as maps, of two factors only.
+
+    Args:
+        dataset: Says what the grid is and which part of it is held out.
+        maps: Title of a map to a number per grid point, [n].
+        label: What the numbers are, with units.
+        title: Title of the figure.
+        limits: Ends of the color scale, by default those of the numbers.
+
+    Returns:
+        The figure.
+    """
     x, y = dataset.space
+    shape = dataset.space.shape
     return draw_maps(
-        {title: values.reshape(dataset.space.shape)},
+        {name: values.reshape(shape) for name, values in maps.items()},
         get_region_mask(dataset),
         label=label,
         axis_names=(x.label, y.label),
-        panel_size=4.0,
+        title=title,
+        limits=limits,
     )
 
 
 def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
     """The error at every combination of two factors."""
-    return picture_map(
-        dataset,
-        compute_relative_error(dataset, evaluation),
-        "error landscape",
-        "MSE / MSE of a blank image",
-    )
+    error = compute_relative_error(dataset, evaluation)
+    label = "MSE / MSE of a blank image"
+    return picture_maps(dataset, {"error landscape": error}, label)
 
 
 def picture_embedding(

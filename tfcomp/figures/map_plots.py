@@ -21,6 +21,9 @@ from tfcomp.figures.layout import make_panels
 from tfcomp.figures.layout import settle_layout
 
 MAX_COLUMNS = 4
+# Height of a row of maps in inches, and where there are only one or two.
+PANEL_SIZE = 2.3
+PANEL_SIZES = {1: 4.0, 2: 3.0}
 
 
 def draw_maps(
@@ -31,7 +34,6 @@ def draw_maps(
     axis_names: tuple[str, str],
     title: str = "",
     limits: tuple[float, float] | None = None,
-    panel_size: float = 2.3,
 ) -> Figure:
     """Draws maps over the factor grid, x to the right and y upwards.
 
@@ -46,7 +48,6 @@ def draw_maps(
         title: Title of the figure.
         limits: Ends of the color scale, by default the smallest and the
             largest of all values.
-        panel_size: Height of a row of maps, in inches.
 
     Returns:
         The figure.
@@ -57,6 +58,7 @@ def draw_maps(
     arrays = {name: np.asarray(array, float) for name, array in maps.items()}
     shape = _check_shapes(arrays, mask)
     norm = Normalize(*(limits or _find_limits(list(arrays.values()))))
+    panel_size = PANEL_SIZES.get(len(arrays), PANEL_SIZE)
     width = panel_size * get_map_aspect(shape)
     num_rows, num_columns = arrange_panels(len(arrays), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.

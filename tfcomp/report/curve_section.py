@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,54 +16,66 @@ from tfcomp.evaluation.study import TRUTH
 from tfcomp.evaluation.study import Study
 from tfcomp.figures import draw_curves
 from tfcomp.figures import draw_rows
-from tfcomp.figures import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
-from tfcomp.report.setting_tables import list_points
+from tfcomp.report.run_exhibits import Row
+from tfcomp.report.run_exhibits import draw_stage_rows
+from tfcomp.report.run_exhibits import list_points
+from tfcomp.report.run_exhibits import show_run
 
 SHOWN_IMAGES = 9
+R2_NAMES = {
+    "interpolation_r2": "output on the edges, best weights",
+    "linear_r2": "output, linear weights",
+    "truth_r2": "true image on the edges",
+}
+JUMP_PANELS = {
+    "steps, median": "speed_ratio",
+    "longest step": "max_speed_ratio",
+    "turning, median": "turning_ratio",
+    "sharpest turn": "max_turning_ratio",
+}
 
 
 def make_curves(studies: Sequence[Study]) -> Section:
-    """What a network draws where a range of one factor was never seen."""
-    chosen = [s for s in studies if s.curves]
+    """Shows what a network draws where it never saw a range of one factor."""
+    chosen = [study for study in studies if study.curves]
     exhibits = [make_error(study) for study in chosen]
     rows, jumps = [], []
     for study in chosen:
         for curve in study.gaps:
             scores = study.score_gap(curve)
-            rows.append(make_row(study, curve, scores))
+            rows.append(summarize_curve(study, curve, scores))
+            jumps += list_jumps(study, curve)
             exhibits.append(make_images(study, curve, scores))
             exhibits.append(make_weights(study, curve, scores))
-        jumps += list_jumps(study)
     if rows:
-        exhibits.insert(0, make_table(rows))
-    if jumps:
-        exhibits.append(make_jumps(jumps))
+        exhibits = [make_table(rows), *exhibits, make_jumps(jumps)]
     return Section(
         "curves",
         "Across the gap",
-        "Runs with one ordered factor. Between the two images at the edges "
-        "of a held-out range, does the network draw what lies between, or "
-        "the linear interpolation of the two? R² is 1 - SSE/SST about zero "
-        "in pixel space.",
+        "These runs have one ordered factor. Between the two images at the "
+        "edges of a held-out range, does the network draw what lies between, "
+        "or the linear interpolation of the two? R² is 1 - SSE/SST about "
+        "zero in pixel space.",
         exhibits,
     )
 
 
 def make_error(study: Study) -> Exhibit:
-    """MSE against the factor, the gap shaded (figure 9a)."""
-    return Exhibit(
-        f"{study.name}_error_curve",
-        f"Error against {study.curves[0].factor.name}: {study.name}",
-        "MSE over pixels at every grid point; shaded: held out.",
+    """Draws MSE against the factor, the gap shaded (figure 9a)."""
+    return show_run(
+        study,
+        "error_curve",
+        f"Error against {study.curves[0].factor.name}",
+        "MSE over pixels at every grid point. The held-out range is shaded.",
         picture_error_curve(study.dataset, study.evaluation),
         list_points(study, {"mse": study.error}),
     )
 
 
 def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
-    """Truth, output and interpolation across the gap (figures 9c, 9d)."""
+    """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
     is_ood = study.splits.is_ood[curve.rows]
     truth = study.evaluation.truth[curve.rows]
     linear = interpolate_edges(truth, is_ood, curve.factor.periodic)
@@ -72,68 +83,74 @@ def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     count = min(SHOWN_IMAGES, len(scores.rows))
     spread = np.linspace(0, len(scores.rows) - 1, count).round().astype(int)
     shown = np.array([before, *scores.rows[spread], after])
-    return Exhibit(
-        _name(study, curve, "gap_images"),
-        f"Across the gap: {_title(study, curve)}",
-        "True image, output, and linear interpolation of the true images "
-        "at the edges, which are the first and the last column and were "
-        "trained on. Grey scale from 0 to 1.",
-        draw_rows(
-            {
-                "truth": truth[shown],
-                "output": study.evaluation.images[curve.rows[shown]],
-                "edges, linear": linear[shown],
-            },
-            title=_title(study, curve),
-            first_row=study.dataset.first_row,
-            column_titles=describe_points(study.dataset, curve.rows[shown]),
-        ),
+    rows = curve.rows[shown]
+    figure = draw_rows(
+        {
+            "truth": truth[shown],
+            "output": study.evaluation.images[rows],
+            "edges, linear": linear[shown],
+        },
+        title=_name_curve(study, curve),
+        first_row=study.dataset.first_row,
+        column_titles=describe_points(study.dataset, rows),
+    )
+    return _show_curve(
+        study,
+        curve,
+        "gap_images",
+        "Across the gap",
+        "True image, output, and linear interpolation of the true images at "
+        "the edges. The edges are the first and the last column and were "
+        "trained on. The gray scale reaches from 0 to 1.",
+        figure,
     )
 
 
 def make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
-    """R² on the edge images at every held-out point."""
+    """Draws R² on the edge images at every held-out point."""
     values = curve.factor.values()[scores.rows]
-    r2 = {
-        "output on the edges, best weights": scores.r2,
-        "output, linear weights": scores.linear_r2,
-        "true image on the edges": scores.truth_r2,
+    # A gap of a periodic factor may contain its wrap.
+    is_wrapped = np.any(np.diff(values) < 0)
+    r2 = dict(
+        zip(
+            R2_NAMES,
+            (scores.r2, scores.linear_r2, scores.truth_r2),
+            strict=True,
+        )
+    )
+    columns = {
+        curve.factor.name: values,
+        "fraction": scores.fraction,
+        "weight_before": scores.weights[:, 0],
+        "weight_after": scores.weights[:, 1],
+        **r2,
     }
     figure = draw_curves(
-        np.arange(len(values)) if np.any(np.diff(values) < 0) else values,
-        r2,
+        np.arange(len(values)) if is_wrapped else values,
+        {R2_NAMES[name]: numbers for name, numbers in r2.items()},
         xlabel=curve.factor.label,
         ylabel="R² in pixel space",
-        title=_title(study, curve),
+        title=_name_curve(study, curve),
     )
-    rows = [
-        {
-            curve.factor.name: float(values[i]),
-            "fraction": float(scores.fraction[i]),
-            "weight_before": float(scores.weights[i, 0]),
-            "weight_after": float(scores.weights[i, 1]),
-            "interpolation_r2": float(scores.r2[i]),
-            "linear_r2": float(scores.linear_r2[i]),
-            "truth_r2": float(scores.truth_r2[i]),
-        }
-        for i in range(len(values))
-    ]
-    return Exhibit(
-        _name(study, curve, "interpolation"),
-        f"Interpolation of the edges: {_title(study, curve)}",
-        "R² of the output on the two true edge images with the best weights "
-        "(listed), with those of the linear interpolation, and, for "
-        "comparison, of the true image: what a network that truly "
+    return _show_curve(
+        study,
+        curve,
+        "interpolation",
+        "Interpolation of the edges",
+        "R² of the output on the two true edge images, with the best weights "
+        "(which the table lists) and with those of the linear interpolation. "
+        "For comparison, R² of the true image: what a network that truly "
         "generalizes would score.",
         figure,
-        rows,
+        [
+            dict(zip(columns, map(float, numbers), strict=True))
+            for numbers in zip(*columns.values(), strict=True)
+        ],
     )
 
 
-def make_row(
-    study: Study, curve: Curve, scores: Interpolation
-) -> dict[str, Any]:
-    """The scores of a curve with its gap, for the table."""
+def summarize_curve(study: Study, curve: Curve, scores: Interpolation) -> Row:
+    """Returns the scores of a curve with a gap, for the table."""
     error = study.error[curve.rows[scores.rows]]
     steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
     return {
@@ -145,89 +162,69 @@ def make_row(
     }
 
 
-def make_table(rows: list[dict[str, Any]]) -> Exhibit:
-    """All curves; over the width of the gap where there are several."""
+def make_table(rows: list[Row]) -> Exhibit:
+    """Lists all curves, and draws them over gap widths if these differ."""
     widths = np.array([row["gap_width"] for row in rows])
     figure = None
     if len(set(widths.round(3))) > 1:
         order = np.argsort(widths, kind="stable")
-        series = {
-            "output on the edges, best weights": "interpolation_r2",
-            "output, linear weights": "linear_r2",
-            "true image on the edges": "truth_r2",
-        }
         figure = draw_curves(
             widths[order],
-            {k: [rows[i][v] for i in order] for k, v in series.items()},
+            {
+                label: [rows[i][name] for i in order]
+                for name, label in R2_NAMES.items()
+            },
             xlabel="distance of the edges (unit of the factor)",
             ylabel="mean R² over the gap",
         )
     return Exhibit(
         "interpolation",
         "Interpolation scores",
-        "Mean (and least) R² of held-out outputs on the two edge images, "
-        "with the weights of the linear interpolation, and of the true "
-        "images; gap_width: distance of the edges.",
+        "Means over the held-out points: R² of the outputs on the two edge "
+        "images with the best weights (and its least value), with the weights "
+        "of the linear interpolation, and R² of the true images. gap_width is "
+        "the distance of the edges.",
         figure,
         rows,
     )
 
 
-def list_jumps(study: Study) -> list[dict[str, Any]]:
-    """Gap statistics of every stage and of the true images."""
+def list_jumps(study: Study, curve: Curve) -> list[Row]:
+    """Lists the gap statistics of every stage and of the true images."""
+    names = {"run": study.name, "curve": curve.label}
     return [
-        {
-            "run": study.name,
-            "curve": curve.label,
-            "stage": stage,
-            **study.compare_gap(curve, stage),
-        }
-        for curve in study.gaps
+        {**names, "stage": stage, **study.compare_gap(curve, stage)}
         for stage in [*study.stages, TRUTH]
     ]
 
 
-def make_jumps(rows: list[dict[str, Any]]) -> Exhibit:
-    """Whether the curve of activations jumps in the gap (C20)."""
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        lines.setdefault(f"{row['run']}, {row['curve']}", []).append(row)
-    panels = {
-        "steps, median": "speed_ratio",
-        "longest step": "max_speed_ratio",
-        "turning, median": "turning_ratio",
-        "sharpest turn": "max_turning_ratio",
-    }
-    figure = draw_stage_panels(
-        {
-            panel: {
-                name: [r[key] for r in line] for name, line in lines.items()
-            }
-            for panel, key in panels.items()
-        },
-        {name: [r["stage"] for r in line] for name, line in lines.items()},
-        ylabel="inside the gap / outside",
-    )
+def make_jumps(rows: list[Row]) -> Exhibit:
+    """Draws whether the curve of activations jumps in the gap (C20)."""
     return Exhibit(
         "gap_statistics",
         "Jumps of the manifold",
-        "Steps between the activations of neighbouring grid points, and the "
-        "angle between successive steps: inside the gap (with its edges) "
-        "over outside, of medians and of maxima. 1: the curve does not know "
-        "of the gap; above 1: it runs faster, or turns more, there. truth: "
-        "the true images.",
-        figure,
+        "Length of the steps between the activations of neighboring grid "
+        "points, and angles between successive steps. Their medians and "
+        "their largest values inside the gap (with its edges) are divided by "
+        "those outside. At 1 the curve does not know of the gap; above 1 it "
+        "runs faster, or turns more, there. The last place, truth, has the "
+        "true images.",
+        draw_stage_rows(rows, JUMP_PANELS, "inside the gap / outside"),
         rows,
     )
 
 
-def _title(study: Study, curve: Curve) -> str:
+def _show_curve(
+    study: Study, curve: Curve, kind: str, title: str, *content: object
+) -> Exhibit:
+    """Makes an exhibit of one curve; its name is told if there are several."""
+    name = f"{study.name}_{kind}"
+    if len(study.curves) > 1:
+        name += f"_{curve.label.replace(' ', '_')}"
+    return Exhibit(name, f"{title}: {_name_curve(study, curve)}", *content)
+
+
+def _name_curve(study: Study, curve: Curve) -> str:
     if len(study.curves) == 1:
         return study.name
     return f"{study.name}, {curve.label}"
-
-
-def _name(study: Study, curve: Curve, kind: str) -> str:
-    if len(study.curves) == 1:
-        return f"{study.name}_{kind}"
-    return f"{study.name}_{kind}_{curve.label.replace(' ', '_')}"

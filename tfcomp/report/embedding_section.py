@@ -8,43 +8,53 @@ from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
+from tfcomp.report.run_exhibits import show_run
 
 CAPTIONS = {
-    "embedding": "The matrix that each value of the factor (panel titles, "
-    "px) is rendered to, one signed colour scale for all.",
-    "spectrum": "Singular values of every matrix, divided by the largest "
-    "one; thick: median over values.",
+    "embedding": "The matrix in pixel space that the network renders for each "
+    "value of the factor. The title of a panel is the value in pixels, and "
+    "all matrices share one color scale with 0 in its middle.",
+    "spectrum": "Singular values of every matrix, divided by the largest one. "
+    "The thick line is the median over the values of the factor.",
 }
 
 
 def make_embeddings(studies: Sequence[Study]) -> Section:
-    """What forced rendering has learned to render."""
-    exhibits = []
-    for study in studies:
-        for name, embedding in study.embeddings.items():
-            figures = picture_embedding(study.dataset.space[name], embedding)
-            rows = {
-                "embedding": [{"factor": name, **embedding.summary}],
-                "spectrum": [
-                    {"value": value, "mode": mode, "singular_value": float(s)}
-                    for value, spectrum in enumerate(embedding.spectrum)
-                    for mode, s in enumerate(spectrum)
-                ],
-            }
-            exhibits += [
-                Exhibit(
-                    f"{study.name}_{kind}_{name}",
-                    f"{kind.capitalize()} of {name}: {study.name}",
-                    CAPTIONS[kind],
-                    figure,
-                    rows[kind],
-                )
-                for kind, figure in figures.items()
-            ]
+    """Shows what forced rendering has learned to render."""
     return Section(
         "embeddings",
         "Embeddings in pixel space",
         "The low-rank network renders each factor value as a matrix of its "
         "own before it combines them.",
-        exhibits,
+        [
+            exhibit
+            for study in studies
+            for factor in study.embeddings
+            for exhibit in show_embedding(study, factor)
+        ],
     )
+
+
+def show_embedding(study: Study, factor: str) -> list[Exhibit]:
+    """Shows the matrices of one factor and their singular values."""
+    embedding = study.embeddings[factor]
+    figures = picture_embedding(study.dataset.space[factor], embedding)
+    rows = {
+        "embedding": [{"factor": factor, **embedding.summary}],
+        "spectrum": [
+            {"value": value, "mode": mode, "singular_value": float(s)}
+            for value, spectrum in enumerate(embedding.spectrum)
+            for mode, s in enumerate(spectrum)
+        ],
+    }
+    return [
+        show_run(
+            study,
+            f"{kind}_{factor}",
+            f"{kind.capitalize()} of {factor}",
+            CAPTIONS[kind],
+            figure,
+            rows[kind],
+        )
+        for kind, figure in figures.items()
+    ]

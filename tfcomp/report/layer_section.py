@@ -3,117 +3,131 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
+from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.geometry import compute_ratio_factorization
 from tfcomp.evaluation.pictures import VOLUME_LABEL
-from tfcomp.evaluation.pictures import get_region_mask
 from tfcomp.evaluation.pictures import label_volume
+from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_maps
-from tfcomp.figures import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
-from tfcomp.report.setting_tables import list_points
+from tfcomp.report.run_exhibits import Row
+from tfcomp.report.run_exhibits import draw_stage_rows
+from tfcomp.report.run_exhibits import list_points
+from tfcomp.report.run_exhibits import list_stages
+from tfcomp.report.run_exhibits import show_run
 
-PANELS = {
-    "factorization": (
+
+class Lines(NamedTuple):
+    """An exhibit of numbers against the stage.
+
+    Attributes:
+        title: Its heading.
+        ylabel: What the numbers are; empty for log-volumes, whose unit
+            depends on the factors.
+        panels: Title of a panel to the name of the numbers.
+        caption: What is plotted.
+    """
+
+    title: str
+    ylabel: str
+    panels: dict[str, str]
+    caption: str
+
+
+LINES = {
+    "factorization": Lines(
         "Factorization",
         "score (1: orthogonal)",
         {
             "eq. 7": "factorization",
             "cosine form": "cosine_factorization",
+            "ratio of means": "ratio_factorization",
         },
-        "Mean over all grid points of 1 - |g_xy| / (g_xx + g_yy), from 1/2 "
-        "to 1 (left), and of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1 "
-        "(right); g is the metric tensor of a stage.",
+        "The score says whether the factors move the activations of a stage "
+        "in orthogonal directions; g is the metric tensor of the stage. Left: "
+        "the mean over all grid points of 1 - |g_xy| / (g_xx + g_yy), from "
+        "1/2 to 1. Middle: the mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 "
+        "to 1. Right: the score on the left as the published code computes "
+        "it, for comparison: it divides the mean of |g_xy| by the mean of "
+        "g_xx + g_yy, so that points with long directions dominate.",
     ),
-    "probes": (
+    "probes": Lines(
         "Linear probes",
         "R²",
         {"ID, out of fold": "probe_r2_id", "ID to OOD": "probe_r2_ood"},
-        "R² of ridge regression from the activations of a stage to the "
-        "factors: out of fold over ID points (left), fitted on all ID "
-        "points and scored on OOD points (right). 1 is perfect, 0 no better "
-        "than the mean.",
+        "R² of a ridge regression from the activations of a stage to the "
+        "factors. Left: at ID points that the regression was not fitted on "
+        "(cross-validation). Right: at OOD points, after fitting on all ID "
+        "points. 1 is perfect, and 0 is no better than predicting the mean.",
     ),
-    "log_volume": (
+    "log_volume": Lines(
         "Log-volume",
-        VOLUME_LABEL,
+        "",
         {"ID": "log_volume_id", "OOD": "log_volume_ood"},
-        "Mean over ID (left) and OOD points (right) of log sqrt(det g): how "
-        "much a stage stretches the factors.",
+        "Mean over ID points (left) and OOD points (right) of log sqrt(det "
+        "g), where g is the metric tensor of a stage. It says how much the "
+        "stage stretches the factors.",
     ),
 }
 
 
 def make_layers(studies: Sequence[Study]) -> Section:
-    """How the representation changes from stage to stage."""
+    """Shows how the representation changes from stage to stage."""
     has_pairs = any(len(s.dataset.space.ordered) > 1 for s in studies)
+    rows = list_stages(studies, measure_stage)
     exhibits = [
-        make_lines(studies, name)
-        for name in PANELS
+        make_lines(studies, name, rows)
+        for name in LINES
         if has_pairs or name != "factorization"
     ]
     exhibits += [make_volume_maps(s) for s in studies if s.has_map]
     return Section(
         "layers",
         "Geometry, stage by stage",
-        "From exact Jacobians of every stage with respect to the factors "
-        "(differences over the grid for one-hot codes), at every grid point.",
+        "These numbers come from exact Jacobians of every stage with respect "
+        "to the factors at every grid point. A one-hot code has no useful "
+        "derivative; there they come from differences over the grid.",
         exhibits,
     )
 
 
-def make_lines(studies: Sequence[Study], name: str) -> Exhibit:
-    """Numbers against stage, one line a run."""
-    title, ylabel, panels, caption = PANELS[name]
-    if name == "log_volume":
-        ylabel = label_volume(studies[0].dataset.space)
-    stages = {study.name: study.stages for study in studies}
-    figure = draw_stage_panels(
-        {
-            panel: {
-                study.name: [
-                    study.layers.summary[stage][key] for stage in study.stages
-                ]
-                for study in studies
-            }
-            for panel, key in panels.items()
-        },
-        stages,
-        ylabel=ylabel,
-        title=title,
+def measure_stage(study: Study, stage: str) -> Row:
+    """Returns the scores of a stage in `metrics.json` and the ratio of means.
+
+    The ratio is None for a run with a single direction.
+    """
+    ratio = finite_or_none(compute_ratio_factorization(study.metrics[stage]))
+    return {**study.layers.summary[stage], "ratio_factorization": ratio}
+
+
+def make_lines(
+    studies: Sequence[Study], name: str, rows: Sequence[Row]
+) -> Exhibit:
+    """Draws numbers against the stage, one line a run."""
+    title, ylabel, panels, caption = LINES[name]
+    ylabel = ylabel or label_volume(studies[0].dataset.space)
+    columns = ["run", "stage", *panels.values(), "dead_fraction"]
+    return Exhibit(
+        name,
+        title,
+        caption,
+        draw_stage_rows(rows, panels, ylabel, title),
+        [{column: row[column] for column in columns} for row in rows],
     )
-    rows: list[dict[str, Any]] = [
-        {
-            "run": study.name,
-            "stage": stage,
-            **{k: study.layers.summary[stage][k] for k in panels.values()},
-            "dead_fraction": study.layers.summary[stage]["dead_fraction"],
-        }
-        for study in studies
-        for stage in study.stages
-    ]
-    return Exhibit(name, title, caption, figure, rows)
 
 
 def make_volume_maps(study: Study) -> Exhibit:
-    """Log-volume over the grid, all stages on one colour scale."""
-    shape = study.dataset.space.shape
-    x, y = study.dataset.space
-    volumes = study.log_volume
-    figure = draw_maps(
-        {stage: values.reshape(shape) for stage, values in volumes.items()},
-        get_region_mask(study.dataset),
-        title=f"{study.name}: log-volume",
-        label=VOLUME_LABEL,
-        axis_names=(x.label, y.label),
-    )
-    return Exhibit(
-        f"{study.name}_log_volume",
-        f"Log-volume maps: {study.name}",
-        "log sqrt(det g) at every grid point, per stage, on one colour scale. "
-        "The outline is the held-out region.",
-        figure,
-        list_points(study, volumes),
+    """Draws the log-volume over the grid, all stages on one color scale."""
+    title = f"{study.name}: log-volume"
+    return show_run(
+        study,
+        "log_volume",
+        "Log-volume maps",
+        "log sqrt(det g) at every grid point, a map for each stage, all on "
+        "one color scale. The held-out region is outlined.",
+        picture_maps(study.dataset, study.log_volume, VOLUME_LABEL, title),
+        list_points(study, study.log_volume),
     )

@@ -35,7 +35,7 @@ from tfcomp.evaluation.pictures import VOLUME_LABEL
 from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.pictures import picture_error_curve
 from tfcomp.evaluation.pictures import picture_landscape
-from tfcomp.evaluation.pictures import picture_map
+from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.pictures import picture_samples
 from tfcomp.figures import figure_to_array
 from tfcomp.training.descriptions import LAYER_GROUPS
@@ -113,8 +113,8 @@ class RunSummaries:
             if self._has_maps and self._config.pictures:
                 for stage, values in analysis.log_volume.items():
                     title = f"log volume, {stage}"
-                    figure = picture_map(
-                        self._dataset, values, title, VOLUME_LABEL
+                    figure = picture_maps(
+                        self._dataset, {title: values}, VOLUME_LABEL
                     )
                     write_figure(f"log_volume_map/{stage}", figure)
 

@@ -1,0 +1,73 @@
+"""Rendering: PNG, PDF and arrays of pixels, without a display."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from tfcomp.figures import figure_to_array
+from tfcomp.figures import figure_to_pdf
+from tfcomp.figures import figure_to_png
+
+
+@pytest.fixture
+def figure() -> Figure:
+    figure = Figure()
+    axes = figure.add_subplot()
+    for slope in range(8):
+        axes.plot([0, 1], [0, slope], label=f"line {slope}")
+    axes.legend()
+    return figure
+
+
+def test_png_and_array_have_the_same_pixels(figure: Figure) -> None:
+    width, height = figure.get_size_inches()
+    png = figure_to_png(figure)
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    array = figure_to_array(figure)
+    assert array.dtype == np.uint8
+    assert array.shape == (int(height * 100), int(width * 100), 4)
+    np.testing.assert_array_equal(
+        array, np.asarray(Image.open(io.BytesIO(png)))
+    )
+
+
+def test_palette_makes_a_smaller_file_that_looks_the_same(
+    figure: Figure,
+) -> None:
+    full = figure_to_png(figure)
+    small = figure_to_png(figure, num_colors=256)
+    assert len(small) < 0.6 * len(full)
+    before, after = (
+        np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), float)
+        for png in (full, small)
+    )
+    assert np.abs(before - after).max() < 20  # of 255
+    assert np.abs(before - after).mean() < 2
+
+
+def test_rendering_leaves_the_figure_as_it_was(figure: Figure) -> None:
+    figure.dpi = 60
+    before = figure.dpi, figure.canvas, tuple(figure.get_size_inches())
+    first = figure_to_array(figure)
+    figure_to_png(figure)
+    assert figure_to_pdf(figure) == figure_to_pdf(figure)
+    assert before == (
+        figure.dpi,
+        figure.canvas,
+        tuple(figure.get_size_inches()),
+    )
+    np.testing.assert_array_equal(first, figure_to_array(figure))
+
+
+def test_figures_never_import_pyplot() -> None:
+    code = (
+        "import sys, numpy, tfcomp.figures as f;"
+        "f.figure_to_png(f.draw_gram_matrices({'a': numpy.eye(3)}, 2));"
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
