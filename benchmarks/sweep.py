@@ -18,10 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool
-from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import Task
-from tfcomp.sweeps.scheduling import run_tasks
 
 MINUTE = 60.0
 FLAGS = (
@@ -58,7 +57,8 @@ def measure_throughput(workers: int, trials: int, epochs: int) -> float:
         ]
         options = SchedulerOptions(workers=workers, threads=1)
         start = time.perf_counter()
-        failed = [o for o in run_tasks(tasks, options) if o.returncode]
+        with Pool(options) as pool:
+            failed = [o for o in pool.run(tasks) if o.returncode]
         seconds = time.perf_counter() - start
     assert not failed, failed
     return seconds
@@ -74,7 +74,7 @@ def make_trial(folder: Path, seed: int, epochs: int) -> Task:
         f"--log_dir={folder}",
         f"--export_dir={folder / 'models'}",
     )
-    command = [sys.executable, "-m", "tfcomp.sweeps.trial", *flags]
+    command = [sys.executable, "-m", "tfcomp.sweeps.one_trial", *flags]
     return Task(f"t{seed}", command, folder / f"{seed}.log")
 
 

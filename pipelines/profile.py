@@ -27,6 +27,7 @@ from typing import Any
 
 from pipelines.rules import Rules
 from pipelines.rules import make_rules
+from tfcomp import threshold
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
@@ -39,9 +40,7 @@ from tfcomp.storage.code_version import split_names
 from tfcomp.sweep import define_flags
 from tfcomp.sweep import make_sweep
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.threshold import define_all_flags
-from tfcomp.threshold import make_study
-from tfcomp.thresholds.threshold_run import Study
+from tfcomp.thresholds.threshold_run import ThresholdSearches
 
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
@@ -128,7 +127,7 @@ def check_profile(profile: Profile) -> set[str]:
     """
     sweeps = make_sweeps(profile)
     names = [sweep.folder.path.name for sweep in sweeps]
-    searches = [study.folder.path.name for study in make_studies(profile)]
+    searches = [part.folder.path.name for part in make_searches(profile)]
     for name, number in Counter([*names, *searches]).items():
         if number > 1:
             raise RunError(f"--profile: two flagfiles have --run_name={name}")
@@ -207,11 +206,13 @@ def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
         ]
 
 
-def make_studies(profile: Profile, *places: str) -> list[Study]:
+def make_searches(profile: Profile, *places: str) -> list[ThresholdSearches]:
     """The threshold searches of a profile; as `make_sweeps`."""
     with redirect_stdout(io.StringIO()):
         return [
-            make_study(parse_flags([*arguments, *places], define_all_flags()))
+            threshold.make_searches(
+                parse_flags([*arguments, *places], threshold.define_flags())
+            )
             for arguments in profile.searches
         ]
 

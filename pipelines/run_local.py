@@ -15,7 +15,7 @@ from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.local.pipeline_root import check_path
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
-from pipelines.profile import make_studies
+from pipelines.profile import make_searches
 from pipelines.profile import make_sweeps
 from pipelines.profile import replace_missing_digits
 from pipelines.steps.step_events import count
@@ -23,7 +23,7 @@ from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
-from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
 FLAGS = {
@@ -85,7 +85,7 @@ def describe_profile(profile: Profile) -> str:
         count(sum(len(sweep.trials) for sweep in sweeps), "trial"),
     ]
     if profile.searches:
-        cases = sum(len(study.cases) for study in make_studies(profile))
+        cases = sum(len(part.cases) for part in make_searches(profile))
         parts.append(count(cases, "threshold search", "threshold searches"))
     lines = [f"profile  {profile.name}: {', '.join(parts)}"]
     return "\n".join([*lines, *(f"note     {n}" for n in profile.notes)])

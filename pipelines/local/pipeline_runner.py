@@ -20,7 +20,7 @@ from pipelines.pipeline import STEPS
 from pipelines.pipeline import make_pipeline
 from pipelines.profile import Profile
 from tfcomp.config.errors import RunError
-from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 SOURCES = Path(__file__).parents[2]  # the folder that contains `pipelines`
 

@@ -17,14 +17,18 @@ import pytest
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.storage.folder_lock import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
-from tfcomp.sweeps import sweep_run as run
+from tfcomp.sweeps import sweep_run
+from tfcomp.sweeps import workload
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Outcome
-from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import Task
+from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.trials import Trial
 
-FAKE_SWEEP = Path(__file__).parent / "sweeps" / "fake_sweep.py"
+FAKE_SWEEP = Path(__file__).parents[1] / "sweeps" / "fake_sweep.py"
 Start = Callable[..., int]
 
 
@@ -59,9 +63,9 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """
     monkeypatch.chdir(tmp_path)
     fake = runpy.run_path(str(FAKE_SWEEP))
-    monkeypatch.setattr(run, "make_task", fake["make_task"])
-    monkeypatch.setattr(run, "Pool", FakePool)
-    monkeypatch.setattr(run, "write_reports", lambda *arguments: None)
+    monkeypatch.setattr(Sweep, "make_command", fake["make_command"])
+    monkeypatch.setattr(workload, "Pool", FakePool)
+    monkeypatch.setattr(sweep_run, "write_reports", lambda *arguments: None)
     monkeypatch.setattr(FakePool, "ran", [])
 
     def main(*flags: str) -> int:
@@ -76,7 +80,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 @pytest.fixture
 def draw(start: Start, monkeypatch: pytest.MonkeyPatch) -> Start:
     """The same, with statistics and figures."""
-    monkeypatch.setattr(run, "write_reports", reports.write_reports)
+    monkeypatch.setattr(sweep_run, "write_reports", reports.write_reports)
     return start
 
 
@@ -167,7 +171,7 @@ def test_a_second_start_runs_nothing(
     start("--grid=depth=2,3")
     tables = {p: p.read_bytes() for p in Path().rglob("*.csv")}
     assert tables
-    monkeypatch.setattr(run, "Pool", None)  # nothing may be started
+    monkeypatch.setattr(workload, "Pool", None)  # nothing may be started
     assert start("--grid=depth=2,3") == 0
     assert {p: p.read_bytes() for p in Path().rglob("*.csv")} == tables
 
@@ -233,9 +237,7 @@ def test_failures_do_not_stop_the_rest(
 def test_trials_that_wrote_nothing(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        run, "make_task", lambda whole, trial: Task(trial.name, ["true"], "")
-    )
+    monkeypatch.setattr(Sweep, "make_command", lambda *arguments: ["true"])
     assert start() == 1
     (row,) = read("trials.csv")
     assert row["reason"].startswith("wrote no results")
@@ -256,11 +258,11 @@ def test_trials_draw_no_pictures_unless_asked(
 ) -> None:
     commands = []
 
-    def collect(whole: run.Sweep, trial: run.Trial) -> Task:
-        commands.append(run.list_flag_lines(trial.config))
-        return Task(trial.name, ["true"], "")
+    def collect(whole: Sweep, trial: Trial) -> list[str]:
+        commands.append(list_flag_lines(trial.config))
+        return ["true"]
 
-    monkeypatch.setattr(run, "make_task", collect)
+    monkeypatch.setattr(Sweep, "make_command", collect)
     start()
     start("--pictures")
     assert "--pictures=false" in commands[0]

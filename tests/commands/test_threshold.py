@@ -123,20 +123,22 @@ def test_bad_flags(tmp_path: Path, flag: str, message: str) -> None:
 @pytest.mark.parametrize("name", ["threshold", "threshold_quick"])
 def test_shipped_flagfile_describes_a_search_that_can_start(name: str) -> None:
     arguments = [f"--flagfile={name}.flags"]
-    settings = parse_flags(arguments, threshold.define_all_flags())
-    study = threshold.make_study(settings)
-    assert study.folder.path.name == name
-    assert len(study.cases) in (4, 30)
+    settings = parse_flags(arguments, threshold.define_flags())
+    searches = threshold.make_searches(settings)
+    assert searches.folder.path.name == name
+    assert len(searches.cases) in (4, 30)
 
 
 def test_flags_of_a_search_repeat_it(tmp_path: Path) -> None:
-    values = threshold.define_all_flags()
-    study = threshold.make_study(parse_flags([*FLAGS, "--seeds=2"], values))
+    values = threshold.define_flags()
+    searches = threshold.make_searches(
+        parse_flags([*FLAGS, "--seeds=2"], values)
+    )
     file = tmp_path / "again.flags"
-    file.write_text(study.flags)
-    values = threshold.define_all_flags()
-    again = threshold.make_study(parse_flags([f"--flagfile={file}"], values))
-    assert (again.cases, again.flags) == (study.cases, study.flags)
+    file.write_text(searches.flags)
+    values = threshold.define_flags()
+    again = threshold.make_searches(parse_flags([f"--flagfile={file}"], values))
+    assert (again.cases, again.flags) == (searches.cases, searches.flags)
 
 
 def test_name_of_a_run_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-PATIENCE = 300  # seconds, for a machine that is busy
+PATIENCE = 200  # seconds, for a machine that is busy
 
 
 @pytest.fixture

@@ -5,29 +5,24 @@ It makes all tables and no figures.
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 from pathlib import Path
 
 from tfcomp import sweep
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps import sweep_reports as reports
-from tfcomp.sweeps import sweep_run as run
-from tfcomp.sweeps.scheduling import Task
+from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.trials import Trial
 
-make_real_task = run.make_task
+make_real_command = Sweep.make_command
 
 
-def make_task(whole: run.Sweep, trial: Trial) -> Task:
-    task = make_real_task(whole, trial)
-    assert task.command[:3] == [sys.executable, "-m", "tfcomp.sweeps.trial"]
-    script = str(Path(__file__).with_name("fake_trial.py"))
-    command = [sys.executable, script, *task.command[3:]]
-    return dataclasses.replace(task, command=command)
+def make_command(sweep: Sweep, trial: Trial) -> list[str]:
+    program, option, module, *flags = make_real_command(sweep, trial)
+    assert (option, module) == ("-m", "tfcomp.sweeps.one_trial")
+    return [program, str(Path(__file__).with_name("fake_trial.py")), *flags]
 
 
 if __name__ == "__main__":
-    run.make_task = make_task
+    Sweep.make_command = make_command
     reports.write_figures = lambda *arguments: None
     exit_on_user_error(sweep.main)

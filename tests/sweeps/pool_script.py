@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from tfcomp.config.command import exit_on_user_error
-from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduling import Pool
 from tfcomp.sweeps.scheduling import Task
-from tfcomp.sweeps.scheduling import run_tasks
 
 ENDLESS = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 
@@ -23,7 +23,8 @@ def main(argv: list[str]) -> int:
     options = SchedulerOptions(
         workers=0 if scheduler else 2, scheduler=scheduler
     )
-    return len(list(run_tasks(tasks, options)))
+    with Pool(options) as pool:
+        return len(list(pool.run(tasks)))
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def test_a_killed_sweep_of_real_trials(tmp_path: Path, wait_for) -> None:
     process = subprocess.Popen(make_command(killed, *flags))
     wait_for(lambda: len(list(trials.glob("*/checkpoints/*"))) > 2)
     for child in psutil.Process(process.pid).children(recursive=True):
-        if "tfcomp.sweeps.trial" in child.cmdline():
+        if "tfcomp.sweeps.one_trial" in child.cmdline():
             child.parent().kill()
             break
     wait_for(lambda: list(trials.glob("*/metrics.json")))

@@ -6,7 +6,6 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.sweeps.grid import list_seeds
 from tfcomp.sweeps.grid import list_settings
 from tfcomp.sweeps.grid import parse_grid
 
@@ -81,14 +80,15 @@ def test_a_flag_in_two_axes() -> None:
         parse_grid(["depth=2", "width/depth=8/3"])
 
 
-def test_an_unknown_flag() -> None:
-    with pytest.raises(RunError, match="--depht is not a flag, did you mean"):
-        parse_grid(["depht=2"])
-
-
-def test_seeds() -> None:
-    assert list_seeds({"first_seed": 3, "seeds": 2}) == [3, 4]
-    with pytest.raises(ConfigError, match="--seeds must be at least 1"):
-        list_seeds({"first_seed": 0, "seeds": 0})
-    with pytest.raises(ConfigError, match="--first_seed must be at least 0"):
-        list_seeds({"first_seed": -1, "seeds": 1})
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("depht=2", "--depht is not a flag, did you mean --depth"),
+        ("nopictures=1", "--nopictures is not a flag, did you mean --pictures"),
+        ("flagfile=donut.flags", "--flagfile is not a flag"),
+        ("undefok=a,b", "--undefok is not a flag"),
+    ],
+)
+def test_names_that_are_no_flags_of_a_run(spec: str, message: str) -> None:
+    with pytest.raises(RunError, match=message):
+        parse_grid([spec])

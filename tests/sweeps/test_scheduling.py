@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing.spawn
 import os
 import signal
 import subprocess
@@ -10,19 +11,26 @@ import sys
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import dask
 import psutil
 import pytest
+from distributed import Client
 from distributed import LocalCluster
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.sweeps import scheduling
 from tfcomp.sweeps.guarded_process import GUARD
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduling import Outcome
 from tfcomp.sweeps.scheduling import Pool
-from tfcomp.sweeps.scheduling import SchedulerOptions
 from tfcomp.sweeps.scheduling import Task
-from tfcomp.sweeps.scheduling import run_tasks
+from tfcomp.sweeps.scheduling import check_scheduler
 
+PATIENCE = 200  # seconds, for a machine that is busy
 SCRIPT = Path(__file__).with_name("pool_script.py")
 ENDLESS = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 Wait = Callable[[Callable[[], object]], None]
@@ -40,8 +48,32 @@ def read_pids(folder: Path) -> list[int]:
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
+    """Shared by tests that do no harm to it."""
     with Pool(SchedulerOptions(workers=2, threads=3, gpus=("4", "6"))) as pool:
         yield pool
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What `own_pool` says; workers are counted often enough to notice."""
+    monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
+    return []
+
+
+@pytest.fixture
+def own_pool(said: list[str]) -> Iterator[Pool]:
+    """A pool to be harmed, of a user whose Dask is impatient."""
+    options = SchedulerOptions(workers=2, worker_timeout=2)
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "100ms"}):
+        with Pool(options, said.append) as pool:
+            yield pool
+
+
+@pytest.fixture
+def run_aside() -> Iterator[Callable[..., Future]]:
+    """Runs tasks in a thread; the result is the list of their outcomes."""
+    with ThreadPoolExecutor(1) as executor:
+        yield lambda pool, tasks: executor.submit(list, pool.run(tasks))
 
 
 def test_outcomes(pool: Pool, tmp_path: Path) -> None:
@@ -102,51 +134,101 @@ def test_first_tasks_run_first(pool: Pool, tmp_path: Path) -> None:
 
 
 def test_a_killed_worker(
-    pool: Pool, tmp_path: Path, wait_for: Wait, is_running: IsRunning
+    own_pool: Pool,
+    said: list[str],
+    run_aside: Callable[..., Future],
+    tmp_path: Path,
+    wait_for: Wait,
+    is_running: IsRunning,
 ) -> None:
-    """Its process dies with it, and its task runs again."""
+    """Its process dies with it, it comes back, and its task runs again."""
     release = tmp_path / "release"
     code = (
         "import os, pathlib, time\n"
         "print(os.getpid(), flush=True)\n"
         f"while not pathlib.Path({str(release)!r}).exists(): time.sleep(0.05)\n"
     )
-    outcomes = pool.run([python(name, tmp_path, code) for name in "abc"])
-    first = next_in_background(outcomes)
+    tasks = [python(name, tmp_path, code) for name in "abc"]
+    outcomes = run_aside(own_pool, tasks)
     wait_for(lambda: len(read_pids(tmp_path)) == 2)
     before = read_pids(tmp_path)
     psutil.Process(before[0]).parent().kill()
     wait_for(lambda: not is_running(before[0]))
     wait_for(lambda: len(read_pids(tmp_path)) == 3)
     assert is_running(before[1])
+    wait_for(lambda: len(said) == 2)
     release.touch()
-    ended = [first(), *outcomes]
+    ended = outcomes.result(PATIENCE)
     assert {outcome.name for outcome in ended} == set("abc")
     assert {outcome.returncode for outcome in ended} == {0}
     wait_for(lambda: not any(map(is_running, read_pids(tmp_path))))
+    assert said == ["1 worker now, 2 before", "2 workers now, 1 before"]
 
 
-def next_in_background(outcomes: Iterator) -> Callable:
-    """Starts an iterator, which submits the tasks, without waiting."""
-    from concurrent.futures import ThreadPoolExecutor
+def test_a_worker_that_dask_gives_up(
+    own_pool: Pool,
+    said: list[str],
+    run_aside: Callable[..., Future],
+    tmp_path: Path,
+    wait_for: Wait,
+) -> None:
+    cluster = own_pool._cluster
+    cluster.sync(cluster.workers[0].close, callback_timeout=PATIENCE)
+    tasks = [python(name, tmp_path, ENDLESS) for name in "ab"]
+    outcomes = run_aside(own_pool, tasks)
+    wait_for(lambda: len(read_pids(tmp_path)) == 2)  # at the same time
+    assert said == ["1 worker now, 2 before", "2 workers now, 1 before"]
+    for pid in read_pids(tmp_path):
+        os.kill(pid, signal.SIGTERM)
+    ended = outcomes.result(PATIENCE)
+    assert {outcome.reason for outcome in ended} == {"killed by SIGTERM"}
 
-    executor = ThreadPoolExecutor(1)
-    future = executor.submit(next, outcomes)
-    executor.shutdown(wait=False)
-    return future.result
+
+def test_no_worker_comes_back(
+    own_pool: Pool,
+    said: list[str],
+    run_aside: Callable[..., Future],
+    tmp_path: Path,
+    wait_for: Wait,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quick = python("quick", tmp_path / "quick", "")
+    endless = [python(name, tmp_path, ENDLESS) for name in "ab"]
+    outcomes = run_aside(own_pool, [quick, *endless])
+    wait_for(lambda: len(read_pids(tmp_path)) == 2)
+    monkeypatch.setattr(multiprocessing.spawn, "_python_exe", "/bin/false")
+    for pid in read_pids(tmp_path):
+        psutil.Process(pid).parent().kill()
+    ended = outcomes.result(PATIENCE)
+    assert [(o.name, o.returncode, o.reason) for o in ended] == [
+        ("quick", 0, ""),
+        ("a", 1, "no worker for 2 s"),
+        ("b", 1, "no worker for 2 s"),
+    ]
+    assert said[-2].startswith("0 workers now")
+    assert said[-1] == (
+        "no worker for 2 s (--worker_timeout): giving up what is left"
+    )
+
+
+def test_others_on_the_machine_are_kept_out(pool: Pool) -> None:
+    address = pool._cluster.scheduler_address
+    assert address.startswith("tls://127.0.0.1:")
+    with pytest.raises(OSError):
+        Client(address.replace("tls://", "tcp://"), timeout=2)
 
 
 def test_leaving_early_kills_what_runs(
-    pool: Pool, tmp_path: Path, wait_for: Wait, is_running: IsRunning
+    own_pool: Pool, tmp_path: Path, wait_for: Wait, is_running: IsRunning
 ) -> None:
     quick = python("quick", tmp_path / "quick", "")
     endless = [python(name, tmp_path, ENDLESS) for name in "abc"]
-    outcomes = pool.run([endless[0], quick, *endless[1:]])
+    outcomes = own_pool.run([endless[0], quick, *endless[1:]])
     assert next(outcomes).name == "quick"
     wait_for(lambda: len(read_pids(tmp_path)) == 2)
     outcomes.close()
     wait_for(lambda: not any(map(is_running, read_pids(tmp_path))))
-    (outcome,) = pool.run([python("next", tmp_path / "next", "")])
+    (outcome,) = own_pool.run([python("next", tmp_path / "next", "")])
     assert outcome.returncode == 0
     assert len(read_pids(tmp_path)) == 2  # the third never started
 
@@ -168,7 +250,7 @@ def test_a_killed_program_leaves_nothing(
     assert set(read_pids(tmp_path)) <= set(family)
     # A terminal sends an interrupt to the workers too.
     os.killpg(process.pid, number)
-    output = process.communicate(timeout=300)[0]
+    output = process.communicate(timeout=PATIENCE)[0]
     wait_for(lambda: not any(map(is_running, family)))
     if number == signal.SIGINT:
         assert process.returncode == 130
@@ -184,6 +266,11 @@ def start_script(folder: Path, *arguments: str) -> subprocess.Popen:
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def run_tasks(tasks: list[Task], options: SchedulerOptions) -> list[Outcome]:
+    with Pool(options) as pool:
+        return list(pool.run(tasks))
 
 
 @pytest.fixture
@@ -203,13 +290,13 @@ def test_a_remote_scheduler(
 ) -> None:
     options = SchedulerOptions(scheduler=remote)
     tasks = [python(name, tmp_path / "a", "print(1)") for name in "ab"]
-    outcomes = list(run_tasks(tasks, options))
+    outcomes = run_tasks(tasks, options)
     assert [outcome.returncode for outcome in outcomes] == [0, 0]
     # Its worker lives on; what it runs must not when its client has died.
     process = start_script(tmp_path, remote)
     wait_for(lambda: read_pids(tmp_path))
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE)
     (pid,) = read_pids(tmp_path)
     wait_for(lambda: not is_running(pid))
     (outcome,) = run_tasks(tasks[:1], options)
@@ -217,18 +304,22 @@ def test_a_remote_scheduler(
     assert read_pids(tmp_path) == [pid]
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://x"])
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "nonsense://x", "tls://h:1", "ucx://h:1"]
+)
 def test_no_scheduler_at_the_address(address: str) -> None:
     start = time.monotonic()
     with pytest.raises(ConfigError, match="--scheduler must be the address"):
-        list(run_tasks([], SchedulerOptions(scheduler=address)))
+        check_scheduler(SchedulerOptions(scheduler=address))
     assert time.monotonic() - start < 15
 
 
-def test_options() -> None:
-    with pytest.raises(ConfigError, match="--workers must be at least 0"):
-        SchedulerOptions(workers=-1)
-    with pytest.raises(ConfigError, match="--threads must be at least 0"):
-        SchedulerOptions(threads=-1)
+@pytest.mark.parametrize("name", ["workers", "threads", "worker_timeout"])
+def test_options(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"--{name} must be at least 0"):
+        SchedulerOptions(**{name: -1})
+
+
+def test_workers_of_a_scheduler_are_its_own() -> None:
     with pytest.raises(ConfigError, match="--workers must be left out"):
         SchedulerOptions(workers=2, scheduler="tcp://localhost:8786")

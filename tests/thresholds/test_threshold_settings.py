@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import parse_region
-from tfcomp.thresholds.criteria import is_reached
-from tfcomp.thresholds.fractions import scale_region
+from tfcomp.thresholds.cases import scale_region
 from tfcomp.thresholds.threshold_settings import SearchSettings
-from tfcomp.thresholds.threshold_settings import define_flags
-from tfcomp.thresholds.threshold_settings import list_settings_flags
-from tfcomp.thresholds.threshold_settings import make_settings
+from tfcomp.thresholds.threshold_settings import define_search_flags
+from tfcomp.thresholds.threshold_settings import is_reached
 
 
 def test_lists() -> None:
@@ -49,7 +48,7 @@ def test_every_kind_has_its_own_region() -> None:
         ("grid_sizes", "16,16", "--grid_sizes must be different values"),
         ("kinds", "stripes", "--kinds must be among: bumps"),
         ("regions", "none,", "--regions must be different values"),
-        ("regions", '"none', "--regions must be different values"),
+        ("regions", '"none', "--regions must be quoted as in CSV"),
         ("criterion", "mse", "--criterion must be among"),
         ("target", "0.9,0.9", "--target must have a number for each"),
         ("target", "high", "--target must be numbers"),
@@ -68,8 +67,8 @@ def test_bad_values(flag: str, value: object, message: str) -> None:
 
 def test_settings_survive_their_flags() -> None:
     settings = SearchSettings(regions='"box:x:0-1,y:0-0.5"', tolerance=1.5)
-    values = parse_flags(list_settings_flags(settings), define_flags())
-    assert make_settings(values) == settings
+    values = parse_flags(list_flag_lines(settings), define_search_flags())
+    assert SearchSettings.from_flags(values) == settings
 
 
 @pytest.mark.parametrize(

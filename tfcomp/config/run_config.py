@@ -264,11 +264,9 @@ class RunConfig(Settings):
 
     def to_flags(self) -> dict[str, object]:
         """All settings as one flat dictionary, flag name to value."""
-        flat = {}
-        for part in (self, self.data, self.model, self.training):
-            for item in dataclasses.fields(part):
-                if "help" in item.metadata:
-                    flat[item.name] = getattr(part, item.name)
+        flat = super().to_flags()
+        for part in (self.data, self.model, self.training):
+            flat |= part.to_flags()
         return flat
 
     def identity(self) -> dict[str, object]:
@@ -286,21 +284,11 @@ def make_config(flags: dict[str, object]) -> RunConfig:
     Raises:
         ConfigError: If a value breaks its rule.
     """
-    parts = {name: cls(**_pick(cls, flags)) for name, cls in PARTS.items()}
-    return RunConfig(**_pick(RunConfig, flags), **parts)
+    parts = {name: cls.from_flags(flags) for name, cls in PARTS.items()}
+    return RunConfig.from_flags(flags, **parts)
 
 
 def all_fields() -> list[dataclasses.Field]:
     """Every setting in the order in which help should list them."""
     groups = (RunConfig, *PARTS.values())
-    return [
-        item
-        for group in groups
-        for item in dataclasses.fields(group)
-        if "help" in item.metadata
-    ]
-
-
-def _pick(cls: type, flags: dict[str, object]) -> dict[str, object]:
-    names = {f.name for f in dataclasses.fields(cls) if "help" in f.metadata}
-    return {name: value for name, value in flags.items() if name in names}
+    return [item for group in groups for item in group.list_settings()]

@@ -22,6 +22,7 @@ from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_config import make_config
+from tfcomp.config.settings import Settings
 
 DEFINE = {
     bool: flags.DEFINE_boolean,
@@ -79,7 +80,7 @@ def parse_flags(
     try:
         rest = values(["tfcomp", *expanded])[1:]
     except flags.UnrecognizedFlagError as error:
-        raise _unknown(error.flagname, values) from error
+        raise make_unknown_error(error.flagname, values) from error
     except flags.IllegalFlagValueError as error:
         raise _ill_formed(values, error) from error
     except flags.Error as error:
@@ -87,6 +88,18 @@ def parse_flags(
     if rest:
         raise RunError(f"unexpected argument {rest[0]!r}: flags start with --")
     return values.flag_values_dict()
+
+
+def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
+    """Says that there is no such flag, and which one may have been meant.
+
+    Args:
+        name: The unknown name, without dashes.
+        values: The flags that there are.
+    """
+    close = difflib.get_close_matches(name, list(values), n=1)
+    hint = f", did you mean --{close[0]}?" if close else " (see --help)"
+    return RunError(f"--{name} is not a flag{hint}")
 
 
 def parse_config(arguments: Sequence[str]) -> RunConfig:
@@ -100,18 +113,12 @@ def format_flags(config: RunConfig) -> str:
     return "".join(f"{line}\n" for line in list_flag_lines(config))
 
 
-def list_flag_lines(config: RunConfig) -> list[str]:
-    """Arguments that describe the run: every resolved flag."""
+def list_flag_lines(settings: Settings) -> list[str]:
+    """Arguments that describe a run, or other settings: every flag."""
     return [
         f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in config.to_flags().items()
+        for name, value in settings.to_flags().items()
     ]
-
-
-def _unknown(name: str, values: flags.FlagValues) -> RunError:
-    close = difflib.get_close_matches(name, list(values), n=1)
-    hint = f", did you mean --{close[0]}?" if close else " (see --help)"
-    return RunError(f"--{name} is not a flag{hint}")
 
 
 def _ill_formed(

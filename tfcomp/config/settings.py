@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
+from typing import Self
 
 from tfcomp.config.errors import ConfigError
 
@@ -46,9 +48,34 @@ class Settings:
     """Base of dataclasses whose fields are made by `setting`."""
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            if "help" in field.metadata:
-                _check_field(field, getattr(self, field.name))
+        for field in self.list_settings():
+            _check_field(field, getattr(self, field.name))
+
+    @classmethod
+    def list_settings(cls) -> list[dataclasses.Field]:
+        """The fields that are flags."""
+        return [f for f in dataclasses.fields(cls) if "help" in f.metadata]
+
+    @classmethod
+    def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:
+        """Picks the settings out of the flags of a command.
+
+        Args:
+            flags: Flag name to value; a setting that is absent has its
+                default.
+            **others: The fields that are no flags.
+
+        Raises:
+            ConfigError: If a value breaks its rule.
+        """
+        names = [field.name for field in cls.list_settings()]
+        chosen = {name: flags[name] for name in names if name in flags}
+        return cls(**chosen, **others)
+
+    def to_flags(self) -> dict[str, Any]:
+        """Flag name to value; the inverse of `from_flags`."""
+        fields = self.list_settings()
+        return {field.name: getattr(self, field.name) for field in fields}
 
 
 def _check_field(field: dataclasses.Field, value: Any) -> None:

@@ -16,9 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
-
-from tfcomp.statistics.seed_statistics import compute_interval
 
 
 @dataclass(frozen=True)
@@ -73,27 +70,39 @@ def average_sizes(
 ) -> list[SizeMean]:
     """Geometric means over the counts of each size, sizes rising.
 
+    Args:
+        sizes: The size of each count, [n].
+        counts: The counts, [n].
+
     Raises:
         ValueError: If a count is not positive, which has no logarithm.
     """
+    from tfcomp.statistics.seed_statistics import compute_interval
+
     if not all(count > 0 for count in counts):
         raise ValueError(f"counts must be positive, got {list(counts)}")
+    logs = np.log(np.asarray(counts, float))  # [n]
     means = []
     for size in sorted(set(sizes)):
-        logs = [
-            float(np.log(count))
-            for count, other in zip(counts, sizes, strict=True)
-            if other == size
-        ]
-        interval = compute_interval(logs)
-        ends = map(float, np.exp(interval)) if interval else (None, None)
-        mean = float(np.exp(np.mean(logs)))
-        means.append(SizeMean(size, mean, *ends, len(logs)))
+        chosen = logs[np.equal(sizes, size)]
+        ends = compute_interval(chosen)
+        low, high = np.exp(ends).tolist() if ends else (None, None)
+        mean = float(np.exp(chosen.mean()))
+        means.append(SizeMean(size, mean, low, high, len(chosen)))
     return means
 
 
 def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
-    """The line through the logarithms of the means; None for one size."""
+    """Fits the line through the logarithms of the means.
+
+    Args:
+        means: The mean of each size.
+
+    Returns:
+        The law; None if there are fewer than two sizes.
+    """
+    from scipy import stats
+
     if len(means) < 2:
         return None
     logs = np.log([[mean.size, mean.mean] for mean in means])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import make_unknown_error
 from tfcomp.config.run_flags import parse_flags
 
 
@@ -58,18 +58,25 @@ def list_settings(axes: Sequence[Axis]) -> list[dict[str, Any]]:
     ]
 
 
-def list_seeds(settings: Mapping[str, Any]) -> list[int]:
-    """The seeds that `--seeds` and `--first_seed` ask for.
+def split_cells(flag: str, text: str) -> list[str]:
+    """Splits the value of a flag at its commas.
+
+    Args:
+        flag: Name of the flag.
+        text: Its value; a part that contains a comma is quoted as in CSV.
+
+    Returns:
+        The parts, without spaces around them; none for an empty text.
 
     Raises:
-        ConfigError: If there is none.
+        ConfigError: If a quote is not closed, or followed by something.
     """
-    first, count = settings["first_seed"], settings["seeds"]
-    if count < 1:
-        raise ConfigError("seeds", "must be at least 1", count)
-    if first < 0:
-        raise ConfigError("first_seed", "must be at least 0", first)
-    return list(range(first, first + count))
+    try:
+        rows = list(csv.reader([text], strict=True, skipinitialspace=True))
+    except csv.Error as error:
+        rule = f"must be quoted as in CSV ({error})"
+        raise ConfigError(flag, rule, text) from error
+    return [cell.strip() for row in rows for cell in row]
 
 
 def _parse_axis(spec: str) -> Axis:
@@ -79,7 +86,8 @@ def _parse_axis(spec: str) -> Axis:
         raise ConfigError("grid", "must look like depth=2,3,4", spec)
     for name in names:
         _check_name(name, spec)
-    points = tuple(_parse_point(names, cell, spec) for cell in _split(right))
+    cells = split_cells("grid", right) or [""]
+    points = tuple(_parse_point(names, cell, spec) for cell in cells)
     for point in points:
         if points.count(point) > 1:
             shown = "/".join(map(str, point))
@@ -88,21 +96,15 @@ def _parse_axis(spec: str) -> Axis:
 
 
 def _check_name(name: str, spec: str) -> None:
+    values = define_run_flags()
+    # Absl would also take `nopictures`, and read files named by `flagfile`.
+    if name not in values:
+        raise make_unknown_error(name, values)
     if name == "seed":
         raise ConfigError("grid", "must leave the seed to --seeds", spec)
     if name in LOCATION_FLAGS:
         rule = f"must vary what a run computes, which {name} does not change"
         raise ConfigError("grid", rule, spec)
-
-
-def _split(text: str) -> list[str]:
-    """The values of an axis, separated by commas and quoted as in CSV."""
-    try:
-        rows = list(csv.reader([text], strict=True, skipinitialspace=True))
-    except csv.Error as error:
-        rule = f"must be quoted as in CSV ({error})"
-        raise ConfigError("grid", rule, text) from error
-    return [cell.strip() for cell in rows[0] or [""]]
 
 
 def _parse_point(

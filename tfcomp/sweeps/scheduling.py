@@ -14,40 +14,36 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import signal
+import queue
 import sys
+import time
 import uuid
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps.guarded_process import Job
 from tfcomp.sweeps.guarded_process import run_job
+from tfcomp.sweeps.local_cluster import replace_lost_workers
+from tfcomp.sweeps.local_cluster import start_cluster
 from tfcomp.sweeps.resources import count_threads
 from tfcomp.sweeps.resources import list_gpus
 from tfcomp.sweeps.resources import pin_threads
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.sweep_progress import format_seconds
+from tfcomp.sweeps.sweep_progress import say
 
 if TYPE_CHECKING:
     from distributed import Client
     from distributed import Future
+    from distributed import LocalCluster
 
 _CONNECT_SECONDS = 5
-_LOCAL = {
-    # Dask limits the threads of its workers and changes how they return
-    # memory, which our processes would inherit.
-    "distributed.nanny.pre-spawn-environ": {},
-    # A worker that was killed says little about its task.
-    "distributed.scheduler.allowed-failures": 10,
-    # What Dask watches many times a second, for dashboards and tasks of
-    # milliseconds, costs more than all the rest when tasks take minutes.
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "5s",
-}
+_COUNT_SECONDS = 2.0  # how often the workers are counted
 
 
 @dataclass(frozen=True)
@@ -83,49 +79,8 @@ class Outcome:
     seconds: float
 
 
-@dataclass(frozen=True)
-class SchedulerOptions:
-    """Where tasks run.
-
-    Attributes:
-        workers: Tasks at a time on this machine; 0 is one for each GPU, or
-            one.
-        scheduler: Address of a Dask scheduler; empty starts workers here.
-        threads: Threads of a task; 0 shares the cores among the workers
-            (with a scheduler: as the environment of its workers says).
-        gpus: GPUs of this machine, one task to each; None finds them. With a
-            scheduler whoever starts its workers assigns GPUs.
-    """
-
-    workers: int = 0
-    scheduler: str = ""
-    threads: int = 0
-    gpus: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("workers", "threads"):
-            if getattr(self, name) < 0:
-                rule = "must be at least 0"
-                raise ConfigError(name, rule, getattr(self, name))
-        if self.scheduler and self.workers:
-            rule = "must be left out with --scheduler, which has its workers"
-            raise ConfigError("workers", rule, self.workers)
-
-
-def run_tasks(
-    tasks: Sequence[Task], options: SchedulerOptions
-) -> Iterator[Outcome]:
-    """Runs tasks, yields how each ended, in the order of their ends.
-
-    Raises:
-        ConfigError: If the scheduler does not answer.
-    """
-    with Pool(options) as pool:
-        yield from pool.run(tasks)
-
-
 def check_scheduler(options: SchedulerOptions) -> None:
-    """Whether the scheduler of the options, if there is one, answers.
+    """Checks that the scheduler of the options, if there is one, answers.
 
     Raises:
         ConfigError: If it does not.
@@ -143,33 +98,48 @@ class Pool:
 
     Args:
         options: Where tasks run.
+        say: Shows a line when the number of workers changes.
 
     Attributes:
-        workers: Number of workers; with a scheduler, those it has now.
+        workers: Number of workers when they were last counted.
     """
 
-    def __init__(self, options: SchedulerOptions) -> None:
+    def __init__(
+        self,
+        options: SchedulerOptions,
+        say: Callable[[str], None] = say,
+    ) -> None:
         self._options = options
+        self._say = say
         self._gpus: tuple[str, ...] = ()
         self._threads = options.threads
+        self._cluster: LocalCluster | None = None
+        self._exits = contextlib.ExitStack()
         self.workers = options.workers
 
     def __enter__(self) -> Pool:
+        """Starts the workers, or looks for those of the scheduler.
+
+        Raises:
+            ConfigError: If the scheduler does not answer.
+            RunError: If no worker can be started.
+        """
         if self._options.scheduler:
-            self._connect()
+            self._client = self._exits.enter_context(self._connect())
+            self.workers = self._count_workers()
         else:
             self._start()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._client.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        self._exits.close()
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
-        """Runs tasks, the first ones first; yields outcomes as they end."""
-        from distributed import as_completed
+        """Runs tasks, the first ones first; yields outcomes as they end.
 
+        Without any worker for the time that the options allow, the tasks that
+        have not ended fail.
+        """
         batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
         futures = {
             self._client.submit(
@@ -181,11 +151,59 @@ class Pool:
             ): task.name
             for index, task in enumerate(tasks)
         }
+        ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        for future in futures:
+            future.add_done_callback(ended.put)
         try:
-            for future in as_completed(list(futures)):
+            for future in self._wait(ended, len(futures)):
                 yield make_outcome(futures.pop(future), future)
+            reason = f"no worker for {self._describe_timeout()}"
+            for name in futures.values():
+                yield Outcome(name, 1, reason, 0.0)
         finally:
             self._client.cancel(list(futures), force=True)
+
+    def _wait(
+        self, ended: queue.SimpleQueue[Future], total: int
+    ) -> Iterator[Future]:
+        """Yields futures as they end, all unless the workers are gone."""
+        timeout = self._options.worker_timeout or float("inf")
+        counted = seen = time.monotonic()
+        while total:
+            with contextlib.suppress(queue.Empty):
+                yield ended.get(timeout=_COUNT_SECONDS)
+                total -= 1
+            now = time.monotonic()
+            if now - counted < _COUNT_SECONDS:
+                continue
+            counted = now
+            if self._watch_workers():
+                seen = now
+            elif now - seen > timeout:
+                self._say(
+                    f"no worker for {self._describe_timeout()} "
+                    f"(--worker_timeout): giving up what is left"
+                )
+                return
+
+    def _watch_workers(self) -> int:
+        """Counts the workers, says so if they have changed."""
+        before, self.workers = self.workers, self._count_workers()
+        if self.workers != before:
+            noun = "worker" if self.workers == 1 else "workers"
+            self._say(f"{self.workers} {noun} now, {before} before")
+        if self._cluster is not None:
+            replace_lost_workers(self._cluster)
+        return self.workers
+
+    def _count_workers(self) -> int:
+        try:
+            return len(self._client.nthreads())
+        except (OSError, RuntimeError, ValueError):
+            return 0  # the scheduler is gone, too
+
+    def _describe_timeout(self) -> str:
+        return format_seconds(self._options.worker_timeout)
 
     def _make_job(self, task: Task) -> Job:
         program, *arguments = task.command
@@ -199,53 +217,26 @@ class Pool:
         )
 
     def _start(self) -> None:
-        import dask
-        from distributed import Client
-        from distributed import LocalCluster
-
         gpus = self._options.gpus
-        self._gpus = tuple(list_gpus()) if gpus is None else tuple(gpus)
+        self._gpus = tuple(list_gpus() if gpus is None else gpus)
         self.workers = self._options.workers or len(self._gpus) or 1
         self._threads = self._options.threads or count_threads(self.workers)
-        with dask.config.set(_LOCAL), hold_back_interrupts():
-            self._cluster = LocalCluster(
-                n_workers=self.workers,
-                threads_per_worker=1,
-                processes=True,
-                memory_limit=0,  # it would count the workers, not the tasks
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-            )
-            self._client = Client(self._cluster)
+        self._cluster, self._client = self._exits.enter_context(
+            start_cluster(self.workers)
+        )
 
-    def _connect(self) -> None:
+    def _connect(self) -> Client:
         from distributed import Client
 
-        self._cluster = None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         address = self._options.scheduler
         try:
-            self._client: Client = Client(address, timeout=_CONNECT_SECONDS)
-        except (OSError, ValueError) as error:
+            return Client(address, timeout=_CONNECT_SECONDS)
+        except (OSError, TypeError, ValueError) as error:
+            # Dask raises TypeError for a protocol that is not set up here,
+            # as tls:// without its certificates.
             rule = "must be the address of a running Dask scheduler"
             raise ConfigError("scheduler", rule, address) from error
-        self.workers = len(self._client.scheduler_info()["workers"])
-
-
-@contextlib.contextmanager
-def hold_back_interrupts() -> Iterator[None]:
-    """Threads and processes that start in the block ignore Ctrl-C for good.
-
-    A terminal sends it to our workers as well, which would die of it with a
-    traceback before we could stop them.
-    """
-    # Started later, this helper of multiprocessing would let them through.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def make_outcome(name: str, future: Future) -> Outcome:

@@ -1,9 +1,9 @@
-"""The folder of one sweep: who works in it, what is in it.
+"""The folder of one sweep: what is in it, and who works in it.
 
-sweep.flags     every resolved flag; `--flagfile` of it goes on
+sweep.flags     every resolved flag; `--flagfile` of it repeats the sweep
 trials/<hash>/  run folders
 logs/<hash>.log output of the trials
-trials.csv      one row a trial (see `tables`)
+trials.csv      one row for each trial (see `sweep_tables`)
 """
 
 from __future__ import annotations
@@ -19,17 +19,31 @@ from tfcomp.storage.run_folder import FLAGS_FILE
 
 
 class SweepFolder:
-    """Paths of a sweep; nothing is read, or written before `claim`.
+    """Paths of a sweep or a threshold search; `claim` is the first to write.
 
     Args:
         config: A run whose name is that of the sweep.
+        flags_name: Name of the file with the flags of the command.
+
+    Attributes:
+        path: The folder.
+        flags_file: The flags that repeat the command.
+        logs: Folder of what the processes print.
     """
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(
+        self, config: RunConfig, flags_name: str = "sweep.flags"
+    ) -> None:
         self.path = Path(config.run_dir)
+        self.flags_file = self.path / flags_name
+        self.logs = self.path / "logs"
+
+    def log(self, name: str) -> Path:
+        """Path of the output of a trial."""
+        return self.logs / f"{name}.log"
 
     def check(self) -> None:
-        """Whether a sweep may work here.
+        """Checks that a sweep may work here.
 
         Raises:
             RunError: If the name belongs to a single run.
@@ -39,18 +53,9 @@ class SweepFolder:
                 f"--run_name must name a sweep, {self.path} is a single run"
             )
 
-    @property
-    def flags_file(self) -> Path:
-        """Path of the flags that repeat the command."""
-        return self.path / "sweep.flags"
-
-    def log(self, name: str) -> Path:
-        """Path of the output of a trial."""
-        return self.path / "logs" / f"{name}.log"
-
     @contextmanager
     def claim(self) -> Iterator[None]:
-        """Keeps other sweeps out of the folder.
+        """Creates the folder and keeps other commands out of it.
 
         Raises:
             RunError: If another one is at work, the name is that of a run,
@@ -58,7 +63,7 @@ class SweepFolder:
         """
         self.check()
         try:
-            (self.path / "logs").mkdir(parents=True, exist_ok=True)
+            self.logs.mkdir(parents=True, exist_ok=True)
             lock = lock_folder(self.path)
         except OSError as error:
             raise RunError(f"--log_dir must be writable: {error}") from error

@@ -1,15 +1,20 @@
-"""How far a sweep is, and how long it will take."""
+"""How far a sweep is, and how long the rest of it will take."""
 
 from __future__ import annotations
 
 import time
 
 
+def say(line: str) -> None:
+    """Prints a line at once, so that a log file shows where the sweep is."""
+    print(line, flush=True)
+
+
 class Progress:
-    """Prints a line for every trial that ends.
+    """Prints a line for every trial or search that ends.
 
     Args:
-        total: Number of trials to run.
+        total: Number of trials or searches to run.
     """
 
     def __init__(self, total: int) -> None:
@@ -19,10 +24,10 @@ class Progress:
         self._start = time.monotonic()
 
     def report(self, name: str, seconds: float, reason: str) -> None:
-        """One trial has ended.
+        """Says that a trial or search has ended.
 
         Args:
-            name: The trial in words.
+            name: What has ended, in words.
             seconds: How long it took.
             reason: Why it failed; empty if it did not.
         """
@@ -32,8 +37,7 @@ class Progress:
         line += f"  {format_seconds(seconds)}"
         if reason:
             line += f"  FAILED: {reason}"
-        # Flushed, so that a log file shows where the sweep is.
-        print(f"{line}  ({self._summarize()})", flush=True)
+        say(f"{line}  ({self._summarize()})")
 
     def _summarize(self) -> str:
         left = self._total - self._done
@@ -48,7 +52,7 @@ class Progress:
 
 
 def format_seconds(seconds: float) -> str:
-    """A duration for people, as `48 s`, `12 min` or `3.5 h`."""
+    """Makes a duration readable, as `48 s`, `12 min` or `3.5 h`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     if seconds < 100 * 60:

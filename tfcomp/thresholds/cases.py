@@ -8,19 +8,22 @@ weights, the order of the batches.
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.thresholds.fractions import scale_region
 from tfcomp.thresholds.search import Limits
 from tfcomp.thresholds.search import dither
 from tfcomp.thresholds.threshold_settings import SearchSettings
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.
 MAX_DENSITY = 4
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# Digits after the point of a scaled bound, in pixels.
+_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -138,3 +141,32 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
         for size in settings.sizes
         for seed in seeds
     ]
+
+
+def scale_region(spec: str, grid_size: int) -> str:
+    """The region in pixels of one grid, as `--region` takes it.
+
+    `corner:0.5` holds out the corner above the middle, whatever the grid
+    size: fraction f is the position f (N - 1), so that 0 is the first pixel
+    and 1 the last, and a region that is symmetric in fractions is symmetric
+    on the grid.
+
+    Args:
+        spec: A region whose numbers are fractions, such as
+            `square:0.25-0.75` or `box:x:0-0.5,y:0.5-1`.
+        grid_size: Pixels along a side.
+
+    Raises:
+        ConfigError: If a number is no fraction.
+    """
+
+    def scale(match: re.Match) -> str:
+        fraction = float(match[0])
+        if fraction > 1:
+            rule = "must have bounds that are fractions of the side, 0 to 1"
+            raise ConfigError("regions", rule, spec)
+        bound = round(fraction * (grid_size - 1), _DIGITS)
+        return f"{bound:.{_DIGITS}f}".rstrip("0").rstrip(".")
+
+    kind, colon, bounds = spec.partition(":")
+    return kind + colon + _NUMBER.sub(scale, bounds)

@@ -18,9 +18,9 @@ from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import write_text
 from tfcomp.sweeps.trials import compute_hash
 from tfcomp.thresholds.cases import Case
-from tfcomp.thresholds.criteria import is_reached
 from tfcomp.thresholds.search import Found
 from tfcomp.thresholds.search import find_threshold
+from tfcomp.thresholds.threshold_settings import is_reached
 
 # What trains a search's networks and reads their scores.
 TRIAL = "tfcomp.thresholds.threshold_trial"
@@ -41,6 +41,15 @@ class Evaluations:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    @classmethod
+    def of(cls, base: RunConfig) -> Evaluations:
+        """Those in the folder of a command.
+
+        Args:
+            base: A run whose name is that of the threshold search.
+        """
+        return cls(Path(base.run_dir) / "evaluations")
 
     def read(self, config: RunConfig) -> Scores:
         """Scores of a training.

@@ -21,23 +21,22 @@ from tfcomp.thresholds.evaluations import Evaluations
 from tfcomp.thresholds.evaluations import MissingError
 from tfcomp.thresholds.evaluations import Scores
 from tfcomp.thresholds.evaluations import find_in
-from tfcomp.thresholds.threshold_folder import ThresholdFolder
-from tfcomp.thresholds.threshold_settings import define_flags
-from tfcomp.thresholds.threshold_settings import make_settings
+from tfcomp.thresholds.threshold_settings import SearchSettings
+from tfcomp.thresholds.threshold_settings import define_search_flags
 
 TrainFn = Callable[[RunConfig], Scores]
 
 
 def main(argv: list[str]) -> int:
     """Runs all searches that the flags describe, one after another."""
-    values = parse_flags(argv[1:], define_flags())
+    values = parse_flags(argv[1:], define_search_flags())
     base = make_config(values)
     import_plugins(base.plugins)
-    evaluations = Evaluations(ThresholdFolder(base).evaluations)
+    evaluations = Evaluations.of(base)
     with quiet_startup():
         from tfcomp.thresholds.threshold_trial import train_and_score
 
-    for case in list_cases(base, make_settings(values)):
+    for case in list_cases(base, SearchSettings.from_flags(values)):
         search_case(case, evaluations, train_and_score)
     return 0
 

@@ -8,7 +8,7 @@ from typing import Any
 from tfcomp.figures import Scaling
 from tfcomp.figures import draw_power_laws
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.thresholds.criteria import CRITERIA
+from tfcomp.thresholds.threshold_settings import CRITERIA
 from tfcomp.thresholds.threshold_tables import Law
 
 GUIDES = {"linear, N": 1.0, "cubic, N³": 3.0}

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from absl import flags
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.config.run_flags import define_settings
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
-from tfcomp.thresholds.criteria import parse_targets
-from tfcomp.thresholds.lists import parse_sizes
-from tfcomp.thresholds.lists import parse_variants
+from tfcomp.sweeps.grid import split_cells
+
+# Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
+CRITERIA = {"position_accuracy": True, "relative_mse": False}
+# The region of a kind where the user names none: figure 4 holds out a corner
+# of what is composed of stripes; the bumps alone that it compares them with
+# are drawn everywhere.
+OWN_REGIONS = {"bumps": "none", "stripes_and_bumps": "corner:0.5"}
 
 
 @dataclass(frozen=True)
@@ -82,25 +88,108 @@ class SearchSettings(Settings):
         return parse_targets(self.criterion, self.target)
 
 
-def define_flags() -> flags.FlagValues:
+def define_search_flags() -> flags.FlagValues:
     """The flags of a run and those of a search."""
     values = define_run_flags()
     values.set_default("run_name", "threshold")
-    define_settings(dataclasses.fields(SearchSettings), values)
+    define_settings(SearchSettings.list_settings(), values)
     return values
 
 
-def make_settings(values: dict[str, Any]) -> SearchSettings:
-    """The settings of a search among all flags.
+def is_reached(criterion: str, score: float | None, target: float) -> bool:
+    """Whether a score is at least as good as its target.
+
+    Args:
+        criterion: Name of the score.
+        score: The score; None, after a training that diverged, reaches
+            nothing.
+        target: Its target.
+    """
+    if score is None:
+        return False
+    return score >= target if CRITERIA[criterion] else score <= target
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Reads `--grid_sizes`.
 
     Raises:
-        ConfigError: If a value breaks its rule.
+        ConfigError: If one is no positive integer, or repeated.
     """
-    names = [item.name for item in dataclasses.fields(SearchSettings)]
-    return SearchSettings(**{name: values[name] for name in names})
+    parts = split_list("grid_sizes", text)
+    if not all(part.isdecimal() for part in parts):
+        rule = "must be positive integers, separated by commas"
+        raise ConfigError("grid_sizes", rule, text)
+    return [int(part) for part in parts]
 
 
-def list_settings_flags(settings: SearchSettings) -> list[str]:
-    """Arguments that describe the search."""
-    named = dataclasses.asdict(settings).items()
-    return [f"--{name}={value}" for name, value in named]
+def parse_variants(kinds: str, regions: str) -> list[tuple[str, str]]:
+    """Reads `--kinds` and `--regions`.
+
+    Returns:
+        Pairs of a kind and a region with bounds in fractions of the side.
+
+    Raises:
+        ConfigError: For an unknown kind, or an ill-formed list.
+    """
+    names = split_list("kinds", kinds, OWN_REGIONS)
+    if not regions:
+        return [(name, OWN_REGIONS[name]) for name in names]
+    chosen = split_list("regions", regions)
+    return [(name, region) for name in names for region in chosen]
+
+
+def parse_targets(criterion: str, target: str) -> dict[str, float]:
+    """Reads `--criterion` and `--target`, two lists of the same length.
+
+    Returns:
+        Criterion to target.
+
+    Raises:
+        ConfigError: For an unknown criterion, or targets that do not fit.
+    """
+    names = split_list("criterion", criterion, CRITERIA)
+    texts = target.split(",")
+    if len(texts) != len(names):
+        rule = f"must have a number for each criterion, {len(names)} in all"
+        raise ConfigError("target", rule, target)
+    pairs = zip(names, texts, strict=True)
+    return {name: _parse_target(name, text.strip()) for name, text in pairs}
+
+
+def split_list(
+    flag: str, text: str, known: Collection[str] | None = None
+) -> list[str]:
+    """Reads a flag whose value is a list of different values.
+
+    Args:
+        flag: Name of the flag.
+        text: Its value, separated by commas and quoted as in CSV.
+        known: The only values allowed; by default all are.
+
+    Raises:
+        ConfigError: If there is none, one is empty or not known, or two are
+            equal.
+    """
+    values = split_cells(flag, text)
+    if not values or not all(values) or len(set(values)) < len(values):
+        rule = "must be different values, separated by commas"
+        raise ConfigError(flag, rule, text)
+    for value in values:
+        if known is not None and value not in known:
+            rule = f"must be among: {', '.join(known)}"
+            raise ConfigError(flag, rule, value)
+    return values
+
+
+def _parse_target(criterion: str, text: str) -> float:
+    highest = 1 if CRITERIA[criterion] else math.inf
+    try:
+        target = float(text)
+    except ValueError as error:
+        raise ConfigError("target", "must be numbers", text) from error
+    if not (0 < target <= highest and math.isfinite(target)):
+        top = " and at most 1" if CRITERIA[criterion] else " and finite"
+        rule = f"must be greater than 0{top} for {criterion}"
+        raise ConfigError("target", rule, text)
+    return target

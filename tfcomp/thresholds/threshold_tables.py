@@ -1,4 +1,4 @@
-"""What came out: `thresholds.csv` and `slopes.csv`."""
+"""The tables of threshold searches: `thresholds.csv` and `slopes.csv`."""
 
 from __future__ import annotations
 
@@ -56,11 +56,23 @@ class Law:
     fit: PowerLaw | None
     note: str
 
+    def describe(self) -> str:
+        """The law in one line."""
+        kind, region, criterion = self.key
+        text = f"{criterion}  {kind}, region {region}: {self.quantity}"
+        if self.fit is not None:
+            text += f" ~ {self.fit.describe()}"
+        return f"{text}  [{self.note}]" if self.note else text
+
 
 def list_rows(case: Case, evaluations: Evaluations) -> list[Row] | None:
     """One row for each criterion of a search; None before it is finished.
 
     Nothing is trained: the search is repeated on recorded scores.
+
+    Args:
+        case: The search.
+        evaluations: The recorded scores.
     """
     try:
         return [

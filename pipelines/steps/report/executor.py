@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from pipelines.profile import Profile
-from pipelines.profile import make_studies
+from pipelines.profile import make_searches
 from pipelines.profile import make_sweeps
 from pipelines.steps.trainer.executor import LOGS
 from tfcomp.claims import Evidence
@@ -41,7 +41,7 @@ def list_run_folders(profile: Profile, runs_dir: Path) -> list[Path]:
         for sweep in make_sweeps(profile, logs)
         for trial in sweep.trials
     ]
-    folders += [study.folder.path for study in make_studies(profile, logs)]
+    folders += [part.folder.path for part in make_searches(profile, logs)]
     return [folder for folder in folders if folder.exists()]
 
 

@@ -34,7 +34,7 @@ def trainer(
     from pipelines.steps.running_step import run_step
     from pipelines.steps.step_events import count
     from pipelines.steps.trainer.executor import train_profile
-    from tfcomp.sweeps.scheduling import SchedulerOptions
+    from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
     with run_step("trainer") as step:
         step.place(runs, work_dir, "runs")

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.profile import Profile
-from pipelines.profile import make_studies
+from pipelines.profile import make_searches
 from pipelines.profile import make_sweeps
 from tfcomp.storage.code_version import hash_files
-from tfcomp.sweeps.scheduling import SchedulerOptions
-from tfcomp.sweeps.sweep_run import run_sweep
-from tfcomp.threshold import draw
-from tfcomp.thresholds.threshold_run import run_study
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.workload import run_missing
 
 # Folders of what the trainer writes.
 LOGS = "logs"
@@ -59,26 +57,16 @@ def train_profile(
     models = f"--export_dir={runs_dir / MODELS}"
     examples = f"--examples_dir={examples_dir}"
     sweeps = make_sweeps(profile, logs, models, examples)
-    studies = make_studies(profile, logs, models)
-    total = len(sweeps) + len(studies)
+    work = [*sweeps, *make_searches(profile, logs, models)]
     num_trials, failures = 0, []
-    for number, sweep in enumerate(sweeps, 1):
-        name = sweep.folder.path.name
-        print(f"sweep {name} ({number} of {total})")
-        failed = run_sweep(sweep, options)
-        num_trials += len(sweep.trials)
+    for number, part in enumerate(work, 1):
+        name = part.folder.path.name
+        print(f"{part.kind} {name} ({number} of {len(work)})")
+        failed = run_missing(part, options)
+        num_trials += len(part.items)
         failures += [
-            f"{name} {trial.describe()}: {failed[trial.name]}"
-            for trial in sweep.trials
-            if trial.name in failed
+            f"{name} {line}" for line in part.describe_failures(failed)
         ]
-    for number, study in enumerate(studies, len(sweeps) + 1):
-        name = study.folder.path.name
-        print(f"threshold search {name} ({number} of {total})")
-        laws, failed = run_study(study, options)
-        draw(study, laws)
-        num_trials += len(study.cases)
-        failures += [f"{name} {what}: {why}" for what, why in failed.items()]
     return TrainingResult(num_trials, failures, hash_tables(runs_dir / LOGS))
 
 

@@ -1,14 +1,14 @@
-"""One trial, as a process of its own: `python -m tfcomp.sweeps.trial FLAGS`.
+"""One trial, as a process of its own.
 
-Trains and scores a run, or goes on with it, or does nothing if it is
-finished; with `--measure` the numbers of the claims follow.
+    python -m tfcomp.sweeps.one_trial FLAGS
+
+trains and scores a run, resumes it, or does nothing if it is finished. With
+`--measure` it then computes the measures that the claims are judged by.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-
-from absl import flags
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.quiet import quiet_startup
@@ -18,11 +18,14 @@ from tfcomp.config.run_flags import make_flags
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.models.config_checks import check_config
 
+MEASURE = {
+    "measure": (False, "Also write the measures of the claims, measures.json.")
+}
+
 
 def main(argv: list[str]) -> int:
     """Runs one trial; the flags are those of a training."""
-    values = define_run_flags()
-    define_measure(values)
+    values = make_flags(MEASURE, define_run_flags())
     settings = parse_flags(argv[1:], values)
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})
@@ -36,12 +39,6 @@ def main(argv: list[str]) -> int:
 
         measure_run(Path(config.run_dir))
     return 0
-
-
-def define_measure(values: flags.FlagValues) -> None:
-    """The flag `--measure`, of a trial as of a sweep."""
-    text = "Also compute the numbers of the paper's claims, measures.json."
-    make_flags({"measure": (False, text)}, values)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,120 @@
+"""A Dask cluster on this machine that keeps its number of workers.
+
+Workers are processes, each watched by a nanny of Dask, which starts it again
+when it dies. All of them speak through TLS, with keys that are made for this
+cluster: on a shared machine, anybody else who finds the port of a scheduler
+without keys could have it run code as us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+from collections.abc import Iterator
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING
+
+from tfcomp.config.errors import RunError
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed import LocalCluster
+
+_CLOSE_SECONDS = 60
+_SETTINGS = {
+    # Dask limits the threads of its workers and changes how they return
+    # memory, which our processes would inherit.
+    "distributed.nanny.pre-spawn-environ": {},
+    # A worker that was killed says little about its task.
+    "distributed.scheduler.allowed-failures": 10,
+    # By default a worker that has not come back after 15 s is forgotten, also
+    # while it is about to start on a busy machine.
+    "distributed.deploy.lost-worker-timeout": "100000 h",
+    # What Dask watches many times a second, for dashboards and tasks of
+    # milliseconds, costs more than all the rest when tasks take minutes.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+
+
+@contextlib.contextmanager
+def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
+    """A cluster on this machine and its client, for a `with` statement.
+
+    Args:
+        num_workers: Number of worker processes, of one thread each.
+
+    Raises:
+        RunError: If a worker does not start.
+    """
+    import dask
+    from distributed import Client
+    from distributed import LocalCluster
+
+    # Dask logs every worker that fails to start, with a traceback.
+    logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
+    # The settings hold as long as the cluster: Dask reads some of them only
+    # when a worker is lost, or started again.
+    with dask.config.set(_SETTINGS), contextlib.ExitStack() as stack:
+        with hold_back_interrupts():
+            try:
+                cluster = LocalCluster(
+                    n_workers=num_workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=0,  # it would count workers, not tasks
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                    security=True,
+                )
+            except (OSError, RuntimeError) as error:
+                raise RunError(f"no worker can be started: {error}") from error
+            stack.callback(_close, cluster)
+            client = stack.enter_context(Client(cluster))
+        yield cluster, client
+
+
+def replace_lost_workers(cluster: LocalCluster) -> None:
+    """Starts workers in place of those whose nannies have given up.
+
+    A nanny does so if its worker cannot be started, as when the machine is
+    so busy that the worker does not reach the scheduler in time.
+
+    Args:
+        cluster: The cluster; the workers start in the background.
+    """
+    from distributed import Status
+
+    def replace() -> None:
+        ends = (Status.closed, Status.failed)
+        nannies = cluster.workers.items()
+        for name in [name for name, n in nannies if n.status in ends]:
+            del cluster.workers[name]
+            # Starts what is missing of the number that was asked for.
+            cluster.scale(len(cluster.worker_spec))
+
+    cluster.loop.add_callback(replace)
+
+
+@contextlib.contextmanager
+def hold_back_interrupts() -> Iterator[None]:
+    """Threads and processes that start in the block ignore Ctrl-C for good.
+
+    A terminal sends it to our workers as well, which would die of it with a
+    traceback before we could stop them.
+    """
+    # Started later, this helper of multiprocessing would let them through.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _close(cluster: LocalCluster) -> None:
+    """Stops the workers; those that do not listen die with this process."""
+    with contextlib.suppress(TimeoutError):
+        cluster.close(timeout=_CLOSE_SECONDS)

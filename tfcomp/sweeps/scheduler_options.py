@@ -1,0 +1,59 @@
+"""Where the processes of a sweep or of a threshold search run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.settings import Settings
+from tfcomp.config.settings import setting
+
+
+@dataclass(frozen=True)
+class SchedulerOptions(Settings):
+    """The flags of all commands that start processes.
+
+    Attributes:
+        workers: Processes at a time on this machine.
+        scheduler: Address of a Dask scheduler; empty starts workers here.
+        threads: Threads of a process.
+        worker_timeout: Seconds without any worker after which the rest of the
+            work is given up.
+        gpus: GPUs of this machine, one process to each; None finds them. With
+            a scheduler, whoever starts its workers assigns GPUs.
+    """
+
+    workers: int = setting(
+        0,
+        "How many processes run at the same time on this machine. With 0 "
+        "there is one for each GPU, or a single one without GPUs.",
+        minimum=0,
+    )
+    scheduler: str = setting(
+        "",
+        "Address of a running Dask scheduler, as tcp://host:8786, whose "
+        "workers see the same folders as this machine. Without it, workers "
+        "are started on this machine.",
+    )
+    threads: int = setting(
+        0,
+        "How many threads each process computes with. With 0 the cores of "
+        "this machine are divided among its workers; with --scheduler the "
+        "environment of the workers decides.",
+        minimum=0,
+    )
+    # A worker starts within seconds, or half a minute on a busy machine;
+    # whoever waits for the queue of a cluster asks for more.
+    worker_timeout: int = setting(
+        300,
+        "Seconds without a single worker after which the command gives up "
+        "what is left and ends with what it has. With 0 it waits for ever.",
+        minimum=0,
+    )
+    gpus: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scheduler and self.workers:
+            rule = "must be left out with --scheduler, which has its workers"
+            raise ConfigError("workers", rule, self.workers)

@@ -1,0 +1,37 @@
+"""The flags of a sweep, beside its grid and the flags of its runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfcomp.config.settings import Settings
+from tfcomp.config.settings import setting
+
+
+@dataclass(frozen=True)
+class SweepSettings(Settings):
+    """What is made of every setting of the grid."""
+
+    seeds: int = setting(
+        1, "How many seeds each setting is trained with.", minimum=1
+    )
+    first_seed: int = setting(
+        0, "The first of the seeds, which are consecutive.", minimum=0
+    )
+    measure: bool = setting(
+        False,
+        "Also compute the measures that the paper's claims are judged by, "
+        "and write them into measures.json of every trial.",
+    )
+    interval: str = setting(
+        "student",
+        "How the 95 % interval of a mean over seeds is made: student takes "
+        "the scores for normal, bootstrap does not but is too narrow for a "
+        "handful of seeds.",
+        choices=("student", "bootstrap"),
+    )
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of every setting."""
+        return range(self.first_seed, self.first_seed + self.seeds)

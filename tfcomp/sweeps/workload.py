@@ -1,0 +1,159 @@
+"""One loop for sweeps and threshold searches: run what is missing.
+
+Both consist of many processes (trials, searches) that write into one folder.
+Whatever has finished is never run again, so a command that was interrupted
+goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from abc import abstractmethod
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import ClassVar
+from typing import Protocol
+
+from tfcomp.storage.files import write_text
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduling import Pool
+from tfcomp.sweeps.scheduling import Task
+from tfcomp.sweeps.sweep_folder import SweepFolder
+from tfcomp.sweeps.sweep_progress import Progress
+from tfcomp.sweeps.sweep_progress import say
+
+
+class Item(Protocol):
+    """What one process does: a trial, or a search."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other item of the workload has."""
+
+    def describe(self) -> str:
+        """The item in one line, for people."""
+
+
+class Workload(ABC):
+    """Processes that one command runs in one folder.
+
+    Attributes:
+        folder: Where the command writes.
+        flags: Its resolved flags, a flagfile that repeats it.
+        kind: What the command runs, for messages.
+        noun: What its items are, in the plural.
+    """
+
+    folder: SweepFolder
+    flags: str
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def items(self) -> Sequence[Item]:
+        """All items, whether they are finished or not."""
+
+    @abstractmethod
+    def is_finished(self, item: Item) -> bool:
+        """Whether an item has written all that is wanted of it."""
+
+    @abstractmethod
+    def make_command(self, item: Item) -> list[str]:
+        """Program and arguments of the process of an item."""
+
+    @abstractmethod
+    def write_tables(self, failures: Mapping[str, str]) -> None:
+        """Writes what there is so far; called whenever an item has ended.
+
+        Args:
+            failures: Reasons of the items that failed, by name.
+        """
+
+    @abstractmethod
+    def write_reports(self) -> None:
+        """Writes what is made once, when nothing runs any more."""
+
+    def list_missing(self) -> list[Item]:
+        """The items that are not finished, in the order to run them in."""
+        return [item for item in self.items if not self.is_finished(item)]
+
+    def describe_result(self, item: Item) -> str:
+        """An item that has ended, in one line."""
+        return item.describe()
+
+    def describe_failures(self, failures: Mapping[str, str]) -> list[str]:
+        """A line for each item that failed.
+
+        Args:
+            failures: Reasons, by name.
+        """
+        return [
+            f"{item.describe()}: {failures[item.name]}"
+            for item in self.items
+            if item.name in failures
+        ]
+
+
+def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
+    """Runs the items that are not finished, and writes tables and reports.
+
+    Items that failed in an earlier start are tried again. If nothing is
+    missing, no worker is started.
+
+    Args:
+        work: What to run.
+        options: Where to run it.
+
+    Returns:
+        The reasons of the items that failed, by name.
+
+    Raises:
+        ConfigError: If the scheduler does not answer.
+        RunError: If another command is at work in the folder, the folder
+            cannot be written, or no worker can be started.
+    """
+    work.folder.check()
+    failures: dict[str, str] = {}
+    if not work.list_missing():
+        with work.folder.claim():
+            _write(work, failures)
+        return failures
+    with Pool(options) as pool, work.folder.claim():
+        write_text(work.folder.flags_file, work.flags)
+        _run(work, pool, failures)
+        _write(work, failures)
+    return failures
+
+
+def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
+    """Runs the missing items, and adds those that fail to `failures`."""
+    # Looked for again, since nobody else can finish one from now on.
+    missing = {item.name: item for item in work.list_missing()}
+    done = len(work.items) - len(missing)
+    kept = f", {done} are finished already" if done else ""
+    say(
+        f"{len(missing)} {work.noun} to run, {pool.workers} at a time{kept}; "
+        f"logs in {work.folder.logs}"
+    )
+    work.write_tables(failures)
+    progress = Progress(len(missing))
+    tasks = [
+        Task(item.name, work.make_command(item), work.folder.log(item.name))
+        for item in missing.values()
+    ]
+    for outcome in pool.run(tasks):
+        item, reason = missing[outcome.name], outcome.reason
+        if not reason and not work.is_finished(item):
+            reason = "wrote no results (is the folder shared with workers?)"
+        if reason:
+            failures[item.name] = reason
+        line = work.describe_result(item)
+        progress.report(line, outcome.seconds, reason)
+        work.write_tables(failures)
+
+
+def _write(work: Workload, failures: Mapping[str, str]) -> None:
+    write_text(work.folder.flags_file, work.flags)
+    work.write_tables(failures)
+    work.write_reports()
