@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from tfcomp.claims.evidence import Evidence
@@ -307,33 +308,36 @@ def make_threshold_study(
     exponents = {"bumps": 3 + shift, "stripes_and_bumps": 1 + shift}
     shared = {"region": "corner", "criterion": "position_accuracy"}
     lines = expand_flagfiles(["--flagfile=threshold.flags"])
+    thresholds = [
+        shared
+        | {
+            "kind": kind,
+            "grid_size": float(size),
+            "seed": float(seed),
+            "num_examples": size**exponent * (1 + 0.1 * seed),
+            "reached": True,
+        }
+        for kind, exponent in exponents.items()
+        for size in sizes
+        for seed in range(seeds)
+    ]
+    slopes = [
+        shared
+        | {
+            "kind": kind,
+            "quantity": "num_examples",
+            "slope": exponent,
+            "low": exponent - 0.2,
+            "high": exponent + 0.2,
+            "not_reached": 0.0,
+            "note": None,
+        }
+        for kind, exponent in exponents.items()
+    ]
     return ThresholdStudy(
         Path(f"/logs/{name}"),
-        tuple(
-            shared
-            | {
-                "kind": kind,
-                "grid_size": float(size),
-                "seed": float(seed),
-                "num_examples": size**exponent * (1 + 0.1 * seed),
-                "reached": True,
-            }
-            for kind, exponent in exponents.items()
-            for size in sizes
-            for seed in range(seeds)
-        ),
-        tuple(
-            shared
-            | {
-                "kind": kind,
-                "quantity": "num_examples",
-                "slope": exponent,
-                "low": exponent - 0.2,
-                "high": exponent + 0.2,
-                "not_reached": 0.0,
-            }
-            for kind, exponent in exponents.items()
-        ),
+        pandas.DataFrame(thresholds),
+        pandas.DataFrame(slopes),
         parse_run_flags("\n".join([*lines, *flags]))[0],
     )
 

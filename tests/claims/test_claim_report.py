@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tfcomp.claims import write_report
-from tfcomp.claims.claim_tables import format_number
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.origin import count_values
 from tfcomp.claims.origin import format_duration
+from tfcomp.claims.result_text import format_number
 from tfcomp.config.errors import RunError
 
 COMMAND = "python -m a.command --runs='logs/*' <and> more"

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from tfcomp.claims.claim_list import CLAIMS
-from tfcomp.claims.claim_list import judge
+from tfcomp.claims.all_claims import CLAIMS
+from tfcomp.claims.all_claims import judge
+from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.parts import judge_claim
 from tfcomp.claims.verdict import Verdict
 
 NAMES = [claim.name for claim in CLAIMS]
@@ -128,10 +128,11 @@ def test_settings_that_cannot_be_compared(plant_claim) -> None:
 
 def test_slopes_without_a_fit(plant_claim) -> None:
     (study,) = plant_claim("C16", "reproduced").studies
-    rows = [dict(row) for row in study.slopes]
-    rows[0] |= {"not_reached": 2.0}
-    rows[1] |= {"slope": None, "low": None, "high": None, "note": "2 sizes"}
-    study = dataclasses.replace(study, slopes=tuple(rows))
+    slopes = study.slopes.copy()
+    slopes.loc[0, "not_reached"] = 2
+    slopes.loc[1, ["slope", "low", "high"]] = None
+    slopes.loc[1, "note"] = "2 sizes"
+    study = dataclasses.replace(study, slopes=slopes)
     result = judge_claim(BY_NAME["C16"], Evidence(studies=(study,)))
     assert result.verdict is Verdict.UNDECIDED
     assert "did not reach" in result.parts[0].reason
@@ -150,7 +151,7 @@ def test_models_with_different_stages_share_a_figure(plant_claim) -> None:
     evidence = Evidence(tuple(runs))
     result = judge_claim(BY_NAME["C10"], evidence)
     assert result.verdict is Verdict.REPRODUCED
-    (figure,) = BY_NAME["C10"].draw(evidence, result.parts).values()
+    (figure,) = BY_NAME["C10"].draw(evidence).values()
     lines = [len(axes.get_lines()[0].get_xdata()) for axes in figure.axes]
     assert lines == [5, 3]
 

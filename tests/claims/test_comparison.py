@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.claims.claim_list import CLAIMS
-from tfcomp.claims.comparison import count_steps
-from tfcomp.claims.comparison import find_unequal_training
+from tfcomp.claims.all_claims import CLAIMS
+from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.experiments.stripe_training import UNIFORMITY
+from tfcomp.claims.families import count_steps
 from tfcomp.claims.flag_text import parse_run_flags
-from tfcomp.claims.parts import judge_claim
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import list_differences
-from tfcomp.claims.stripe_training import TRAINING_SET
 from tfcomp.claims.verdict import Verdict
 from tfcomp.config.flagfiles import expand_flagfiles
 
@@ -87,15 +86,15 @@ def test_the_paper_profile_makes_the_comparison() -> None:
         )
     )
     assert count_steps(striped) == count_steps(plain)
-    assert list_differences(striped, plain, TRAINING_SET) == []
+    assert list_differences(striped, plain, UNIFORMITY.free) == []
     assert (striped["dataset"], striped["num_bumps"]) == ("stripes", 50)
 
 
 def test_an_epoch_of_unknown_length(plant_claim) -> None:
     runs = plant_claim("C17", "reproduced").runs
     first = Group(tuple(with_flags(runs[:1], steps_per_epoch=0)))
-    assert "not known" in find_unequal_training(first, first)
-    assert find_unequal_training(first, Group()) == ""
+    assert "not known" in UNIFORMITY.find_mismatch(first, first)
+    assert UNIFORMITY.find_mismatch(first, Group()) == ""
 
 
 @pytest.mark.parametrize("kind", ["reproduced", "refuted"])

@@ -6,14 +6,12 @@ import dataclasses
 
 import pytest
 
-from tfcomp.claims.claim_list import CLAIMS
+from tfcomp.claims.all_claims import CLAIMS
+from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.estimation import estimate
-from tfcomp.claims.estimation import estimate_difference
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.numbers import average_stages
-from tfcomp.claims.numbers import difference
-from tfcomp.claims.numbers import score
-from tfcomp.claims.parts import judge_claim
+from tfcomp.claims.run_numbers import average
+from tfcomp.claims.run_numbers import difference
 from tfcomp.claims.selection import Group
 from tfcomp.claims.verdict import Verdict
 
@@ -31,12 +29,12 @@ def mix_versions(runs: tuple) -> tuple:
 
 def test_versions_behind_a_number(plant_claim) -> None:
     group = Group(mix_versions(plant_claim("C13", "reproduced").runs[::2]))
-    spread = average_stages("log_volume_sd")
-    assert estimate(group, spread).versions == ("A", "B")
-    assert estimate(Group(group.runs[1:]), spread).versions == ("A",)
-    assert estimate(group, score("ood/mse")).versions == ()
+    spread = average("log_volume_sd")
+    assert estimate(spread, group).versions == ("A", "B")
+    assert estimate(spread, Group(group.runs[1:])).versions == ("A",)
+    assert estimate("ood/mse", group).versions == ()
     first, second = Group(group.runs[:1]), Group(group.runs[:1])
-    found = estimate_difference(first, second, difference(spread))
+    found = estimate(difference(spread), first, second)
     assert found.versions == ("B",)
 
 

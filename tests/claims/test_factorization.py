@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from tfcomp.claims.claim_list import CLAIMS
+from tfcomp.claims.all_claims import CLAIMS
+from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.parts import judge_claim
 from tfcomp.claims.verdict import Verdict
 
 C6, C7, C8 = CLAIMS[5:8]
@@ -103,7 +103,7 @@ def test_another_setting_stands_beside(plant) -> None:
     beside = {part.label for part in result.parts} - labels
     assert {label.split(",")[1] for label in beside} == {" depth 2", " depth 3"}
     runs = tuple(run for group in evidence for run in group)
-    (figure,) = C6.draw(Evidence(runs), result.parts).values()
+    (figure,) = C6.draw(Evidence(runs)).values()
     # The panels show what decides, and nothing else.
     names = {text.get_text() for text in figure.legends[0].get_texts()}
     assert names == {"depth 4", "depth 6"}

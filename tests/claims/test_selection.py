@@ -6,23 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
-from tfcomp.claims.comparison import find_mismatch
 from tfcomp.claims.estimation import estimate
-from tfcomp.claims.estimation import estimate_difference
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
-from tfcomp.claims.numbers import correlate_ranks
-from tfcomp.claims.numbers import largest_drop
-from tfcomp.claims.numbers import log_ratio
-from tfcomp.claims.numbers import rank_with_stage
-from tfcomp.claims.numbers import score
+from tfcomp.claims.families import Arms
+from tfcomp.claims.families import Series
+from tfcomp.claims.run_numbers import correlate_ranks
+from tfcomp.claims.run_numbers import log_ratio
+from tfcomp.claims.run_numbers import rank_with_stage
+from tfcomp.claims.run_numbers import take_largest_drop
 from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import find_group
-from tfcomp.claims.selection import find_series
-from tfcomp.claims.selection import make_reference
+from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import region_is
 
-MUST = {"model": "cnn", "encoding": "bump", "region": region_is("square")}
+DONUT = Setting(
+    "donut.flags",
+    {"model": "cnn", "encoding": "bump", "region": region_is("square")},
+)
 
 
 @pytest.fixture
@@ -39,8 +39,7 @@ def make(make_planted_run) -> Callable[..., list[Run]]:
 
 
 def find(*runs: list[Run]) -> Group:
-    evidence = Evidence(tuple(run for group in runs for run in group))
-    return find_group(evidence, make_reference("donut.flags"), MUST)
+    return DONUT.find(Evidence(tuple(r for group in runs for r in group)))
 
 
 def test_settings_are_never_mixed(make) -> None:
@@ -88,17 +87,17 @@ def test_bookkeeping_flags_do_not_split_a_setting(make) -> None:
 def test_estimate_of_a_group(make) -> None:
     runs = [run for v in (0.2, 0.4) for run in make(1, relative=v)]
     group = Group((runs[0], make(2, relative=0.4)[1]))
-    found = estimate(group, score("ood/relative_mse"))
+    found = estimate("ood/relative_mse", group)
     assert found.mean == pytest.approx(0.3)
     assert found.values == {0: 0.2, 1: 0.4}
-    assert estimate(group, score("ood/nothing")) is None
-    assert estimate(Group(), score("ood/mse")) is None
+    assert estimate("ood/nothing", group) is None
+    assert estimate("ood/mse", Group()) is None
 
 
 def test_differences_are_taken_at_equal_seeds(make) -> None:
     first = Group(tuple(make(3, relative=0.1)))
     second = Group(tuple(make(4, relative=0.01)[1:]))
-    found = estimate_difference(first, second, log_ratio("ood/mse"))
+    found = estimate(log_ratio("ood/mse"), first, second)
     assert set(found.values) == {1, 2}
     assert found.mean == pytest.approx(1.0)
 
@@ -107,33 +106,31 @@ def test_series_of_one_setting(make) -> None:
     shallow, deep = make(3, "--depth=2"), make(3, "--depth=6")
     stray = make(5, "--depth=3", "--epochs=10")
     evidence = Evidence((*stray, *deep, *shallow))
-    must = {k: v for k, v in MUST.items() if k != "depth"}
-    reference = make_reference("donut.flags")
-    series = find_series(evidence, reference, must, "depth")
+    depths = Series(DONUT, "depth")
+    series = depths.find(evidence)
     assert list(series) == [2, 6]
     assert series[6].runs == tuple(deep)
     assert series[6].differences == ()
-    assert find_series(Evidence(), reference, must, "depth") == {}
+    assert depths.find(Evidence()) == {}
 
 
 def test_mismatch(make) -> None:
     first, second = Group(tuple(make(2))), Group(tuple(make(2, "--depth=6")))
-    assert find_mismatch(first, second, ["depth"]) == ""
-    assert (
-        find_mismatch(first, second) == "not comparable: only one has depth=6"
-    )
-    assert find_mismatch(first, Group()) == ""
+    assert Arms({}, ["depth"]).find_mismatch(first, second) == ""
+    reason = "not comparable: only one has depth=6"
+    assert Arms({}, []).find_mismatch(first, second) == reason
+    assert Arms({}, []).find_mismatch(first, Group()) == ""
 
 
 def test_numbers_of_a_run(make) -> None:
     values = [1.0, 0.9, 0.7, 0.75, 0.6]
     (run,) = make(1, layers={"factorization": values})
-    assert largest_drop("factorization")(run) == pytest.approx(0.2)
+    assert take_largest_drop("factorization")(run) == pytest.approx(0.2)
     rho = rank_with_stage("factorization")(run)
     # The code has no say: with it, it would be -0.9.
     assert rho == pytest.approx(correlate_ranks(values[1:])) == -0.8
     assert rank_with_stage("nothing")(run) is None
-    assert largest_drop("nothing")(run) is None
+    assert take_largest_drop("nothing")(run) is None
 
 
 @pytest.mark.parametrize(

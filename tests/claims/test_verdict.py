@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
-from tfcomp.claims.parts import beside
+from tfcomp.claims.parts import Part
 from tfcomp.claims.parts import combine
-from tfcomp.claims.parts import make_part
 from tfcomp.claims.verdict import Estimate
 from tfcomp.claims.verdict import Rule
 from tfcomp.claims.verdict import Verdict
@@ -132,7 +132,7 @@ def test_scaling_numbers_and_rule_keeps_the_verdict(
         assert decide(mirrored, below(-bound))[0] is before
 
 
-def make_parts(*verdicts: Verdict, required: bool = True) -> list:
+def make_parts(*verdicts: Verdict, **options: bool) -> list[Part]:
     numbers = {
         REPRODUCED: interval(1, 2),
         REFUTED: interval(-2, -1),
@@ -140,7 +140,7 @@ def make_parts(*verdicts: Verdict, required: bool = True) -> list:
         NOT_RUN: None,
     }
     return [
-        make_part("a part", "a number", numbers[v], above(0), required=required)
+        Part("a part", "a number", numbers[v], above(0), **options)
         for v in verdicts
     ]
 
@@ -172,7 +172,7 @@ def test_optional_parts_may_be_missing() -> None:
 def test_parts_beside_a_claim_have_no_say() -> None:
     for verdicts in itertools.product(Verdict, repeat=2):
         parts = make_parts(*verdicts)
-        extra = [beside(part) for part in make_parts(*Verdict)]
+        extra = make_parts(*Verdict, decides=False)
         assert combine(parts + extra) == combine(parts)
 
 
@@ -188,13 +188,7 @@ def test_better_parts_never_make_a_claim_worse() -> None:
 @pytest.mark.parametrize("verdict", [REPRODUCED, REFUTED, UNDECIDED])
 def test_a_problem_leaves_any_number_open(verdict: Verdict) -> None:
     (part,) = make_parts(verdict)
-    again = make_part(
-        part.label,
-        part.quantity,
-        part.estimate,
-        part.rule,
-        problem="not fitted",
-    )
+    again = dataclasses.replace(part, problem="not fitted")
     assert (again.verdict, again.reason) == (UNDECIDED, "not fitted")
-    nothing = make_part("a", "b", None, above(0), problem="not fitted")
+    nothing = Part("a", "b", None, above(0), problem="not fitted")
     assert nothing.verdict is NOT_RUN

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tfcomp.claims.claim_list import CLAIMS
+from tfcomp.claims.all_claims import CLAIMS
+from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.parts import judge_claim
+from tfcomp.claims.experiments.volumes import read_shift
+from tfcomp.claims.experiments.volumes import read_spread
+from tfcomp.claims.experiments.volumes import read_warp
 from tfcomp.claims.verdict import Verdict
-from tfcomp.claims.volumes import read_difference
-from tfcomp.claims.volumes import read_spread
-from tfcomp.claims.volumes import read_warp
 
 C9, C10 = CLAIMS[8:10]
 FILES = ("donut.flags", "ramp.flags")
@@ -62,7 +62,7 @@ def test_signs_of_stages_do_not_cancel(plant) -> None:
 def test_the_code_is_subtracted_at_every_stage(plant) -> None:
     run = plant([0.2, 0.5, -0.1, 0.2, 0.0])[0]
     expected = [0.0, 0.3, -0.3, 0.0, -0.2]
-    for read in (read_spread, read_difference):
+    for read in (read_spread, read_shift):
         assert list(read(run).values()) == pytest.approx(expected)
     assert list(read_warp(run).values()) == pytest.approx(
         [abs(value) for value in expected]

@@ -1,21 +1,23 @@
-"""The paper's claims: evidence from finished runs, rules, verdicts, a report.
+"""The claims of the paper, judged by finished runs.
 
     evidence = read_evidence(["tensorboard_logs"])
     results = judge(evidence)
     write_report(evidence, "report")
 
-Needs no TensorFlow.
+The files in `experiments/` declare the claims; those beside it select the runs
+that speak for a claim, estimate its numbers over seeds, compare them with its
+rules and report the verdicts. TensorFlow is not needed.
 """
 
-from tfcomp.claims.claim_list import CLAIMS
-from tfcomp.claims.claim_list import judge
+from tfcomp.claims.all_claims import CLAIMS
+from tfcomp.claims.all_claims import judge
+from tfcomp.claims.claim import Claim
+from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.claim_report import Report
 from tfcomp.claims.claim_report import write_report
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.evidence import read_evidence
-from tfcomp.claims.parts import Claim
-from tfcomp.claims.parts import ClaimResult
 from tfcomp.claims.parts import Part
 from tfcomp.claims.verdict import Verdict
 

@@ -1,27 +1,29 @@
-"""Figures of claims: from runs and parts to pictures, by caption."""
+"""Figures of claims, by caption: from runs and parts to pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
+import numpy as np
 
-from tfcomp.claims.evidence import Run
 from tfcomp.claims.parts import Part
+from tfcomp.claims.run_numbers import PerStage
+from tfcomp.claims.run_numbers import read_stages
 from tfcomp.claims.selection import Group
-from tfcomp.figures import ForestPanel
-from tfcomp.figures import ForestRow
-from tfcomp.figures import draw_forest
-from tfcomp.figures import draw_stage_panels
-from tfcomp.statistics.seed_statistics import compute_statistics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VOLUME = "log-volume"
-Figures = dict[str, Figure]
-ReadStages = Callable[[Run], dict[str, float | None]]
-Line = Group | tuple[Group, ReadStages]
 MAX_ROWS = 16
+
+Figures = dict[str, "Figure"]
+# Lines of a panel by name, and the number that they show at every stage.
+Panel = tuple[Mapping[str, Group], PerStage]
+# What the seeds have at one place; None for a seed that lacks its number.
+Column = Sequence[float | None]
 
 
 def draw_parts(parts: Sequence[Part]) -> Figure | None:
@@ -29,6 +31,10 @@ def draw_parts(parts: Sequence[Part]) -> Figure | None:
 
     Parts of one quantity and one rule share a panel. None without numbers.
     """
+    from tfcomp.figures import ForestPanel
+    from tfcomp.figures import ForestRow
+    from tfcomp.figures import draw_forest
+
     panels: dict[tuple, list[ForestRow]] = {}
     for part in parts:
         if part.estimate is None or not part.decides:
@@ -55,81 +61,119 @@ def draw_parts(parts: Sequence[Part]) -> Figure | None:
     )
 
 
-def read_stages(name: str) -> ReadStages:
-    """Reads a number per stage of a run."""
-    return lambda run: run.get_stages(name)
-
-
 def draw_stages(
-    panels: Mapping[str, Mapping[str, Line]],
-    read: ReadStages | None,
-    ylabel: str,
-    caption: str,
+    panels: Mapping[str, Panel], ylabel: str, caption: str
 ) -> Figures:
     """Numbers per stage: mean over the seeds of a group, and its interval.
 
     Args:
-        panels: Title of a panel to its lines, groups by name; with a
-            function of their own, if it is not the same for all.
-        read: Gives the numbers of a run.
-        ylabel: What they are.
+        panels: Title of a panel to its groups and what is read from them.
+        ylabel: What the numbers are.
         caption: Of the figure.
 
     Returns:
         The figure by its caption; nothing if no group has the numbers.
     """
+    from tfcomp.figures import draw_stage_panels
+
     means: dict[str, dict] = {}
     errors: dict[str, dict] = {}
     stages: dict[str, list[str]] = {}
-    for panel, lines in panels.items():
-        for name, line in lines.items():
-            group, own = line if isinstance(line, tuple) else (line, read)
-            found = summarize_stages(group, own)
-            if found is None:
+    for panel, (groups, shown) in panels.items():
+        read = read_stages(shown)
+        for name, group in groups.items():
+            tables = [read(run) for run in group.runs]
+            names = list(tables[0]) if tables else []
+            if not names or any(list(table) != names for table in tables):
                 continue
-            names, mean, error = found
             if stages.setdefault(name, names) != names:
                 # A line has the same stages in all panels; this is another.
                 name = f"{name}, {panel}"
                 stages[name] = names
+            columns = zip(*(table.values() for table in tables), strict=True)
+            mean, width = summarize(list(columns))
             means.setdefault(panel, {})[name] = mean
-            errors.setdefault(panel, {})[name] = error
+            errors.setdefault(panel, {})[name] = width
     if not means:
         return {}
     figure = draw_stage_panels(means, stages, ylabel=ylabel, errors=errors)
     return {caption: figure}
 
 
-def summarize_stages(
-    group: Group, read: ReadStages
-) -> tuple[list[str], list[float], list[float]] | None:
-    """Names of stages, means over seeds and half-widths of intervals.
-
-    None if no run has numbers, or a run has other stages.
-    """
-    tables = [read(run) for run in group.runs]
-    names = list(tables[0]) if tables else []
-    if not names or any(list(table) != names for table in tables):
-        return None
-    found = [compute_statistics([t[name] for t in tables]) for name in names]
-    means = [s.mean if s else float("nan") for s in found]
-    widths = [(s.half_width if s else None) or 0.0 for s in found]
-    return names, means, widths
-
-
 def draw_spread(groups: Mapping[str, Group]) -> Figures:
     """Spread of log-volume per stage, over ID and over OOD points."""
     panels = {
-        f"{split} points": {
-            name: (group, read_stages(f"log_volume_sd_{split.lower()}"))
-            for name, group in groups.items()
-        }
+        f"{split} points": (groups, f"log_volume_sd_{split.lower()}")
         for split in ("ID", "OOD")
     }
     return draw_stages(
         panels,
-        None,
         f"spread of {VOLUME}",
         "Standard deviation of log-volume (natural logarithm) over ID and "
         "over OOD points, mean over seeds, with 95 % intervals.",
     )
+
+
+def draw_lines(
+    x: Sequence[float],
+    lines: Mapping[str, Sequence[Column]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    caption: str,
+    logy: bool = False,
+) -> Figures:
+    """Numbers over places: mean over seeds, and its interval.
+
+    Args:
+        x: The places; a line may end before the last of them.
+        lines: Name of a line to its columns, one a place.
+        xlabel: What the places are.
+        ylabel: What the numbers are.
+        caption: Of the figure.
+        logy: Whether the scale of the numbers is logarithmic.
+
+    Returns:
+        The figure by its caption; nothing if no line has a number.
+    """
+    from tfcomp.figures import draw_curves
+
+    means, bands = {}, {}
+    for name, columns in lines.items():
+        missing = [()] * (len(x) - len(columns))
+        mean, width = summarize([*columns, *missing])
+        if np.isfinite(mean).any():
+            low = mean - width
+            means[name] = mean
+            # A logarithmic axis has no place for 0.
+            bands[name] = (
+                np.maximum(low, mean * 1e-3) if logy else low,
+                (mean + width),
+            )
+    if not means:
+        return {}
+    figure = draw_curves(
+        x, means, bands=bands, xlabel=xlabel, ylabel=ylabel, logy=logy
+    )
+    return {caption: figure}
+
+
+def list_columns(group: Group, name: str) -> list[Column]:
+    """A measure that is a list, one column a place; empty if runs lack it."""
+    tables = [run.get_list(name) for run in group.runs]
+    if len(set(map(len, tables))) != 1:
+        return []
+    return list(zip(*tables, strict=True))
+
+
+def summarize(columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:
+    """Means over seeds and half-widths of their intervals, [n] each.
+
+    A mean is NaN where a seed lacks its number; a single seed has no width.
+    """
+    from tfcomp.statistics.seed_statistics import compute_statistics
+
+    found = [compute_statistics(column) for column in columns]
+    means = [s.mean if s else np.nan for s in found]
+    widths = [(s.half_width if s else None) or 0.0 for s in found]
+    return np.array(means), np.array(widths)

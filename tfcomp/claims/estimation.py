@@ -1,8 +1,9 @@
-"""Estimates: a number of every run, and its mean over the seeds of a group."""
+"""Estimates: a number of every run, and its mean over the seeds of groups."""
 
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable
 from collections.abc import Sequence
 
@@ -11,31 +12,40 @@ from tfcomp.claims.selection import Group
 from tfcomp.claims.verdict import Estimate
 from tfcomp.claims.verdict import estimate_mean
 
-Number = Callable[[Run], float | None]
+# A number of one run, or of several runs of the same seed (one a group).
+Read = Callable[..., float | None]
 
 
-def estimate(group: Group, number: Number) -> Estimate | None:
-    """Mean of a number over the seeds of a group.
+def estimate(read: Read | str, *groups: Group) -> Estimate | None:
+    """Mean of a number over the seeds that all groups have.
 
-    None if a run lacks the number: the mean over the rest could flatter.
+    Args:
+        read: Computes the number from one run of each group; or the name of
+            a score or measure.
+        *groups: One group, or several that are compared.
+
+    Returns:
+        The estimate. None without a common seed, and if the number is missing
+        at one of them: the mean over the rest could flatter.
     """
-    return _estimate([(run,) for run in group.runs], number)
-
-
-def estimate_difference(
-    first: Group, second: Group, difference: Callable[[Run, Run], float | None]
-) -> Estimate | None:
-    """Mean of a difference of two groups over the seeds that both have."""
-    pairs = [
-        (run, second.seeds[seed])
-        for seed, run in first.seeds.items()
-        if seed in second.seeds
-    ]
-    return _estimate(pairs, difference)
+    if not groups:
+        return None
+    if isinstance(read, str):
+        read = operator.methodcaller("get", read)
+    samples = {
+        seed: tuple(group.seeds[seed] for group in groups)
+        for seed in groups[0].seeds
+        if all(seed in group.seeds for group in groups)
+    }
+    values = {seed: read(*runs) for seed, runs in samples.items()}
+    if not values or None in values.values():
+        return None
+    versions = list_versions(read, list(samples.values()))
+    return dataclasses.replace(estimate_mean(values), versions=versions)
 
 
 def list_versions(
-    samples: Sequence[tuple[Run, ...]], number: Callable[..., float | None]
+    read: Read, samples: Sequence[tuple[Run, ...]]
 ) -> tuple[str, ...]:
     """Versions of the code that took the measures in a number.
 
@@ -43,26 +53,16 @@ def list_versions(
     itself wrote has no such version.
 
     Args:
-        samples: The runs that the number is computed of, at each seed.
-        number: The function of these runs.
+        read: Computes the number.
+        samples: The runs that it is computed from, at every seed.
     """
     versions = {
         str(run.measures.get("version", "unknown"))
         for runs in samples
-        if number(*map(_drop_measures, runs)) is None
+        if read(*map(_drop_measures, runs)) is None
         for run in runs
     }
     return tuple(sorted(versions))
-
-
-def _estimate(
-    samples: Sequence[tuple[Run, ...]], number: Callable[..., float | None]
-) -> Estimate | None:
-    values = {runs[0].seed: number(*runs) for runs in samples}
-    if not values or any(value is None for value in values.values()):
-        return None
-    versions = list_versions(samples, number)
-    return dataclasses.replace(estimate_mean(values), versions=versions)
 
 
 def _drop_measures(run: Run) -> Run:

@@ -7,6 +7,8 @@ that this version does not know are kept as text.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -116,24 +118,11 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
     Raises:
         ConfigError: If there is no pattern, or one matches nothing.
     """
-    runs, notes = [], []
-    for path in find_runs(list(patterns)):
-        try:
-            runs.append(read_run(path))
-        except (OSError, ValueError) as error:
-            notes.append(f"{path.name} cannot be read: {error}")
-    studies = []
-    for path in find_studies(patterns):
-        try:
-            studies.append(read_study(path))
-        except (OSError, ValueError) as error:
-            notes.append(f"{path.name} cannot be read: {error}")
+    notes: list[str] = []
+    runs = _read_all(find_runs(list(patterns)), read_run, notes)
+    studies = _read_all(find_studies(patterns), read_study, notes)
     kept, repeated = leave_out_repeats(runs)
-    return Evidence(
-        tuple(kept),
-        tuple(studies),
-        tuple(notes + repeated),
-    )
+    return Evidence(tuple(kept), tuple(studies), (*notes, *repeated))
 
 
 def read_run(path: Path) -> Run:
@@ -165,6 +154,18 @@ def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
         kept.append(best)
         notes += [f"{other.name} repeats {best.name}" for other in others]
     return kept, notes
+
+
+def _read_all(
+    paths: Iterable[Path], read: Callable[[Path], Any], notes: list[str]
+) -> list[Any]:
+    found = []
+    for path in paths:
+        try:
+            found.append(read(path))
+        except (OSError, ValueError) as error:
+            notes.append(f"{path.name} cannot be read: {error}")
+    return found
 
 
 def _rate(run: Run) -> tuple[float, bool]:

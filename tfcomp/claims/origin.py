@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tfcomp
+from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.evidence import UNIMPORTANT
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
-from tfcomp.claims.parts import ClaimResult
 from tfcomp.claims.threshold_studies import count_searches
 from tfcomp.storage.code_version import compute_code_version
 

@@ -6,7 +6,6 @@ numbers do not go into one slope, or one mean.
 
 from __future__ import annotations
 
-import csv
 import glob
 import os
 from collections.abc import Iterable
@@ -14,32 +13,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfcomp.claims.flag_text import Flags
 from tfcomp.claims.flag_text import parse_run_flags
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 THRESHOLDS_FILE = "thresholds.csv"
 SLOPES_FILE = "slopes.csv"
 FLAGS_FILE = "threshold.flags"
+# What identifies a search; one with two criteria has two rows.
+SEARCH = ["kind", "region", "grid_size", "seed"]
+THRESHOLDS = [*SEARCH, "criterion", "num_bumps", "num_examples", "reached"]
+SLOPES = [
+    *["kind", "region", "criterion", "quantity"],
+    *["slope", "low", "high", "not_reached", "note"],
+]
 
-Row = dict[str, Any]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ThresholdStudy:
     """The tables of one folder.
 
     Attributes:
         path: The folder.
-        thresholds: Rows of `thresholds.csv`, one a search and criterion.
-        slopes: Rows of `slopes.csv`.
+        thresholds: `thresholds.csv`, a row for each search and criterion.
+        slopes: `slopes.csv`, a row for each fit.
         flags: All its flags; empty if the folder has none.
     """
 
     path: Path
-    thresholds: tuple[Row, ...] = ()
-    slopes: tuple[Row, ...] = ()
+    thresholds: DataFrame
+    slopes: DataFrame
     flags: Flags = field(default_factory=dict)
 
     @property
@@ -69,41 +76,23 @@ def read_study(path: Path) -> ThresholdStudy:
     flags: Flags = {}
     if (path / FLAGS_FILE).exists():
         flags, _ = parse_run_flags((path / FLAGS_FILE).read_text("utf-8"))
-    return ThresholdStudy(
-        path,
-        tuple(read_table(path / THRESHOLDS_FILE)),
-        tuple(read_table(path / SLOPES_FILE)),
-        flags,
-    )
-
-
-def read_table(path: Path) -> list[Row]:
-    """Rows of a CSV file; empty cells are None, no file is no rows."""
-    if not path.exists():
-        return []
-    with open(path, encoding="utf-8", newline="") as file:
-        return [
-            {key: _read_cell(cell) for key, cell in row.items()}
-            for row in csv.DictReader(file)
-        ]
+    thresholds = _read_table(path / THRESHOLDS_FILE, THRESHOLDS)
+    slopes = _read_table(path / SLOPES_FILE, SLOPES)
+    return ThresholdStudy(path, thresholds, slopes, flags)
 
 
 def count_searches(studies: Iterable[ThresholdStudy]) -> int:
-    """Number of searches; one with two criteria has two rows."""
-    names = ("kind", "region", "grid_size", "seed")
-    return len(
-        {
-            (study.path, *(row.get(name) for name in names))
-            for study in studies
-            for row in study.thresholds
-        }
-    )
+    """Number of searches in all studies."""
+    tables = [study.thresholds for study in studies]
+    return sum(len(table[SEARCH].drop_duplicates()) for table in tables)
 
 
-def _read_cell(cell: str | None) -> Any:
-    if cell is None or cell == "":
-        return None
-    try:
-        return float(cell)
-    except ValueError:
-        return {"True": True, "False": False}.get(cell, cell)
+def _read_table(path: Path, columns: Sequence[str]) -> DataFrame:
+    """Some columns of a table; those that it lacks are empty."""
+    import pandas
+
+    if not path.exists():
+        return pandas.DataFrame(columns=columns)
+    # "none" and "NA" are words here.
+    table = pandas.read_csv(path, keep_default_na=False, na_values=[""])
+    return table.reindex(columns=columns)

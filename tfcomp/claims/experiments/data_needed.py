@@ -1,0 +1,206 @@
+"""C16: how the number of examples that are needed grows with the image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfcomp.claims.claim import Claim
+from tfcomp.claims.claim_pictures import Figures
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.flag_text import parse_run_flags
+from tfcomp.claims.parts import Part
+from tfcomp.claims.selection import list_differences
+from tfcomp.claims.threshold_studies import ThresholdStudy
+from tfcomp.claims.verdict import MIN_SEEDS
+from tfcomp.claims.verdict import Estimate
+from tfcomp.claims.verdict import near
+from tfcomp.config.run_flags import expand_flagfiles
+
+# Slopes this close to a whole number are called near it.
+SLOPE_MARGIN = 0.5
+SLOPES = {"bumps": 3.0, "stripes_and_bumps": 1.0}
+# What the paper counts: all examples, by position.
+CRITERION = "position_accuracy"
+TOTAL = "num_examples"
+# Flags of a search that say how much is run, not what.
+EXTENT = ("seeds", "first_seed")
+
+
+def choose_study(
+    studies: Sequence[ThresholdStudy], kind: str
+) -> ThresholdStudy | None:
+    """The study that speaks for one kind of training set.
+
+    The one with the most sizes that have enough seeds, then the nearest to
+    the published setting, then the first by name. Whether a search reached
+    its target is not looked at.
+    """
+
+    def rank(study: ThresholdStudy) -> tuple:
+        seeds = count_seeds(study, kind).values()
+        enough = sum(count >= MIN_SEEDS for count in seeds)
+        distance = len(describe_study(study))
+        return -enough, not study.flags, distance, str(study.path)
+
+    having = [s for s in studies if (s.slopes["kind"] == kind).any()]
+    return min(having, key=rank, default=None)
+
+
+def count_seeds(
+    study: ThresholdStudy, kind: str, criterion: str = CRITERION
+) -> dict[float, int]:
+    """Seeds at each size; the fewest of all regions.
+
+    Args:
+        study: The study.
+        kind: Which training sets.
+        criterion: By which the searches ended.
+    """
+    table = study.thresholds
+    table = table[(table["kind"] == kind) & (table["criterion"] == criterion)]
+    seeds = table.groupby(["grid_size", "region"])["seed"].nunique()
+    return seeds.groupby("grid_size").min().to_dict()
+
+
+def describe_study(study: ThresholdStudy) -> list[str]:
+    """Flags that are not as published."""
+    if not study.flags:
+        return ["settings unknown"]
+    lines = expand_flagfiles(["--flagfile=threshold.flags"])
+    published, _ = parse_run_flags("\n".join(lines))
+    return list_differences(study.flags, published, EXTENT)
+
+
+def judge_slopes(evidence: Evidence) -> list[Part]:
+    """Exponents of the data that are needed, first the one that decides."""
+    parts = []
+    for kind, slope in SLOPES.items():
+        study = choose_study(evidence.studies, kind)
+        found = judge_study(evidence, study, kind) if study else []
+        if not any(part.decides for part in found):
+            name = kind.replace("_", " ")
+            quantity = "slope of the number of examples"
+            found.append(Part(name, quantity, None, near(slope, SLOPE_MARGIN)))
+        parts += sorted(found, key=lambda part: not part.decides)
+    return parts
+
+
+def judge_study(
+    evidence: Evidence, study: ThresholdStudy, kind: str
+) -> list[Part]:
+    """All slopes of one kind of training set in a study.
+
+    Args:
+        evidence: All studies, of which the others are named.
+        study: The one that speaks for this kind.
+        kind: The kind.
+    """
+    others = [
+        f"not used: {other.name}"
+        for other in evidence.studies
+        if other is not study and (other.slopes["kind"] == kind).any()
+    ]
+    notes = [*describe_study(study), f"study {study.name}", *others]
+    table = study.slopes[study.slopes["kind"] == kind].astype(object)
+    rows = table.where(table.notna(), None).to_dict("records")
+    return [judge_slope(study, row, notes) for row in rows]
+
+
+def judge_slope(
+    study: ThresholdStudy, row: dict[str, Any], notes: Sequence[str] = ()
+) -> Part:
+    """One row of a table of slopes against its whole number.
+
+    Args:
+        study: The study that the table belongs to.
+        row: The row.
+        notes: What is to be said of the study.
+    """
+    words = [row["kind"], row["region"], f"by {row['criterion']}"]
+    quantity = str(row["quantity"]).removeprefix("num_")
+    found = None
+    if row["slope"] is not None:
+        sizes = len(count_seeds(study, row["kind"], row["criterion"]))
+        ends = row["low"], row["high"]
+        found = Estimate(row["slope"], *ends, sizes, {}, unit="sizes")
+    return Part(
+        ", ".join(str(word).replace("_", " ") for word in words),
+        f"slope of the number of {quantity} over the size, log-log",
+        found,
+        near(SLOPES[row["kind"]], SLOPE_MARGIN),
+        is_run=True,
+        note=", ".join([*filter(None, [row["note"]]), *notes]),
+        problem=find_gap(study, row),
+        decides=row["criterion"] == CRITERION and row["quantity"] == TOTAL,
+    )
+
+
+def find_gap(study: ThresholdStudy, row: dict[str, Any]) -> str:
+    """Why a slope proves nothing; empty if it does."""
+    if row["slope"] is None:
+        return row["note"] or "no slope could be fitted"
+    seeds = count_seeds(study, row["kind"], row["criterion"])
+    for size, count in seeds.items():
+        if count < MIN_SEEDS:
+            return f"{count} of at least {MIN_SEEDS} seeds at size {size:g}"
+    missed = row["not_reached"] or 0
+    return f"{missed:g} searches did not reach the target" if missed else ""
+
+
+def draw_thresholds(evidence: Evidence) -> Figures:
+    """Thresholds against the size of the grid, of the studies that decide."""
+    from tfcomp.figures import Scaling
+    from tfcomp.figures import draw_power_laws
+    from tfcomp.statistics.power_law import average_sizes
+
+    series = {}
+    for kind in SLOPES:
+        study = choose_study(evidence.studies, kind)
+        if study is None:
+            continue
+        table = study.thresholds
+        table = table[
+            (table["kind"] == kind)
+            & (table["criterion"] == CRITERION)
+            & (table["reached"] == True)  # noqa: E712
+        ]
+        for region, rows in table.groupby("region"):
+            sizes, counts = rows["grid_size"].tolist(), rows[TOTAL].tolist()
+            means = average_sizes(sizes, counts)
+            series[f"{kind}, {region}".replace("_", " ")] = Scaling(
+                points=list(zip(sizes, counts, strict=True)),
+                means=[(m.size, m.mean, m.low, m.high) for m in means],
+            )
+    if not series:
+        return {}
+    figure = draw_power_laws(
+        series,
+        {f"slope {slope:g}": slope for slope in SLOPES.values()},
+        xlabel="grid size N (px)",
+        ylabel="training examples needed",
+    )
+    return {
+        "Least number of training examples that reach the target: every seed "
+        "(faint), and their geometric mean with its 95 % interval. Searches "
+        "that failed are left out.": figure
+    }
+
+
+CLAIMS = (
+    Claim(
+        "C16",
+        "Data needed: cubic for bumps, linear with stripes",
+        "The least number of examples for a right position grows as the cube "
+        "of the image size from bumps alone, and linearly with stripes.",
+        "figure 4c",
+        "slope within 0.5 of 3, and within 0.5 of 1",
+        "Threshold search over the size; slope in log-log scale, its interval "
+        "over sizes (at least three, each with at least three seeds). The "
+        "number of all examples by position accuracy decides, as in the "
+        "paper; the other rows stand beside it. Searches that failed would "
+        "bias a slope: with any of them it stays undecided.",
+        [judge_slopes],
+        draw_thresholds,
+    ),
+)

@@ -1,0 +1,133 @@
+"""C19 and C20: a rotated digit with a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfcomp.claims.claim import Claim
+from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import Test
+from tfcomp.claims.claim import measure
+from tfcomp.claims.claim_pictures import Figures
+from tfcomp.claims.claim_pictures import draw_lines
+from tfcomp.claims.claim_pictures import draw_stages
+from tfcomp.claims.claim_pictures import list_columns
+from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.gates import FITTED
+from tfcomp.claims.parts import Part
+from tfcomp.claims.run_numbers import subtract
+from tfcomp.claims.run_numbers import take_largest
+from tfcomp.claims.selection import Setting
+from tfcomp.claims.selection import region_is
+from tfcomp.claims.verdict import above
+from tfcomp.claims.verdict import below
+
+# A jump is a step, or a turn, this many times the largest outside the gap.
+JUMP = 2.0
+
+ROTATED = Setting(
+    "rotated_mnist.flags",
+    {
+        "dataset": "rotated_digits",
+        "digit_source": "mnist",
+        "digit_classes": "",
+        "region": region_is("gap"),
+    },
+)
+INTERPOLATION = [
+    Number(quantity, read, above(bound), decides=read == "edge_r2")
+    for quantity, read, bound in (
+        ("R² on the two edge images, mean over the gap", "edge_r2", 0.8),
+        ("the same, with linear weights", "edge_linear_r2", 0.8),
+        ("the same, at the worst angle", "edge_r2_min", 0.8),
+        (
+            "the same, less that of the true images",
+            subtract("edge_r2", "edge_truth_r2"),
+            0,
+        ),
+        (
+            "rank correlation of the error and the distance to the edge",
+            "border_rank_correlation",
+            0,
+        ),
+    )
+]
+# Measures of the curve inside the gap over outside, by what they say.
+JUMPS = {"longest step": "gap_max_speed", "sharpest turn": "gap_max_turning"}
+SMOOTHNESS = tuple(
+    Number(
+        f"{words} in the gap over that outside, largest of all stages",
+        take_largest(name),
+        below(JUMP),
+        name.removeprefix("gap_max_"),
+    )
+    for words, name in JUMPS.items()
+)
+
+
+def measure_gap(numbers: Sequence[Number]) -> Test:
+    """Judges numbers of the rotated digit; the label says which gap it is."""
+
+    def judge(evidence: Evidence) -> list[Part]:
+        group = ROTATED.find(evidence)
+        label = "rotated digit"
+        if group.runs:
+            label += f", {group.runs[0].flags['region']}"
+        return measure(label, [group], numbers, [FITTED])
+
+    return judge
+
+
+def draw_errors(evidence: Evidence) -> Figures:
+    """Error against angle."""
+    group = ROTATED.find(evidence)
+    columns = list_columns(group, "curve_mse")
+    return draw_lines(
+        group.runs[0].get_list("curve_values") if columns else [],
+        {"mean over seeds": columns},
+        xlabel="angle (degrees)",
+        ylabel="MSE over pixels",
+        caption="MSE at every angle, with 95 % intervals over seeds.",
+        logy=True,
+    )
+
+
+def draw_jumps(evidence: Evidence) -> Figures:
+    """Longest step and sharpest turn per stage."""
+    groups = {"rotated digit": ROTATED.find(evidence)}
+    return draw_stages(
+        {title: (groups, name) for title, name in JUMPS.items()},
+        "inside the gap / outside",
+        "Inside the gap over outside, per stage, mean over seeds, with 95 % "
+        "intervals.",
+    )
+
+
+CLAIMS = (
+    Claim(
+        "C19",
+        "In a gap, outputs interpolate its edges",
+        "At angles that it never saw, a network draws the interpolation of "
+        "the images at the two edges of the gap.",
+        "figures 9a, 9c, 9d, appendix F.2",
+        "R² > 0.8 in pixel space",
+        "R² about zero of every output in the gap on the two edge images, "
+        "best weights, mean over the gap. Beside it: turned digits overlap, so "
+        "that true images would score something, too.",
+        [measure_gap(INTERPOLATION)],
+        draw_errors,
+    ),
+    Claim(
+        "C20",
+        "The stages do not jump at the gap",
+        "The curves that stages trace as the digit turns stay smooth across "
+        "the gap.",
+        "figure 9b",
+        "no step and no turn twice the largest one outside",
+        "Steps between the activations at neighbouring angles and angles "
+        "between steps: largest inside the gap over largest outside, of the "
+        "stage where that is largest.",
+        [measure_gap(SMOOTHNESS)],
+        draw_jumps,
+    ),
+)

@@ -1,0 +1,129 @@
+"""Results as text and rows: numbers as they are shown, CSV and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tfcomp.claims.claim import ClaimResult
+from tfcomp.claims.parts import Part
+from tfcomp.claims.verdict import Estimate
+from tfcomp.claims.verdict import Verdict
+
+
+def format_estimate(estimate: Estimate | None) -> str:
+    """A number and its 95 % interval, as `0.82 [0.79, 0.85]`."""
+    if estimate is None:
+        return "–"
+    text = format_number(estimate.mean)
+    if estimate.low is None or estimate.high is None:
+        return text
+    ends = f"{format_number(estimate.low)}, {format_number(estimate.high)}"
+    return f"{text} [{ends}]"
+
+
+def format_count(estimate: Estimate | None) -> str:
+    """How many seeds are behind a number; or sizes, which it says."""
+    if estimate is None:
+        return "0"
+    is_seeds = estimate.unit == "seeds"
+    return f"{estimate.count}" if is_seeds else f"{estimate.count} sizes"
+
+
+def format_number(value: float) -> str:
+    """Three significant digits, two where it is tiny."""
+    if abs(value) >= 1000:
+        return f"{value:.0f}"
+    if 0 < abs(value) < 1e-3:
+        return f"{value:.1e}"
+    return f"{value:.3g}"
+
+
+def summarize_counts(results: Sequence[ClaimResult]) -> str:
+    """As `12 reproduced, 3 refuted, 4 undecided, 1 not run`."""
+    counts = Counter(result.verdict for result in results)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+
+
+def select_shown(parts: Sequence[Part]) -> list[Part]:
+    """The parts of the summary: those that decide and were run."""
+    return [
+        part
+        for part in parts
+        if part.decides and part.verdict is not Verdict.NOT_RUN
+    ]
+
+
+def describe_part(part: Part) -> str:
+    """A part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
+    count = format_count(part.estimate)
+    text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
+    return f"{text}, {part.verdict}{shorten_reason(part)}"
+
+
+def describe_example(result: ClaimResult) -> tuple[str, str]:
+    """The first part that has the claim's own verdict, and its rule.
+
+    If it follows from no single part, as when others were not run: from
+    which it does, and no rule.
+    """
+    for part in select_shown(result.parts):
+        if part.verdict is result.verdict:
+            number = f"{part.label}: {format_estimate(part.estimate)}"
+            rule = f"{part.quantity} {part.rule}"
+            return f"{number}{shorten_reason(part)}", rule
+    return result.reason, "–"
+
+
+def shorten_reason(part: Part) -> str:
+    """Why a part is not plain, in a few words, as ` (not fitted)`."""
+    words = part.reason.partition(":")[0]
+    return f" ({words})" if words else ""
+
+
+def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
+    """The rows of `claims.csv` for one claim, one a part."""
+    nothing = Estimate(None, None, None, 0, {}, unit="")
+    return [
+        {
+            "claim": result.claim.name,
+            "title": result.claim.title,
+            "claim_verdict": str(result.verdict),
+            "part": part.label,
+            "quantity": part.quantity,
+            "decides": part.decides,
+            "mean": found.mean,
+            "low": found.low,
+            "high": found.high,
+            "n": found.count,
+            "n_of": found.unit,
+            "rule": str(part.rule),
+            "verdict": str(part.verdict),
+            "reason": part.reason,
+            "setting": ", ".join(part.differences),
+        }
+        for part in result.parts
+        for found in [part.estimate or nothing]
+    ]
+
+
+def describe_result(result: ClaimResult) -> dict[str, Any]:
+    """A claim with its parts nested, for `claims.json`."""
+    claim = result.claim
+    parts = []
+    for part, row in zip(result.parts, list_rows(result), strict=True):
+        del row["claim"], row["title"]
+        row["values"] = dict(part.estimate.values) if part.estimate else {}
+        parts.append(row | {"runs": [run.name for run in part.runs]})
+    return {
+        "claim": claim.name,
+        "title": claim.title,
+        "statement": claim.statement,
+        "place": claim.place,
+        "rule": claim.rule,
+        "method": claim.method,
+        "verdict": str(result.verdict),
+        "reason": result.reason,
+        "parts": parts,
+    }
