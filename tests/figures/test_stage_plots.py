@@ -15,7 +15,9 @@ SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 
-def draw_lines(series: dict, stages: object, **options: object) -> Figure:
+def draw_lines(series: dict, stages: list | dict, **options: object) -> Figure:
+    if isinstance(stages, list):
+        stages = dict.fromkeys(series, stages)
     return draw_stage_panels({"": series}, stages, ylabel="MSE", **options)
 
 
@@ -101,7 +103,10 @@ def test_panels_share_scale_legend_and_looks(get_legend: Callable) -> None:
         "OOD": {"ramp": [9, 9, 9]},
     }
     figure = draw_stage_panels(
-        panels, SHALLOW, ylabel="MSE", errors={"OOD": {"ramp": [1, 1, 1]}}
+        panels,
+        {"bump": SHALLOW, "ramp": SHALLOW},
+        ylabel="MSE",
+        errors={"OOD": {"ramp": [1, 1, 1]}},
     )
     first, second = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["ID", "OOD"]
@@ -128,7 +133,10 @@ def test_text_stays_in_the_figure() -> None:
     names = [f"conv_transpose_block_{index}" for index in range(9)]
     series = {f"a rather long name, seed {i}": [i] * 9 for i in range(6)}
     figure = draw_stage_panels(
-        {"first": series, "second": series}, names, ylabel="MSE", title="t"
+        {"first": series, "second": series},
+        dict.fromkeys(series, names),
+        ylabel="MSE",
+        title="t",
     )
     figure.draw_without_rendering()
     texts = [*figure.legends, *figure.axes[0].get_xticklabels()]

@@ -10,10 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import add_title
-from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import Band
 from tfcomp.figures.line_style import draw_line
 from tfcomp.figures.line_style import finish_axes
@@ -87,9 +85,7 @@ def draw_curves(
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     finish_axes(axes)
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 
@@ -131,9 +127,7 @@ def draw_curve_panels(
         axes.set_xlabel(xlabel)
         finish_axes(axes)
         add_panel_title(axes, panel, _PANEL_WIDTH)
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 

@@ -9,11 +9,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.figures.cells import show_cells
-from tfcomp.figures.layout import add_legend
-from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.layout import keep_panels
 from tfcomp.figures.layout import make_panels
-from tfcomp.figures.layout import settle_layout
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
 
@@ -80,8 +78,7 @@ def draw_embeddings(
     figure.supxlabel(
         f"one matrix per value of {factor_label}{note}", fontsize=10
     )
-    add_title(figure, title)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 
@@ -140,9 +137,7 @@ def draw_spectrum(
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
     finish_axes(axes)
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 

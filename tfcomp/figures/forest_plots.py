@@ -11,9 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures.layout import add_legend
-from tfcomp.figures.layout import add_title
-from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.line_style import set_log_scale
@@ -105,9 +103,7 @@ def draw_forest(
     figure, grid = _make_panels(panels, shared)
     for axes, panel in zip(grid, panels, strict=True):
         _draw_panel(axes, panel, shared)
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 

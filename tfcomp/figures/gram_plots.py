@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import add_title
-from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.region_marks import OUTLINE_COLOR
 
 PANEL_SIZE = 2.5  # inches
@@ -51,8 +50,7 @@ def draw_gram_matrices(
         axes.tick_params(length=0)
         add_panel_title(axes, name, PANEL_SIZE)
     figure.colorbar(image, ax=list(grid), label="similarity", pad=0.02)
-    add_title(figure, title)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 

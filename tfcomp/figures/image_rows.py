@@ -11,10 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.figures.cells import show_cells
-from tfcomp.figures.layout import add_legend
-from tfcomp.figures.layout import add_title
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.layout import make_panels
-from tfcomp.figures.layout import settle_layout
 from tfcomp.figures.region_marks import draw_outline
 
 MAX_COLUMNS = 16
@@ -73,10 +71,8 @@ def draw_rows(
             _mark_position(column, position)
     for axes, text in zip(panels[0], column_titles or (), strict=False):
         axes.set_title(text, fontsize=10)
-    add_title(figure, title)
     is_finite = all(np.isfinite(images).all() for images in stacks.values())
-    add_legend(figure, None if is_finite else NO_VALUE_COLOR)
-    settle_layout(figure)
+    finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
     return figure
 
 

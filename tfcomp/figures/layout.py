@@ -58,6 +58,22 @@ def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
     return panels[:count]
 
 
+def finish_figure(
+    figure: Figure, title: str, no_value_color: str | None = None
+) -> None:
+    """Adds the title and the legend of a figure and settles its layout.
+
+    Args:
+        figure: The figure, to which nothing is added afterwards.
+        title: Its title; "" for none.
+        no_value_color: Color of the cells without a finite value, if the
+            figure has any.
+    """
+    add_title(figure, title)
+    add_legend(figure, no_value_color)
+    settle_layout(figure)
+
+
 def add_title(figure: Figure, title: str) -> None:
     """Writes the title of a figure, on several lines if it is long."""
     if title:

@@ -15,13 +15,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import arrange_panels
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.layout import keep_panels
 from tfcomp.figures.layout import make_panels
-from tfcomp.figures.layout import settle_layout
 from tfcomp.figures.region_marks import OUTLINE_COLOR
 from tfcomp.figures.region_marks import OUTLINE_LABEL
 
@@ -86,9 +84,7 @@ def draw_manifolds(
             if i == 0:
                 add_panel_title(axes, stage, PANEL_SIZE)
         figure.colorbar(colors, ax=panels, label=name, pad=0.01)
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 

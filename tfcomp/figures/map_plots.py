@@ -12,13 +12,11 @@ from numpy.typing import ArrayLike
 from tfcomp.figures.cells import NO_VALUE_COLOR
 from tfcomp.figures.cells import get_map_aspect
 from tfcomp.figures.cells import show_map
-from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import add_title
 from tfcomp.figures.layout import arrange_panels
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.layout import keep_panels
 from tfcomp.figures.layout import make_panels
-from tfcomp.figures.layout import settle_layout
 
 MAX_COLUMNS = 4
 # Height of a row of maps in inches, and where there are only one or two.
@@ -70,10 +68,8 @@ def draw_maps(
         add_panel_title(axes, name, width)
     _name_axes(panels, num_columns, axis_names)
     figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
-    add_title(figure, title)
     is_finite = all(np.isfinite(array).all() for array in arrays.values())
-    add_legend(figure, None if is_finite else NO_VALUE_COLOR)
-    settle_layout(figure)
+    finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
     return figure
 
 

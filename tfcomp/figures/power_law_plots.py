@@ -12,9 +12,7 @@ from matplotlib.ticker import LogLocator
 from matplotlib.ticker import NullFormatter
 from matplotlib.ticker import NullLocator
 
-from tfcomp.figures.layout import add_legend
-from tfcomp.figures.layout import add_title
-from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.line_style import get_line_style
 
@@ -100,9 +98,7 @@ def draw_power_laws(
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     finish_axes(axes)
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 

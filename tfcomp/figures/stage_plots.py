@@ -7,16 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import add_title
-from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import draw_line
 from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.line_style import to_numbers
 
 Series = Mapping[str, Sequence[float | None]]
-Stages = Sequence[str] | Mapping[str, Sequence[str]]
 
 _PANEL_HEIGHT = 2.6  # inches
 # Room of a stage on the x axis, in inches, and the least width of a panel
@@ -27,7 +24,7 @@ _MIN_ASPECT = 1.3
 
 def draw_stage_panels(
     panels: Mapping[str, Series],
-    stages: Stages,
+    stages: Mapping[str, Sequence[str]],
     *,
     ylabel: str,
     title: str = "",
@@ -47,8 +44,8 @@ def draw_stage_panels(
     Args:
         panels: Title of a panel to its lines: the name of a line to a number
             per stage. None, NaN and infinity leave a gap.
-        stages: Names of the stages from the input to the image, or the name
-            of every line to those of its stages; they hold for all panels.
+        stages: Name of every line to the names of its stages from the input
+            to the image, in all panels.
         ylabel: What the numbers are, with units.
         title: Title of the figure.
         errors: Title of a panel to its lines: half-width of the interval
@@ -62,8 +59,13 @@ def draw_stage_panels(
     """
     _check_panels(panels, errors or {})
     names = list(dict.fromkeys(name for s in panels.values() for name in s))
-    own_stages = _get_own_stages(stages, names)
-    places = merge_stages(list(own_stages.values()))
+    missing = [name for name in names if name not in stages]
+    if missing:
+        raise ValueError(
+            f"stages must have an entry for every line, received none for "
+            f"{missing}."
+        )
+    places = merge_stages([stages[name] for name in names])
     width = max(_MIN_ASPECT * _PANEL_HEIGHT, _STAGE_WIDTH * len(places))
     figure = Figure(
         figsize=(len(panels) * width + 1.0, _PANEL_HEIGHT + 0.6),
@@ -73,16 +75,14 @@ def draw_stage_panels(
     for axes, (panel, series) in zip(grid, panels.items(), strict=True):
         half_widths = (errors or {}).get(panel, {})
         for name, numbers in series.items():
-            xs = np.array([places.index(stage) for stage in own_stages[name]])
+            xs = np.array([places.index(stage) for stage in stages[name]])
             y, band = _to_line(name, numbers, half_widths.get(name), len(xs))
             draw_line(axes, names.index(name), xs, y, name, band)
         add_panel_title(axes, panel, width)
         _name_places(axes, places, width)
         finish_axes(axes)
     grid[0].set_ylabel(ylabel)
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 
@@ -115,21 +115,6 @@ def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
                     f"once, received {[list(names) for names in lists]}."
                 )
     return merged
-
-
-def _get_own_stages(
-    stages: Stages, names: Sequence[str]
-) -> dict[str, list[str]]:
-    """Returns the stages of every line."""
-    if not isinstance(stages, Mapping):
-        return {name: list(stages) for name in names}
-    missing = [name for name in names if name not in stages]
-    if missing:
-        raise ValueError(
-            f"stages must have an entry for every line, received none for "
-            f"{missing}."
-        )
-    return {name: list(stages[name]) for name in names}
 
 
 def _to_line(

@@ -16,10 +16,8 @@ from numpy.typing import ArrayLike
 from tfcomp.figures.cells import NO_VALUE_COLOR
 from tfcomp.figures.cells import get_map_aspect
 from tfcomp.figures.cells import show_map
-from tfcomp.figures.layout import add_legend
 from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import add_title
-from tfcomp.figures.layout import settle_layout
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.region_marks import shade_values
@@ -69,10 +67,8 @@ def draw_tuning(
         _draw_marginals(row[1:], [m[unit] for m in marginals], mask)
         row[0].set_ylabel(axis_names[1])
     _name_columns(panels, axis_names)
-    add_title(figure, title)
     is_finite = np.isfinite(maps).all()
-    add_legend(figure, None if is_finite else NO_VALUE_COLOR)
-    settle_layout(figure)
+    finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
     return figure
 
 
@@ -108,9 +104,7 @@ def draw_index_distribution(
     axes.set_xticks(range(len(stages)), list(stages))
     axes.set(xlim=(-0.6, len(stages) - 0.4), ylim=(-0.03, 1.12), ylabel=label)
     axes.set_yticks(np.linspace(0, 1, 6))
-    add_title(figure, title)
-    add_legend(figure)
-    settle_layout(figure)
+    finish_figure(figure, title)
     return figure
 
 
