@@ -1,4 +1,4 @@
-"""Analyses finished runs.
+"""Analyzes finished runs.
 
     python -m tfcomp.analyze --run=tensorboard_logs/donut
 
@@ -35,16 +35,20 @@ def main(argv: list[str]) -> int:
 
 
 def analyze_runs(settings: dict[str, Any]) -> int:
-    """Checks the runs, then loads TensorFlow and analyses them."""
+    """Checks the runs, then loads TensorFlow and analyzes them."""
     paths = [Path(p.strip()) for p in settings["run"].split(",") if p.strip()]
     folder = choose_folder(paths, settings["output"])
     with quiet_startup():
+        from tfcomp.analysis.manifolds import UMAP_HINT
+        from tfcomp.analysis.manifolds import has_umap
         from tfcomp.evaluation.loading import load_run
         from tfcomp.report.report_build import build_report
 
         runs = [load_run(path) for path in paths]
     page = build_report(runs, folder)
     print(f"report  {page}")
+    if not has_umap():
+        print(UMAP_HINT)
     return 0
 
 

@@ -75,8 +75,8 @@ def test_similarity_form_of_distances() -> None:
     similarity = gram.convert_to_similarity(distances)
     assert similarity.min() == 0 and similarity.max() == 1
     n = len(similarity)
-    centring = np.eye(n) - 1 / n
-    eigenvalues = np.linalg.eigvalsh(centring @ similarity @ centring)
+    centering = np.eye(n) - 1 / n
+    eigenvalues = np.linalg.eigvalsh(centering @ similarity @ centering)
     assert eigenvalues.min() > -1e-12
     assert (gram.convert_to_similarity(np.zeros((3, 3))) == 1).all()
 

@@ -12,7 +12,7 @@ from tfcomp.analysis.jacobians import compute_stage_jacobians
 from tfcomp.analysis.jacobians import compute_stage_metrics
 from tfcomp.analysis.jacobians import evaluate_in_batches
 
-CENTRES = np.arange(8.0, dtype=np.float32)
+CENTERS = np.arange(8.0, dtype=np.float32)
 
 
 def make_conv_model() -> keras.Model:
@@ -56,7 +56,7 @@ def slow_jacobians(model, factors) -> dict[str, np.ndarray]:
 
 
 def bump_code(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-    offsets = factors[:, :, None] - CENTRES  # [n, 2, 8]
+    offsets = factors[:, :, None] - CENTERS  # [n, 2, 8]
     return {"code": tf.reshape(tf.exp(-0.5 * offsets**2), [-1, 16])}
 
 
@@ -111,7 +111,7 @@ def test_linear_layer_gives_its_weights() -> None:
 def test_bump_code_metric_is_analytic() -> None:
     factors = tf.constant([[2.0, 3.5], [0.0, 7.0], [4.2, 1.1]])
     g = compute_stage_metrics(bump_code, factors)["code"].numpy()
-    offsets = CENTRES - factors.numpy()[:, :, None].astype(np.float64)
+    offsets = CENTERS - factors.numpy()[:, :, None].astype(np.float64)
     expected = ((offsets * np.exp(-0.5 * offsets**2)) ** 2).sum(axis=2)
     np.testing.assert_allclose(g[:, [0, 1], [0, 1]], expected, rtol=1e-5)
     np.testing.assert_array_equal(g[:, 0, 1], 0.0)

@@ -54,7 +54,7 @@ def test_wide_conjunctive_kernel_is_the_cosine_of_bumps() -> None:
 
 
 def test_true_bumps_resemble_both_ideal_kernels() -> None:
-    """Published settings: cosines, centred, over OOD points only."""
+    """Published settings: cosines, centered, over OOD points only."""
     cosines = compute_cosine_gram(make_bumps(GRID))
     scores = kernels.summarize_alignment(cosines, GRID, IS_OOD)
     assert scores["alignment_factorized"] == pytest.approx(0.41, abs=0.005)

@@ -84,8 +84,8 @@ def test_rotated_ridge_equals_raw_ridge(units: int, alpha: float) -> None:
     raw = make_noise(units) + 2
     features = rotate_features(raw, IS_OOD)
     assert features.shape == (len(TARGETS), min(units, len(TARGETS)))
-    centred = raw - raw[~IS_OOD].mean(axis=0, dtype=np.float64)
-    scale = np.sqrt((centred[~IS_OOD] ** 2).sum(axis=1).mean())
+    centered = raw - raw[~IS_OOD].mean(axis=0, dtype=np.float64)
+    scale = np.sqrt((centered[~IS_OOD] ** 2).sum(axis=1).mean())
     rotated = Ridge(alpha=alpha).fit(features[~IS_OOD], TARGETS[~IS_OOD])
     expected = Ridge(alpha=alpha * scale**2).fit(
         raw[~IS_OOD].astype(np.float64), TARGETS[~IS_OOD]

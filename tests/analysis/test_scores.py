@@ -27,7 +27,7 @@ def to_polarity(bright: np.ndarray, polarity: str) -> np.ndarray:
 
 
 def count_peaks_slowly(image: np.ndarray) -> int:
-    """Floods every plateau above 0.5 and looks for a higher neighbour."""
+    """Floods every plateau above 0.5 and looks for a higher neighbor."""
     height, width = image.shape
     seen = set()
     num_peaks = 0
@@ -199,7 +199,7 @@ def test_number_of_peaks(polarity: str) -> None:
     assert metrics.count_peaks(images[..., None], polarity).tolist() == expected
 
 
-def test_peaks_of_neighbouring_images_stay_apart() -> None:
+def test_peaks_of_neighboring_images_stay_apart() -> None:
     images = np.stack([draw_bump(5, 6)] * 3 + [draw_bump(5, 7)])
     assert metrics.count_peaks(images, "bright").tolist() == [1, 1, 1, 1]
 
@@ -290,11 +290,11 @@ def test_scores_of_an_empty_set(
 def test_unknown_polarity_is_named() -> None:
     image = np.zeros((1, 3, 3))
     calls = (
-        lambda: metrics.compute_peaks(image, "grey"),
-        lambda: metrics.compute_position_error(image, [(0, 0)], "grey"),
-        lambda: metrics.count_peaks(image, "grey"),
-        lambda: metrics.compute_scores(image, image, None, "grey"),
+        lambda: metrics.compute_peaks(image, "gray"),
+        lambda: metrics.compute_position_error(image, [(0, 0)], "gray"),
+        lambda: metrics.count_peaks(image, "gray"),
+        lambda: metrics.compute_scores(image, image, None, "gray"),
     )
     for call in calls:
-        with pytest.raises(ValueError, match="polarity .* 'grey'"):
+        with pytest.raises(ValueError, match="polarity .* 'gray'"):
             call()

@@ -50,10 +50,10 @@ def test_shares_equal_the_slow_definition(
 
 
 def test_known_units() -> None:
-    centred = (X - X.mean()) * (Y - Y.mean())
+    centered = (X - X.mean()) * (Y - Y.mean())
     checkers = (-1.0) ** (X + Y)
     additive = np.sin(X) + Y**2
-    activations = to_activations(X, Y, additive, centred, np.ones(SHAPE))
+    activations = to_activations(X, Y, additive, centered, np.ones(SHAPE))
     tuning = compute_tuning(activations, SHAPE)
     expected = [[1, 0], [0, 1], [np.nan, np.nan], [0, 0], [np.nan, np.nan]]
     expected[2] = compute_share_slowly(additive)

@@ -45,7 +45,7 @@ def test_unfinished_run(copy: Path, name: str) -> None:
         check_run(copy)
 
 
-@pytest.mark.parametrize("line", ["--colour=red", "--depth=x", "--depth=0"])
+@pytest.mark.parametrize("line", ["--color=red", "--depth=x", "--depth=0"])
 def test_run_of_another_version(copy: Path, line: str) -> None:
     with (copy / "run.flags").open("a") as file:
         file.write(line + "\n")

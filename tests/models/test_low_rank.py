@@ -12,7 +12,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.embedding_analysis import analyse_embedding
+from tfcomp.evaluation.embedding_analysis import analyze_embedding
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import list_stages
 from tfcomp.train import check_config
@@ -77,7 +77,7 @@ def test_soft_code_is_accepted() -> None:
 
 def test_embedding_analysis_against_numpy() -> None:
     layer = list_embeddings(make())["y"]
-    found = analyse_embedding(layer)
+    found = analyze_embedding(layer)
     assert found.matrices.shape == (32, 32, 32)
     singular = np.linalg.svd(found.matrices[7], compute_uv=False)
     np.testing.assert_allclose(found.spectrum[7], singular, atol=1e-4)

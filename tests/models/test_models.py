@@ -217,7 +217,7 @@ def test_stages_of_a_foreign_model_are_given() -> None:
 
 @pytest.mark.parametrize("stages", [None, []])
 def test_stage_model_without_stages(stages: list | None) -> None:
-    with pytest.raises(ValueError, match="give the layers to analyse"):
+    with pytest.raises(ValueError, match="give the layers to analyze"):
         make_stage_model(make_foreign_model(), stages)
 
 

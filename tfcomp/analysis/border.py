@@ -4,7 +4,7 @@ Section 3.2 of the paper: some codes generalize near the border of the region,
 where bumps overlap with those that were trained on. Distances are counted in
 grid steps along the ordered factors (the larger one of the two), to the
 nearest grid point that is not held out; other values of a categorical factor
-are no neighbours.
+are no neighbors.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ of rows. With more units than points, rows are replaced by others with the same
 products, from the eigendecomposition of the Gram matrix [n, n]: nothing is
 approximated, and a stage of 50,000 units becomes one of 784.
 
-Normalisation: activations are centred by their mean over ID points and
-divided by one number, the root mean square length of a centred ID row. So
+Normalization: activations are centered by their mean over ID points and
+divided by one number, the root mean square length of a centered ID row. So
 penalties mean the same in every stage, and units keep their relative sizes.
 """
 
@@ -21,18 +21,18 @@ BLOCK_UNITS = 4096
 
 
 def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    """Normalised activations, in at most as many dimensions as points.
+    """Normalized activations, in at most as many dimensions as points.
 
     Args:
         activations: [n, ...]; flattened to [n, units].
-        is_ood: Which points take no part in the normalisation, [n].
+        is_ood: Which points take no part in the normalization, [n].
 
     Returns:
         Features [n, min(n, units)], float64.
     """
     flat = np.reshape(activations, (len(activations), -1))  # [n, units]
     if flat.shape[1] <= len(flat):
-        return _normalise(_centre(flat, is_ood).astype(np.float64), is_ood)
+        return _normalize(_center(flat, is_ood).astype(np.float64), is_ood)
     return rotate_blocks(_slice(flat), is_ood)
 
 
@@ -45,7 +45,7 @@ def rotate_blocks(
 
     Args:
         blocks: Disjoint groups of units, [n, units of the block] each.
-        is_ood: Which points take no part in the normalisation, [n].
+        is_ood: Which points take no part in the normalization, [n].
 
     Returns:
         Features [n, n], float64.
@@ -54,12 +54,12 @@ def rotate_blocks(
     for block in blocks:
         for part in _slice(block):
             # Products in float32 for speed, their sum in float64.
-            centred = _centre(part.astype(np.float32), is_ood)
-            gram += centred @ centred.T
+            centered = _center(part.astype(np.float32), is_ood)
+            gram += centered @ centered.T
     eigenvalues, eigenvectors = np.linalg.eigh(gram)
     # The smallest are zero up to rounding, and may be just below it.
     features = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
-    return _normalise(features, is_ood)
+    return _normalize(features, is_ood)
 
 
 def _slice(flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -67,7 +67,7 @@ def _slice(flat: np.ndarray) -> Iterator[np.ndarray]:
         yield flat[:, start : start + BLOCK_UNITS]
 
 
-def _centre(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     # A row is taken off first, so that a constant unit, which carries no
     # information, is exactly zero and not a rounding error to be scaled up.
     shifted = block - block[0]
@@ -75,7 +75,7 @@ def _centre(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     return shifted - mean.astype(shifted.dtype)
 
 
-def _normalise(features: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+def _normalize(features: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     squared_lengths = (features[~is_ood] ** 2).sum(axis=1)
     scale = np.sqrt(squared_lengths.mean())
     return features / scale if scale > 0 else features

@@ -75,7 +75,7 @@ def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
     """Similarity form of distances: 1 - distance / largest distance.
 
     Linear in the distance, so there is no length scale to choose; once
-    centred it is positive semidefinite, as minus a Euclidean distance is.
+    centered it is positive semidefinite, as minus a Euclidean distance is.
 
     Args:
         distances: [n, n], at least 0.

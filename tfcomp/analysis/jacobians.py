@@ -81,8 +81,8 @@ def compute_difference_jacobians(
     """Jacobians by differences over the grid, for one-hot codes only.
 
     A one-hot code is constant between grid points, so its derivative is zero
-    or undefined; there, and only there, neighbours are compared instead.
-    Differences are central, and one-sided where a neighbour would leave the
+    or undefined; there, and only there, neighbors are compared instead.
+    Differences are central, and one-sided where a neighbor would leave the
     range.
 
     Args:
@@ -90,12 +90,12 @@ def compute_difference_jacobians(
         factors: Float tensor [n, F].
         low: Smallest value of each factor.
         high: Largest value of each factor.
-        step: Distance to a neighbour, in units of the factor: one for all
+        step: Distance to a neighbor, in units of the factor: one for all
             factors or one each.
 
     Returns:
         A Jacobian [n, units, F] per stage, per unit of the factor; zeros in
-        a column where a point has no neighbour on either side.
+        a column where a point has no neighbor on either side.
 
     Raises:
         ValueError: If a range is narrower than one step.
@@ -143,7 +143,7 @@ def compute_stage_metrics(
         jacobian_fn: Called as `jacobian_fn(stage_fn, factors)`.
 
     Returns:
-        A metric tensor [n, F, F] per stage, float64, unnormalised.
+        A metric tensor [n, F, F] per stage, float64, unnormalized.
     """
     jacobians = jacobian_fn(stage_fn, factors)
     return {name: _compute_metric(j) for name, j in jacobians.items()}

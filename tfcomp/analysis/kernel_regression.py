@@ -217,8 +217,8 @@ class _Solver:
         scaled_ones = inverse * self.rotated_ones
         total = scaled_ones @ self.rotated_ones  # 1^T B 1
         intercept = scaled_ones @ rotated / total  # [pixels]
-        centred = rotated - np.outer(self.rotated_ones, intercept)
-        weights = self.vectors @ (inverse[:, None] * centred)
+        centered = rotated - np.outer(self.rotated_ones, intercept)
+        weights = self.vectors @ (inverse[:, None] * centered)
         diagonal = self.vectors**2 @ inverse
         diagonal -= (self.vectors @ scaled_ones) ** 2 / total
         return weights, intercept, diagonal

@@ -19,18 +19,18 @@ gap, whatever the scale of the activations.
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
 from tfcomp.analysis.features import rotate_features
 from tfcomp.analysis.threads import single_threaded
-from tfcomp.config.errors import RunError
 
-# As in the published notebook.
+UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
+# Settings of UMAP, as in the published notebook.
 NUM_NEIGHBORS = 15
 MIN_DISTANCE = 0.1
 SEED = 42
@@ -47,7 +47,7 @@ class Components:
 
     Attributes:
         features: Points in the coordinates of the components, largest
-            variance first, [n, k]: centred, in units of the root mean square
+            variance first, [n, k]: centered, in units of the root mean square
             distance from the mean. All of them keep all distances.
         explained: Fraction of the variance of each component, [k]; zeros if
             the points do not differ.
@@ -73,7 +73,7 @@ def compute_pca(
     """
     everywhere = np.zeros(len(activations), bool)
     rotated = rotate_features(activations, everywhere)  # [n, d]
-    # The Gram matrix is centred up to its rounding only.
+    # The Gram matrix is centered up to its rounding only.
     rotated = rotated - rotated.mean(axis=0)
     variances, directions = np.linalg.eigh(rotated.T @ rotated)
     explained = np.maximum(variances[::-1], 0)
@@ -84,47 +84,41 @@ def compute_pca(
     return Components(features * signs, explained[:num_components])
 
 
-def compute_umap(
-    activations: np.ndarray,
-    *,
-    num_dimensions: int = 2,
-    num_neighbors: int = NUM_NEIGHBORS,
-    min_distance: float = MIN_DISTANCE,
-    seed: int = SEED,
-) -> np.ndarray:
-    """UMAP embedding of one stage, reproducible for a seed.
+def has_umap() -> bool:
+    """Whether the package umap-learn, an extra of tfcomp, is installed."""
+    return importlib.util.find_spec("umap") is not None
+
+
+def compute_umap(activations: np.ndarray) -> np.ndarray:
+    """UMAP embedding of one stage, always the same for the same activations.
 
     From all principal components: the distances of the activations in fewer
     dimensions. The first call in a process compiles for some ten seconds.
 
     Args:
         activations: One stage, finite, [n, ...], n at least 5.
-        num_dimensions: Of the embedding.
-        num_neighbors: Size of the neighbourhoods, at most n - 1 are used.
-        min_distance: Least distance of points in the embedding.
-        seed: Of its random numbers.
 
     Returns:
-        Embedding [n, num_dimensions], float32; NaN if the points do not
-        differ, as in a dead stage.
+        Embedding [n, 2], float32; NaN if the points do not differ, as in a
+        dead stage.
 
     Raises:
-        RunError: If umap-learn is not installed.
+        ImportError: If umap-learn is not installed: see `has_umap`.
     """
     if len(activations) < MIN_POINTS:
         raise ValueError(
             f"activations must have at least {MIN_POINTS} points, received "
             f"{len(activations)}."
         )
-    umap = _import_umap()
+    import umap
+
     features = compute_pca(activations).features.astype(np.float32)
     if not features.any():
-        return np.full((len(features), num_dimensions), np.nan, np.float32)
+        return np.full((len(features), 2), np.nan, np.float32)
     reducer = umap.UMAP(
-        n_components=num_dimensions,
-        n_neighbors=min(num_neighbors, len(features) - 1),
-        min_dist=min_distance,
-        random_state=seed,
+        n_neighbors=min(NUM_NEIGHBORS, len(features) - 1),
+        min_dist=MIN_DISTANCE,
+        random_state=SEED,
         n_jobs=1,  # what a seed implies; unsaid, it is a warning
     )
     with warnings.catch_warnings():
@@ -235,14 +229,3 @@ def _compare(
     reference = reduce(outside)
     ratio = reduce(inside) / reference if reference > 0 else np.nan
     return float(ratio) if np.isfinite(ratio) else None
-
-
-def _import_umap() -> ModuleType:
-    try:
-        import umap
-    except ImportError as error:
-        raise RunError(
-            "UMAP needs the package umap-learn, which cannot be imported: "
-            f"{error}"
-        ) from error
-    return umap

@@ -6,7 +6,7 @@ of fold among ID points, and transferred from ID to OOD points. A fit scored
 on its own points has an R^2 of 1 for noise once there are more units than
 points, as in every convolution stage.
 
-Activations are normalised and rotated as in `rotation`.
+Activations are normalized and rotated as in `features`.
 """
 
 from __future__ import annotations

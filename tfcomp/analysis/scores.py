@@ -24,7 +24,7 @@ POSITION_TOLERANCE = 1.0  # px, in each axis
 PEAK_THRESHOLD = 0.5  # half of the height of a bump
 
 # Windows and connections over [n, H, W] that never join two images.
-_NEIGHBOURHOOD = (1, 3, 3)
+_NEIGHBORHOOD = (1, 3, 3)
 _CONNECTED = np.zeros((3, 3, 3), bool)
 _CONNECTED[1] = True
 
@@ -146,7 +146,7 @@ def compute_position_accuracy(
 def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """Counts the local extrema above half of the height of a bump.
 
-    A superposition of training images has several. Neighbours are the eight
+    A superposition of training images has several. Neighbors are the eight
     pixels around one, and a plateau of equal pixels counts once.
 
     Args:
@@ -158,7 +158,7 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """
     bright = _to_bright(images, polarity)
     bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
-    highest = ndimage.maximum_filter(bright, _NEIGHBOURHOOD, mode="nearest")
+    highest = ndimage.maximum_filter(bright, _NEIGHBORHOOD, mode="nearest")
     is_top = (bright == highest) & (bright > PEAK_THRESHOLD)  # [n, H, W]
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
     is_peak = np.ones(num_labels + 1, bool)
@@ -227,11 +227,11 @@ def _find_shoulders(
 ) -> NDArray[np.bool_]:
     """Finds tops that belong to a plateau with a higher pixel beside it.
 
-    No neighbour of such a top is higher, but an equally high neighbour of it
+    No neighbor of such a top is higher, but an equally high neighbor of it
     has a higher one, so that the plateau is a step on a slope and not a peak.
     """
     others = np.where(is_top, -np.inf, bright)
-    highest = ndimage.maximum_filter(others, _NEIGHBOURHOOD, mode="nearest")
+    highest = ndimage.maximum_filter(others, _NEIGHBORHOOD, mode="nearest")
     return is_top & (highest == bright)
 
 

@@ -23,7 +23,7 @@ straight across, and all of the first shell share a factor. It scores 0.57
 there, the fourth 0.78: such memories are among the nearest points. So the
 second tells that model from a true composer, by 1 to 0.17, and its margin over
 the fourth is 0.22. Nonnegative, because a
-signed combination of neighbours also builds images that superpose nothing
+signed combination of neighbors also builds images that superpose nothing
 (R^2 of true bumps in a 17 x 17 hole: 0.26 signed, 0.17 nonnegative). Of
 noise about zero, they explain less than the share of regressors in pixels
 (22 / 784 there).
@@ -57,7 +57,7 @@ PREDICTORS = (
     "conjunctive_span",
 )
 
-# From here on no bump of an ID neighbour reaches a bump in the region (of
+# From here on no bump of an ID neighbor reaches a bump in the region (of
 # sigma 1), in grid steps.
 FAR = 4.0
 # Root mean square, relative to the median ID output, up to which an output
@@ -129,7 +129,7 @@ def summarize_superposition(
     Args:
         scores: Of every OOD point.
         min_distance: Points nearer to an ID point are left out, in grid
-            steps; 0 for none. Next to the border the bump of a neighbour
+            steps; 0 for none. Next to the border the bump of a neighbor
             explains most of any output: with sigma 1, from 4 steps on no more.
 
     Returns:

@@ -10,7 +10,7 @@ Per unit, over the full grid of factors f = (f_1 ... f_F):
 
 where m is the mean and a_i the mean over all other factors, less m: the main
 effects of a balanced analysis of variance, which are orthogonal. A stripe, and
-a sum of stripes, has an additive share of 1; a centred product of factors has
+a sum of stripes, has an additive share of 1; a centered product of factors has
 0; a Gaussian bump of unit width in the middle of a 28 x 28 grid has 0.22.
 Variances are population variances over the grid. With one factor every share
 is 1.
@@ -244,7 +244,7 @@ def _remove(values: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 
 def _project(flat: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    # A centred direction does not see the mean of a unit.
+    # A centered direction does not see the mean of a unit.
     with np.errstate(invalid="ignore", over="ignore"):
         projections = [direction @ block for block in _iterate_blocks(flat)]
     return np.nan_to_num(np.concatenate(projections))  # [units]

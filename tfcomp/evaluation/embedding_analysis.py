@@ -33,7 +33,7 @@ class EmbeddingAnalysis:
     summary: dict[str, float]
 
 
-def analyse_embedding(layer: LowRankEmbedding) -> EmbeddingAnalysis:
+def analyze_embedding(layer: LowRankEmbedding) -> EmbeddingAnalysis:
     """Measures one embedding layer."""
     spectrum = np.asarray(layer.spectrum())
     rank = compute_effective_rank(np.square(spectrum, dtype=np.float64))

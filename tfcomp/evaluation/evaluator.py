@@ -22,7 +22,7 @@ from tfcomp.analysis.scores import compute_scores
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.embedding_analysis import analyse_embedding
+from tfcomp.evaluation.embedding_analysis import analyze_embedding
 from tfcomp.evaluation.stage_blocks import StageBlocks
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import list_stages
@@ -197,7 +197,7 @@ class Evaluator:
         """Metric tensors of every stage over the whole grid, [n, F, F]."""
         return evaluate_in_batches(self._measure, self._dataset.splits.grid)
 
-    def analyse_layers(
+    def analyze_layers(
         self, metrics: dict[str, np.ndarray] | None = None
     ) -> LayerAnalysis:
         """Geometry and probes of every stage over the whole grid.
@@ -216,10 +216,10 @@ class Evaluator:
         volumes = {s: compute_log_volume(g) for s, g in metrics.items()}
         return LayerAnalysis(summary, volumes)
 
-    def analyse_embeddings(self) -> dict[str, EmbeddingAnalysis]:
+    def analyze_embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """The low-rank embeddings of the model by factor, if it has any."""
         return {
-            factor: analyse_embedding(layer)
+            factor: analyze_embedding(layer)
             for factor, layer in self._embeddings.items()
         }
 

@@ -1,6 +1,6 @@
 """Data for TensorBoard's embedding projector: the manifolds of figure 9b.
 
-Rotate, colour and search the activations of every stage in the browser, each
+Rotate, color and search the activations of every stage in the browser, each
 point with the image that it stands for. The Keras callback's own support for
 the projector does not work in Keras 3, so the files are written here:
 
@@ -94,7 +94,7 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
         images: [n, H, W] in [0, 1], row 0 at the bottom of each.
 
     Returns:
-        Grey values, uint8, black where images are missing in the last row;
+        Gray values, uint8, black where images are missing in the last row;
         and width and height of a single image. Images are thinned to every
         second, third, ... pixel if the whole would exceed 8192 pixels.
     """
@@ -103,16 +103,16 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
     thinning = math.ceil(columns * max(images.shape[1:]) / MAX_SPRITE_SIZE)
     images = images[:, ::thinning, ::thinning][:, ::-1]  # upright
     _, height, width = images.shape
-    grey = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
+    gray = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
     cells = np.zeros((rows * columns, height, width), np.uint8)
-    cells[: len(images)] = grey
+    cells[: len(images)] = gray
     grid = cells.reshape(rows, columns, height, width).swapaxes(1, 2)
     return grid.reshape(rows * height, columns * width), (width, height)
 
 
 def _write_sprite(path: Path, images: np.ndarray) -> tuple[int, int]:
     sprite, size = make_sprite(np.reshape(images, np.shape(images)[:3]))
-    # Colours are explicit, or the file would be scaled to its own extremes.
+    # Colors are explicit, or the file would be scaled to its own extremes.
     matplotlib.image.imsave(path, np.stack([sprite] * 3, axis=-1))
     return size
 

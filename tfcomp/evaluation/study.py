@@ -101,12 +101,12 @@ class Study:
     @cached_property
     def layers(self) -> LayerAnalysis:
         """Geometry and probes of every stage."""
-        return self._evaluator.analyse_layers(self.metrics)
+        return self._evaluator.analyze_layers(self.metrics)
 
     @cached_property
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """Low-rank embeddings by factor, if the model has any."""
-        return self._evaluator.analyse_embeddings()
+        return self._evaluator.analyze_embeddings()
 
     @cached_property
     def tuning(self) -> dict[str, Tuning]:

@@ -37,7 +37,7 @@ def make_stage_model(
     if not names:
         raise ValueError(
             "the model has no layer named code, stage_<i> or image: "
-            "give the layers to analyse as stages"
+            "give the layers to analyze as stages"
         )
     inputs = model.inputs[0] if len(model.inputs) == 1 else model.inputs
     outputs = {name: model.get_layer(name).output for name in names}

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis.effective_rank import compute_effective_ranks
+from tfcomp.analysis.manifolds import UMAP_HINT
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.manifolds import compute_umap
+from tfcomp.analysis.manifolds import has_umap
 from tfcomp.evaluation.study import Study
 from tfcomp.figures import draw_manifolds
 from tfcomp.figures.exhibits import Exhibit
@@ -24,13 +26,14 @@ PANELS = {"ID": "id", "OOD": "ood"}
 def make_manifolds(studies: Sequence[Study]) -> Section:
     """Shows how the grid of factors lies in the space of a stage."""
     exhibits = [make_ranks(studies)]
-    for study in studies:
-        exhibits += [make_pca(study), make_umap(study)]
+    draw = [make_pca, make_umap] if has_umap() else [make_pca]
+    exhibits += [make(study) for study in studies for make in draw]
     return Section(
         "manifolds",
         "Manifolds",
         "Every grid point is a point in the space of a stage's activations. "
-        "The same data are in TensorBoard's projector tab.",
+        "The same data are in TensorBoard's projector tab."
+        + ("" if has_umap() else f" {UMAP_HINT}"),
         exhibits,
     )
 

@@ -57,11 +57,11 @@ class Monitor(keras.callbacks.Callback):
             self._observed.set_weights(self.model.get_weights())
             evaluation = self._evaluator.evaluate()
             self._summaries.write_scores(done, evaluation)
-            embeddings = self._evaluator.analyse_embeddings()
+            embeddings = self._evaluator.analyze_embeddings()
             self._summaries.write_embeddings(done, embeddings, layers_due)
             if layers_due:
                 self._summaries.write_pictures(done, evaluation)
-                analysis = self._evaluator.analyse_layers()
+                analysis = self._evaluator.analyze_layers()
                 self._summaries.write_layers(done, analysis)
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
@@ -69,11 +69,11 @@ class Monitor(keras.callbacks.Callback):
         epochs = self._config.training.epochs
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
-        analysis = self._evaluator.analyse_layers()
+        analysis = self._evaluator.analyze_layers()
         self._summaries.write_scores(epochs, evaluation)
         self._summaries.write_pictures(epochs, evaluation)
         self._summaries.write_layers(epochs, analysis)
-        embeddings = self._evaluator.analyse_embeddings()
+        embeddings = self._evaluator.analyze_embeddings()
         self._summaries.write_embeddings(epochs, embeddings, pictures=True)
         return make_metrics(evaluation, analysis, embeddings)
 
