@@ -103,10 +103,9 @@ def test_log_volume_equals_log_of_singular_values() -> None:
 
 
 def test_log_volume_has_a_floor() -> None:
-    found = geometry.compute_log_volume(
-        np.concatenate([DEAD, HALF_DEAD]), floor=1e-3
-    )
-    expected = [2 * np.log(1e-3), np.log(2) + np.log(1e-3)]
+    found = geometry.compute_log_volume(np.concatenate([DEAD, HALF_DEAD]))
+    floor = np.log(geometry.FLOOR)
+    expected = [2 * floor, np.log(2) + floor]
     np.testing.assert_allclose(found, expected)
 
 

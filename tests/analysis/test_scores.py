@@ -48,11 +48,6 @@ def count_peaks_slowly(image: np.ndarray) -> int:
     return num_peaks
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
-
-
 def test_mse_equals_a_plain_loop(rng: np.random.Generator) -> None:
     images, truth = rng.random((2, 3, 4, 5))
     expected = np.zeros(3)

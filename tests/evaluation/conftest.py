@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,57 +11,14 @@ import pytest
 
 from tfcomp.config.run_flags import parse_config
 
+# A dark bump on 16 x 16 pixels, the middle held out.
 BUMPS = ("--flagfile=smoke.flags", "--grid_size=16", "--region=square:3-12")
+# A drawn digit at 90 angles, 160 to 200 degrees held out.
 ROTATION = (
     "--flagfile=rotated_mnist.flags",
     "--digit_source=stand_in",
     "--num_angles=90",
 )
-
-
-@pytest.fixture
-def make_study() -> Callable:
-    """Builds a study from flags, outputs, and stages as functions."""
-    import keras
-
-    from tfcomp.datasets import make_dataset
-    from tfcomp.evaluation.loading import LoadedRun
-    from tfcomp.evaluation.study import Study
-
-    class Lookup(keras.layers.Layer):
-        """Draws the image that a table has for the nearest grid point."""
-
-        def __init__(self, space, images: np.ndarray, **kwargs) -> None:
-            super().__init__(**kwargs)
-            self._space = space
-            self._images = keras.ops.convert_to_tensor(images, "float32")
-
-        def call(self, factors):
-            row = 0
-            for i, factor in enumerate(self._space):
-                index = (factors[:, i] - factor.low) / factor.step
-                index = keras.ops.cast(keras.ops.round(index), "int32")
-                row = row * factor.size + index
-            return keras.ops.take(self._images, row, axis=0)
-
-    def make(flags: tuple[str, ...], draw: Callable, **stages: Callable):
-        """`draw(dataset)` gives bright images over the grid."""
-        config = parse_config(list(flags))
-        dataset = make_dataset(config)
-        sign = -1.0 if dataset.polarity == "dark" else 1.0
-        images = dataset.background + sign * draw(dataset)
-        factors = keras.Input((len(dataset.space),), name="factors")
-        hidden = [
-            keras.layers.Lambda(function, name=name)(factors)
-            for name, function in stages.items()
-        ]
-        image = Lookup(dataset.space, images, name="image")(factors)
-        # The stages hang on the image, or they would be no part of the model.
-        used = keras.layers.Lambda(lambda parts: parts[0], name="last")
-        model = keras.Model(factors, used([image, *hidden]))
-        return Study(LoadedRun(Path("run"), config, dataset, model, {}))
-
-    return make
 
 
 def draw_truth(dataset) -> np.ndarray:
@@ -115,11 +73,6 @@ def draw_fading(dataset) -> np.ndarray:
     return draw_truth(dataset) * weight[:, None, None, None]
 
 
-def draw_blank(dataset) -> np.ndarray:
-    """Nothing."""
-    return np.zeros_like(draw_truth(dataset))
-
-
 def draw_interpolated(dataset) -> np.ndarray:
     """In the gap, the linear interpolation of the images at its edges."""
     from tfcomp.analysis.interpolation import interpolate_edges
@@ -130,27 +83,70 @@ def draw_interpolated(dataset) -> np.ndarray:
     )
 
 
-@pytest.fixture
-def planted() -> dict[str, Callable]:
-    """Outputs by what they do at held-out points."""
-    return {
-        "truth": draw_truth,
-        "superposed": draw_superposed,
-        "copies": draw_copies,
-        "two memories": draw_two_memories,
-        "fading": draw_fading,
-        "blank": draw_blank,
-        "interpolated": draw_interpolated,
-    }
+# Bright images over the grid, by what they do at held-out points.
+PLANTED = {
+    "truth": draw_truth,
+    "superposed": draw_superposed,
+    "copies": draw_copies,
+    "two memories": draw_two_memories,
+    "fading": draw_fading,
+    "blank": lambda dataset: np.zeros_like(draw_truth(dataset)),
+    "interpolated": draw_interpolated,
+}
 
 
 @pytest.fixture
-def bump_flags() -> tuple[str, ...]:
-    """A dark bump on 16 x 16 pixels, the middle held out."""
-    return BUMPS
+def make_study() -> Callable:
+    """Builds a study from outputs, flags, and stages as functions."""
+    import keras
+
+    from tfcomp.datasets import make_dataset
+    from tfcomp.evaluation.loading import LoadedRun
+    from tfcomp.evaluation.study import Study
+
+    class Lookup(keras.layers.Layer):
+        """Draws the image that a table has for the nearest grid point."""
+
+        def __init__(self, space, images: np.ndarray, **kwargs) -> None:
+            super().__init__(**kwargs)
+            self._space = space
+            self._images = keras.ops.convert_to_tensor(images, "float32")
+
+        def call(self, factors):
+            row = 0
+            for i, factor in enumerate(self._space):
+                index = (factors[:, i] - factor.low) / factor.step
+                index = keras.ops.cast(keras.ops.round(index), "int32")
+                row = row * factor.size + index
+            return keras.ops.take(self._images, row, axis=0)
+
+    def make(
+        draw: str | Callable,
+        *flags: str,
+        base: tuple[str, ...] = BUMPS,
+        **stages: Callable,
+    ) -> Study:
+        """`draw` names `PLANTED` outputs, or makes some from a dataset."""
+        draw = PLANTED.get(draw, draw)
+        config = parse_config([*base, *flags])
+        dataset = make_dataset(config)
+        sign = -1.0 if dataset.polarity == "dark" else 1.0
+        images = dataset.background + sign * draw(dataset)
+        factors = keras.Input((len(dataset.space),), name="factors")
+        hidden = [
+            keras.layers.Lambda(function, name=name)(factors)
+            for name, function in stages.items()
+        ]
+        image = Lookup(dataset.space, images, name="image")(factors)
+        # The stages hang on the image, or they would be no part of the model.
+        used = keras.layers.Lambda(lambda parts: parts[0], name="last")
+        model = keras.Model(factors, used([image, *hidden]))
+        return Study(LoadedRun(Path("run"), config, dataset, model, {}))
+
+    return make
 
 
 @pytest.fixture
-def rotation_flags() -> tuple[str, ...]:
-    """A drawn digit at 90 angles, 160 to 200 degrees held out."""
-    return ROTATION
+def make_turned(make_study: Callable) -> Callable:
+    """Builds a study of a turned digit."""
+    return functools.partial(make_study, base=ROTATION)

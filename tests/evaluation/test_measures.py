@@ -16,13 +16,14 @@ from tfcomp.evaluation.measures import measure_error_curve
 from tfcomp.evaluation.measures import measure_gap
 from tfcomp.evaluation.measures import measure_interpolation
 from tfcomp.evaluation.measures import measure_log_volume
+from tfcomp.evaluation.measures import measure_ratio_factorization
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.measures import measure_superposition
 from tfcomp.evaluation.measures import measure_tuning
 
 
-def test_border_of_fading_images(make_study, planted, bump_flags) -> None:
-    fading = measure_border(make_study(bump_flags, planted["fading"]))
+def test_border_of_fading_images(make_study) -> None:
+    fading = measure_border(make_study("fading"))
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
@@ -30,14 +31,14 @@ def test_border_of_fading_images(make_study, planted, bump_flags) -> None:
         fading["border_relative_mse"], expected, rtol=1e-4
     )
     # No error at all has no ranks.
-    perfect = measure_border(make_study(bump_flags, planted["truth"]))
+    perfect = measure_border(make_study("truth"))
     assert perfect["border_rank_correlation"] is None
     assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
 
 
-def test_superposition(make_study, planted, bump_flags) -> None:
+def test_superposition(make_study) -> None:
     scores = {
-        name: measure_superposition(make_study(bump_flags, planted[name]))
+        name: measure_superposition(make_study(name))
         for name in ("truth", "superposed", "copies")
     }
     assert scores["superposed"]["superposition_r2"] == pytest.approx(1)
@@ -49,14 +50,12 @@ def test_superposition(make_study, planted, bump_flags) -> None:
     assert scores["copies"]["superposition_r2"] < 0.5
 
 
-def test_a_superposer_of_two_memories_needs_the_span(
-    make_study, planted
-) -> None:
+def test_a_superposer_of_two_memories_needs_the_span(make_study) -> None:
     # One memory for this x and one for this y: lost in the mean of all that
     # share x, and among the nearest points, which share a factor as well.
-    flags = ("--flagfile=smoke.flags", "--grid_size=28", "--region=square:6-22")
+    flags = ("--grid_size=28", "--region=square:6-22")
     found, truth = (
-        measure_superposition(make_study(flags, planted[name]))
+        measure_superposition(make_study(name, *flags))
         for name in ("two memories", "truth")
     )
     assert found["superposition_r2"] < 0.3 < found["conjunctive_r2"]
@@ -67,24 +66,21 @@ def test_a_superposer_of_two_memories_needs_the_span(
         assert truth[f"superposition_{infix}r2"] < 0.3
 
 
-def test_alignment(make_study, planted, bump_flags) -> None:
-    superposed = measure_alignment(
-        make_study(bump_flags, planted["superposed"])
-    )
+def test_alignment(make_study) -> None:
+    superposed = measure_alignment(make_study("superposed"))
     factorized = superposed["alignment_factorized"]
     assert factorized > superposed["alignment_conjunctive"] + 0.2
     smooth = superposed["alignment_factorized_smooth"]
     assert smooth > superposed["alignment_radial"] + 0.1
-    truth = measure_alignment(make_study(bump_flags, planted["truth"]))
+    truth = measure_alignment(make_study("truth"))
     assert truth["alignment_radial"] > 0.99
     assert truth["alignment_constant"] == superposed["alignment_constant"] == 0
 
 
-def test_log_volume(make_study, planted, bump_flags) -> None:
+def test_log_volume(make_study) -> None:
     rate = 0.25
     study = make_study(
-        bump_flags,
-        planted["truth"],
+        "truth",
         stage_0=lambda f: 3.0 * f,
         stage_1=lambda f: keras.ops.stack(
             [keras.ops.exp(rate * f[:, 0]) / rate, f[:, 1]], axis=1
@@ -106,10 +102,21 @@ def test_log_volume(make_study, planted, bump_flags) -> None:
     assert difference == pytest.approx(expected, abs=1e-5)
 
 
-def test_additive_share(make_study, planted, bump_flags) -> None:
+def test_ratio_factorization(make_study) -> None:
     study = make_study(
-        bump_flags,
-        planted["truth"],
+        "truth",
+        stage_0=lambda f: 3.0 * f,
+        stage_1=lambda f: f[:, :1] + f[:, 1:],
+    )
+    found = measure_ratio_factorization(study)["ratio_factorization"]
+    score = dict(zip(study.stages, found, strict=True))
+    assert score["stage_0"] == pytest.approx(1)
+    assert score["stage_1"] == pytest.approx(0.5)
+
+
+def test_additive_share(make_study) -> None:
+    study = make_study(
+        "truth",
         stage_0=lambda f: f[:, :1] + f[:, 1:] ** 2,
         stage_1=lambda f: (f[:, :1] - 7.5) * (f[:, 1:] - 7.5),
     )
@@ -121,24 +128,22 @@ def test_additive_share(make_study, planted, bump_flags) -> None:
         assert 0.1 < share["image"] < 0.5  # bumps are conjunctive
 
 
-def test_interpolation_of_edges(make_study, planted, rotation_flags) -> None:
-    study = make_study(rotation_flags, planted["interpolated"])
+def test_interpolation_of_edges(make_turned) -> None:
+    study = make_turned("interpolated")
     found = measure_interpolation(study)
     assert found["edge_r2"] == pytest.approx(1, abs=1e-4)
     assert found["edge_r2_min"] == pytest.approx(1, abs=1e-4)
     assert found["edge_linear_r2"] == pytest.approx(1, abs=1e-4)
     assert 0 < found["edge_truth_r2"] < 0.9
     # A network that turns the digit scores what the true images score.
-    rotating = measure_interpolation(
-        make_study(rotation_flags, planted["truth"])
-    )
+    rotating = measure_interpolation(make_turned("truth"))
     assert rotating["edge_r2"] == pytest.approx(
         found["edge_truth_r2"], abs=1e-3
     )
 
 
-def test_error_curve(make_study, planted, rotation_flags) -> None:
-    study = make_study(rotation_flags, planted["interpolated"])
+def test_error_curve(make_turned) -> None:
+    study = make_turned("interpolated")
     found = measure_error_curve(study)
     values, error = (
         np.array(found["curve_values"]),
@@ -150,7 +155,7 @@ def test_error_curve(make_study, planted, rotation_flags) -> None:
     assert correlation > 0.8  # the error rises towards the middle of the gap
 
 
-def test_jump_in_the_gap(make_study, planted, rotation_flags) -> None:
+def test_jump_in_the_gap(make_turned) -> None:
     def turn(factors):
         angle = factors * np.pi / 180
         return [keras.ops.cos(angle), keras.ops.sin(angle)]
@@ -160,9 +165,8 @@ def test_jump_in_the_gap(make_study, planted, rotation_flags) -> None:
         down = keras.ops.sigmoid(4.0 * (factors - 190.0))
         return keras.ops.concatenate([*turn(factors), up - down], axis=1)
 
-    study = make_study(
-        rotation_flags,
-        planted["truth"],
+    study = make_turned(
+        "truth",
         stage_0=lambda f: keras.ops.concatenate(turn(f), axis=1),
         stage_1=jump,
     )
@@ -172,25 +176,24 @@ def test_jump_in_the_gap(make_study, planted, rotation_flags) -> None:
     assert speed["stage_1"] > 5
 
 
-def test_measures_without_a_meaning_are_absent(
-    make_study, planted, bump_flags, rotation_flags
-) -> None:
-    everything = make_study((*bump_flags, "--region=none"), planted["truth"])
+def test_measures_without_a_meaning_are_absent(make_study, make_turned) -> None:
+    everything = make_study("truth", "--region=none")
     found = measure_study(everything)
     assert not {"superposition_r2", "alignment_factorized"} & set(found)
     assert "border_rank_correlation" not in found and "edge_r2" not in found
     assert found["log_volume_sd_ood"] == [None]
     assert found["log_volume_sd"] != [None]
-    turning = measure_study(make_study(rotation_flags, planted["truth"]))
-    assert not {"superposition_r2", "additive_share"} & set(turning)
+    turning = measure_study(make_turned("truth"))
+    absent = {"superposition_r2", "additive_share", "ratio_factorization"}
+    assert not absent & set(turning)
     assert len(turning["gap_max_speed"]) == len(turning["stages"])
 
 
-def test_a_diverged_model_gives_null(make_study, planted, bump_flags) -> None:
+def test_a_diverged_model_gives_null(make_study) -> None:
     def diverge(dataset) -> np.ndarray:
-        return np.full_like(planted["truth"](dataset), np.nan)
+        return np.full((len(dataset.splits.grid), *dataset.image_shape), np.nan)
 
-    study = make_study(bump_flags, diverge, stage_0=lambda f: f * np.nan)
+    study = make_study(diverge, stage_0=lambda f: f * np.nan)
     found = measure_study(study)
     assert found["superposition_r2"] is None
     assert found["alignment_factorized"] is None
@@ -199,17 +202,15 @@ def test_a_diverged_model_gives_null(make_study, planted, bump_flags) -> None:
     json.dumps(found, allow_nan=False)
 
 
-def test_blank_outputs(make_study, planted, bump_flags) -> None:
-    found = measure_study(make_study(bump_flags, planted["blank"]))
+def test_blank_outputs(make_study) -> None:
+    found = measure_study(make_study("blank"))
     assert found["superposition_r2"] is None
     assert found["alignment_factorized"] == 0
     assert found["additive_share"] == [None]
 
 
-def test_names_are_unique_and_values_plain(
-    make_study, planted, bump_flags
-) -> None:
-    study = make_study(bump_flags, planted["superposed"], stage_0=lambda f: f)
+def test_names_are_unique_and_values_plain(make_study) -> None:
+    study = make_study("superposed", stage_0=lambda f: f)
     names = [name for measure in MEASURES for name in measure(study)]
     assert len(names) == len(set(names))
     for value in measure_study(study).values():

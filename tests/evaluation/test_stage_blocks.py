@@ -15,6 +15,7 @@ from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import select_units
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
+from tfcomp.evaluation import stage_blocks
 from tfcomp.evaluation.stage_blocks import StageBlocks
 from tfcomp.evaluation.stage_blocks import iterate_stages
 from tfcomp.evaluation.stage_numbers import SHOWN_UNITS
@@ -29,7 +30,9 @@ def stage(smoke_run: RunConfig):
     splits = make_dataset(smoke_run).splits
     whole = make_stage_model(model, ["stage_1"])(splits.grid)["stage_1"]
     whole = np.reshape(whole, (len(splits.grid), -1))
-    blocks = StageBlocks(model, "stage_1", len(splits.grid), max_bytes=100_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_blocks, "MAX_BYTES", 100_000)
+        blocks = StageBlocks(model, "stage_1", len(splits.grid))
     return splits, whole, blocks
 
 
@@ -67,12 +70,13 @@ def test_numbers_in_blocks(stage) -> None:
 
 @pytest.mark.parametrize("max_bytes", [10, 4_000_000, 2**29])
 def test_stages_in_groups_are_the_stages(
-    smoke_run: RunConfig, max_bytes: int
+    smoke_run: RunConfig, max_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stage_blocks, "MAX_GROUP_BYTES", max_bytes)
     model = keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
     grid = make_dataset(smoke_run).splits.grid
     whole = make_stage_model(model)(grid)
-    found = iterate_stages(model, grid, max_bytes)
+    found = iterate_stages(model, grid)
     parts = {name: np.concatenate(list(b), axis=1) for name, b in found}
     assert list(parts) == list(whole)
     for name, values in whole.items():

@@ -26,36 +26,36 @@ from tfcomp.analysis.finite import mean_or_none
 FLOOR = 1e-6
 
 
-def is_dead(g: np.ndarray, floor: float = FLOOR) -> np.ndarray:
+def is_dead(g: np.ndarray) -> np.ndarray:
     """Points where some factor direction has zero length.
+
+    Lengths sqrt(g_ii) up to `FLOOR` count as zero, since what is left of
+    them is rounding noise without a direction.
 
     Args:
         g: Metric tensors [n, F, F].
-        floor: Lengths sqrt(g_ii) up to this one count as zero, since what
-            is left of them is rounding noise without a direction.
 
     Returns:
         Booleans [n].
     """
-    return (_squared_lengths(g) <= floor**2).any(axis=1)
+    return (_squared_lengths(g) <= FLOOR**2).any(axis=1)
 
 
-def compute_log_volume(g: np.ndarray, floor: float = FLOOR) -> np.ndarray:
+def compute_log_volume(g: np.ndarray) -> np.ndarray:
     """Logarithm of the volume element sqrt(det g), per point.
 
     Half the sum of the log eigenvalues of g: a determinant would underflow.
+    Singular values of J below `FLOOR` are raised to it, so that a dead
+    direction adds log(FLOOR), the least a direction can add.
 
     Args:
         g: Metric tensors [n, F, F].
-        floor: Smallest singular value of J that counts; smaller ones are
-            raised to it. So a dead direction adds log(floor), the least a
-            direction can add, and the value stays finite.
 
     Returns:
-        Log-volumes [n], at least F log(floor).
+        Log-volumes [n], at least F log(FLOOR).
     """
     eigenvalues = np.linalg.eigvalsh(_finite(g))  # [n, F]
-    singular_values = np.sqrt(np.maximum(eigenvalues, floor**2))
+    singular_values = np.sqrt(np.maximum(eigenvalues, FLOOR**2))
     return np.log(singular_values).sum(axis=1)
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from tfcomp.analysis.threads import single_threaded
 
-# Half of the height of a bump, as in the count of peaks.
+# Pixels above half of the height of a bump are bright, as in the count of
+# peaks. It is absolute, so that faint outputs count as blank.
 THRESHOLD = 0.5
 
 
@@ -89,22 +90,18 @@ def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
 
 
 @single_threaded
-def compute_overlap_gram(
-    outputs: np.ndarray, threshold: float = THRESHOLD
-) -> np.ndarray:
+def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
     """Pixel overlap of every pair: intersection over union of bright pixels.
 
     Args:
         outputs: Bright outputs [n, ...]; flattened to [n, pixels].
-        threshold: Pixels above it are bright. It is absolute, so that
-            faint outputs count as blank.
 
     Returns:
         Overlaps [n, n] in [0, 1].
     """
     flat = _flatten(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
-    bright = (flat > threshold).astype(np.float32)
+    bright = (flat > THRESHOLD).astype(np.float32)
     # Counts of pixels, which float32 holds exactly up to 2^24.
     intersection = (bright @ bright.T).astype(np.float64)
     counts = np.diagonal(intersection).copy()

@@ -110,13 +110,11 @@ def fit_kernel(
     factors: np.ndarray,
     outputs: np.ndarray,
     is_ood: np.ndarray,
-    scales: Sequence[float] = SCALES,
-    ridges: Sequence[float] = RIDGES,
 ) -> KernelFit:
     """Ridge regression with one kernel, from ID to OOD outputs.
 
     The intercept (an output) is not penalized. Every combination of
-    `scales` over factors is tried, at one eigendecomposition [n_id, n_id]
+    `SCALES` over factors is tried, at one eigendecomposition [n_id, n_id]
     each; ridges cost a matrix product.
 
     Args:
@@ -125,8 +123,6 @@ def fit_kernel(
         outputs: Outputs [n, ...]: of a model, or true images. The rows of
             OOD points are compared with the prediction.
         is_ood: Whether each point lies in the held-out region, [n].
-        scales: Length scales to choose from, in grid steps.
-        ridges: Ridges to choose from, above 0.
 
     Returns:
         The fit of the best setting.
@@ -140,9 +136,11 @@ def fit_kernel(
     if len(known) < MIN_POINTS or not np.isfinite(targets).all():
         return KernelFit(kernel, (), float("nan"), None, None)
     make_kernel = KERNELS[kernel]
-    candidates = _list_scales(kernel, scales, points.shape[1])
+    # A radial kernel has one scale; broadcasting serves all factors.
+    count = 1 if kernel == "radial" else points.shape[1]
+    candidates = list(itertools.product(SCALES, repeat=count))
     chosen, ridge, error = _choose(
-        make_kernel, known, _rotate(targets), candidates, ridges
+        make_kernel, known, _rotate(targets), candidates
     )
     solver = _Solver(make_kernel(known, known, chosen))
     weights, intercept = solver.solve(targets, ridge)
@@ -192,9 +190,7 @@ class _Solver:
         weights, intercept, _ = self._solve(self.vectors.T @ targets, ridge)
         return weights, intercept
 
-    def leave_one_out_errors(
-        self, targets: np.ndarray, ridges: Sequence[float]
-    ) -> list[float]:
+    def leave_one_out_errors(self, targets: np.ndarray) -> list[float]:
         """Summed squared error of points left out one by one, per ridge.
 
         Exact, without refitting: the residual of the full fit is ridge * a_i
@@ -203,7 +199,7 @@ class _Solver:
         """
         rotated = self.vectors.T @ targets
         errors = []
-        for ridge in ridges:
+        for ridge in RIDGES:
             weights, _, diagonal = self._solve(rotated, ridge)
             residuals = weights / diagonal[:, None]
             errors.append(float(np.vdot(residuals, residuals)))
@@ -229,25 +225,16 @@ def _choose(
     known: np.ndarray,
     targets: np.ndarray,
     candidates: list[tuple[float, ...]],
-    ridges: Sequence[float],
 ) -> tuple[tuple[float, ...], float, float]:
     # Scales, ridge and error of the smallest leave-one-out error.
     best = None
     for scales in candidates:
         solver = _Solver(make_kernel(known, known, scales))
-        errors = solver.leave_one_out_errors(targets, ridges)
+        errors = solver.leave_one_out_errors(targets)
         i = int(np.argmin(errors))
         if best is None or errors[i] < best[2]:
-            best = scales, float(ridges[i]), errors[i]
+            best = scales, RIDGES[i], errors[i]
     return best
-
-
-def _list_scales(
-    kernel: str, scales: Sequence[float], num_factors: int
-) -> list[tuple[float, ...]]:
-    # A radial kernel has one scale; broadcasting serves all factors.
-    count = 1 if kernel == "radial" else num_factors
-    return list(itertools.product(map(float, scales), repeat=count))
 
 
 def _scaled_squares(

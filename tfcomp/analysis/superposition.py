@@ -13,29 +13,32 @@ predictors of the output at an OOD point, all of them from ID outputs:
     conjunctive_span     as many ID outputs as superposition_span has, the
                          nearest ones, with nonnegative weights
 
-The first is the main score, the third its equal in free parameters; the
-second and fourth ask the same of unequal weights. They differ where a model
-superposes few memories. The sum of the output at the nearest y for this x and
-of that at the nearest x for this y (17 x 17 hole) scores 0.17 in the first,
-which looks for a line of bumps, and 1 in the second. Nor is the third free of
-what it rivals: from inside a rectangular hole the nearest ID points lie
-straight across, and all of the first shell share a factor. It scores 0.57
-there, the fourth 0.78: such memories are among the nearest points. So the
-second tells that model from a true composer, by 1 to 0.17, and its margin over
-the fourth is 0.22. Nonnegative, because a
-signed combination of neighbors also builds images that superpose nothing
-(R^2 of true bumps in a 17 x 17 hole: 0.26 signed, 0.17 nonnegative). Of
-noise about zero, they explain less than the share of regressors in pixels
-(22 / 784 there).
+`superposition` is the main score, and `conjunctive` its rival with equally
+many free parameters. The two spans allow unequal weights, which matters for a
+model that superposes few memories. Take one that draws the sum of two
+outputs, the nearest known one with the same x and the nearest one with the
+same y, in a 17 x 17 hole:
 
-R^2 = 1 - SSE / SST per point, with SST about zero and no intercept: outputs
-are *bright* (background 0, pass `1 - images` for dark ones), so a blank
-prediction explains nothing and R^2 is a squared cosine, in [0, 1] and
-independent of the scale of the output. Faint outputs count like bright
-ones, but for *blank* ones, which are rounding noise, and NaN.
+    superposition 0.17    it looks for the mean of a whole row of bumps
+    superposition_span 1
+    conjunctive 0.57      from inside a rectangle the nearest ID points lie
+                          straight across, so they share a factor
+    conjunctive_span 0.78
+
+So `superposition_span` tells that model from a true composer, which scores
+0.17 there. Its weights are nonnegative, because a signed combination of
+neighbors also builds images that superpose nothing: it explains 0.26 of true
+bumps. Of noise about zero, the spans explain less than the share of
+regressors in pixels (22 / 784 there).
+
+R^2 = 1 - SSE / SST per point, with SST about zero and no intercept. Outputs
+are *bright* (background 0; pass `1 - images` for dark ones), so a blank
+prediction explains nothing, and R^2 is a squared cosine: in [0, 1] and
+independent of the scale of the output. Faint outputs therefore count like
+bright ones, except *blank* ones, which are rounding noise and have no score.
 
 Planted superposers score 1 and true composers near 0 (0.014 for bumps of
-sigma 1 in that hole; only next to the region's border do bumps overlap).
+sigma 1 in that hole, since bumps overlap only next to its border).
 """
 
 from __future__ import annotations

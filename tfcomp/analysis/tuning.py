@@ -70,36 +70,31 @@ def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
     Returns:
         Variances and shares of every unit.
     """
-    flat, shape = _flatten(activations, shape)
-    blocks = [_decompose(block, shape) for block in _iterate_blocks(flat)]
-    total = np.concatenate([variance for variance, _ in blocks])  # [units]
-    parts = np.concatenate([parts for _, parts in blocks])  # [units, F]
-    is_finite = np.isfinite(total)
-    largest = total[is_finite].max(initial=0.0)
-    is_dead = is_finite & (total <= DEAD_VARIANCE * largest)
-    is_known = is_finite & ~is_dead
-    shares = np.full_like(parts, np.nan)
-    shares[is_known] = parts[is_known] / total[is_known, None]
-    return Tuning(shape, total, shares, is_dead)
-
-
-def join_tunings(tunings: Sequence[Tuning]) -> Tuning:
-    """Tuning of a stage from those of disjoint groups of its units."""
-    variance = np.concatenate([t.variance for t in tunings])
-    shares = np.concatenate([t.factor_shares for t in tunings])
-    finite = np.where(np.isfinite(variance), variance, 0.0)
-    # Dead is relative to the stage: a group may have called it alive.
-    is_dead = np.isfinite(variance)
-    is_dead &= variance <= DEAD_VARIANCE * finite.max(initial=0.0)
-    shares[is_dead] = np.nan
-    return Tuning(tunings[0].shape, variance, shares, is_dead)
+    return compute_stage_tuning([activations], shape)
 
 
 def compute_stage_tuning(
     blocks: Iterable[np.ndarray], shape: Sequence[int]
 ) -> Tuning:
-    """Tuning of a stage whose units come in blocks [n, units of the block]."""
-    return join_tunings([compute_tuning(block, shape) for block in blocks])
+    """Tuning of a stage whose units come in blocks [n, units of the block].
+
+    Arguments and result are those of `compute_tuning`.
+    """
+    shape = tuple(int(size) for size in shape)
+    decomposed = [
+        _decompose(part, shape)
+        for block in blocks
+        for part in _iterate_blocks(_flatten(block, shape))
+    ]
+    variance = np.concatenate([variance for variance, _ in decomposed])
+    parts = np.concatenate([parts for _, parts in decomposed])  # [units, F]
+    is_finite = np.isfinite(variance)
+    largest = variance[is_finite].max(initial=0.0)
+    is_dead = is_finite & (variance <= DEAD_VARIANCE * largest)
+    is_known = is_finite & ~is_dead
+    shares = np.full_like(parts, np.nan)
+    shares[is_known] = parts[is_known] / variance[is_known, None]
+    return Tuning(shape, variance, shares, is_dead)
 
 
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
@@ -143,7 +138,8 @@ def compute_unit_maps(
     Returns:
         Maps [k, *shape], float64.
     """
-    flat, shape = _flatten(activations, shape)
+    shape = tuple(shape)
+    flat = _flatten(activations, shape)
     chosen = flat[:, np.asarray(units, int)].astype(np.float64)
     return np.ascontiguousarray(chosen.T).reshape(-1, *shape)
 
@@ -199,16 +195,13 @@ def select_units(
     return np.array(chosen, int)
 
 
-def _flatten(
-    activations: np.ndarray, shape: Sequence[int]
-) -> tuple[np.ndarray, tuple[int, ...]]:
-    shape = tuple(int(size) for size in shape)
+def _flatten(activations: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if len(activations) != np.prod(shape) or min(shape, default=0) < 2:
         raise ValueError(
             "shape must have sizes of at least 2 whose product is the number "
             f"of activations, {len(activations)}, received {shape}."
         )
-    return np.reshape(activations, (len(activations), -1)), shape
+    return np.reshape(activations, (len(activations), -1))
 
 
 def _iterate_blocks(flat: np.ndarray) -> Iterator[np.ndarray]:

@@ -147,12 +147,12 @@ def picture_embedding(
     }
 
 
-def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
-    """At most `count` entries of `rows`, always the same, in order.
+def choose_spread(rows: np.ndarray) -> np.ndarray:
+    """At most eight entries of `rows`, always the same, in order.
 
     Drawn at random: evenly spaced rows of a grid lie on a line.
     """
-    count = min(count, len(rows))
+    count = min(SHOWN_SAMPLES, len(rows))
     drawn = np.random.default_rng(0).choice(len(rows), count, replace=False)
     return rows[np.sort(drawn)]
 

@@ -17,6 +17,7 @@ from tfcomp.analysis import evaluate_in_batches
 from tfcomp.models.stages import list_stages
 from tfcomp.models.stages import make_stage_model
 
+# Size of a block.
 MAX_BYTES = 2**28
 # Several small stages are computed at once, up to this size together.
 MAX_GROUP_BYTES = 2**29
@@ -29,21 +30,14 @@ class StageBlocks:
         model: A model with named stages.
         stage: Name of the stage.
         num_points: Number of grid points.
-        max_bytes: Size of a block.
     """
 
-    def __init__(
-        self,
-        model: keras.Model,
-        stage: str,
-        num_points: int,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
+    def __init__(self, model: keras.Model, stage: str, num_points: int) -> None:
         self._activate = make_stage_model(model, [stage])
         self._stage = stage
         shape = model.get_layer(stage).output.shape[1:]
         self.num_units = int(np.prod(shape))
-        size = max(1, max_bytes // (4 * num_points))
+        size = max(1, MAX_BYTES // (4 * num_points))
         self._starts = range(0, self.num_units, size)
         self._functions = [
             tf.function(self._make(start, start + size))
@@ -65,7 +59,7 @@ class StageBlocks:
 
 
 def iterate_stages(
-    model: keras.Model, grid: np.ndarray, max_bytes: int = MAX_GROUP_BYTES
+    model: keras.Model, grid: np.ndarray
 ) -> Iterator[tuple[str, Iterable[np.ndarray]]]:
     """All stages of a model in order, each as blocks of units.
 
@@ -75,12 +69,11 @@ def iterate_stages(
     Args:
         model: A model with named stages.
         grid: Factor values [n, F].
-        max_bytes: Size of what is held in memory at once.
 
     Yields:
         The name of a stage and its blocks [n, units of the block], float32.
     """
-    for group in _group_stages(model, len(grid), max_bytes):
+    for group in _group_stages(model, len(grid)):
         if len(group) == 1:
             blocks = StageBlocks(model, group[0], len(grid))
             yield group[0], blocks.compute(grid)
@@ -90,9 +83,7 @@ def iterate_stages(
             yield stage, [values.pop(stage).reshape(len(grid), -1)]
 
 
-def _group_stages(
-    model: keras.Model, num_points: int, max_bytes: int
-) -> list[list[str]]:
+def _group_stages(model: keras.Model, num_points: int) -> list[list[str]]:
     groups: list[list[str]] = []
     left = 0
     for stage in list_stages(model):
@@ -100,7 +91,7 @@ def _group_stages(
         size = 4 * num_points * int(units)
         if not groups or size > left:
             groups.append([])
-            left = max_bytes
+            left = MAX_GROUP_BYTES
         groups[-1].append(stage)
         left -= size
     return groups
