@@ -171,9 +171,13 @@ def test_a_second_start_runs_nothing(
     start("--grid=depth=2,3")
     tables = {p: p.read_bytes() for p in Path().rglob("*.csv")}
     assert tables
+    flags = Path("tensorboard_logs/s/sweep.flags")
+    text = flags.read_text()
+    flags.write_text("as it was")
     monkeypatch.setattr(workload, "Pool", None)  # nothing may be started
     assert start("--grid=depth=2,3") == 0
     assert {p: p.read_bytes() for p in Path().rglob("*.csv")} == tables
+    assert flags.read_text() == text
 
 
 def test_a_second_start_takes_a_moment(draw: Start, tmp_path: Path) -> None:
@@ -276,6 +280,7 @@ def test_trials_draw_no_pictures_unless_asked(
         (["--grid=depth="], "--grid must have a value everywhere"),
         (["--grid=depth=2", "--grid=depth=3"], "--grid must vary depth once"),
         (["--grid=depth=1,2"], "--depth must be at least 2"),
+        (["--grid=flagfile=donut.flags"], "--flagfile is not a flag"),
         (["--grid=seed=1"], "--grid must leave the seed to --seeds"),
         (["--seeds=0"], "--seeds must be at least 1"),
         (["--interval=wide"], "--interval must be one of: student, boot"),
@@ -283,6 +288,7 @@ def test_trials_draw_no_pictures_unless_asked(
         (["--first_seed=-1"], "--first_seed must be at least 0"),
         (["--workers=-1"], "--workers must be at least 0"),
         (["--scheduler=tcp://localhost:1"], "--scheduler must be the address"),
+        (["--scheduler=tls://h:1"], "--scheduler must be the address"),
         (["--run_name=a/b"], "--run_name must be a plain name"),
         (["--grids=depth=2"], "--grids is not a flag, did you mean --grid"),
     ],

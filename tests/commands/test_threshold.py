@@ -160,7 +160,7 @@ def test_answers_without_tensorflow(
         f"    main(['threshold', *{arguments}])\n"
         "except ConfigError:\n"
         "    pass\n"
-        "heavy = {'tensorflow', 'keras', 'matplotlib', 'distributed'}\n"
+        "heavy = {'tensorflow', 'matplotlib', 'distributed', 'scipy'}\n"
         "sys.exit(str(heavy & set(sys.modules) or ''))\n"
     )
     result = subprocess.run(

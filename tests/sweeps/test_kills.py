@@ -18,6 +18,7 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("fake_sweep.py")
 NUM_TRIALS = 4
+PATIENCE = 200  # seconds, for a machine that is busy
 Wait = Callable[[Callable[[], object]], None]
 IsRunning = Callable[[int], bool]
 
@@ -44,6 +45,13 @@ def start(folder: Path, seconds: float, workers: int = 2) -> subprocess.Popen:
     )
 
 
+def finish(process: subprocess.Popen, status: int = 0) -> str:
+    """Waits for the end, checks the exit status, returns what was printed."""
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == status, output
+    return output
+
+
 def read_starts(folder: Path) -> list[int]:
     """Process ids of all trials that were started."""
     file = folder / "sweep" / "starts.txt"
@@ -64,10 +72,7 @@ def read_results(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("undisturbed")
-    process = start(folder, 0.0)
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
-    assert "[4/4]" in output
+    assert "[4/4]" in finish(start(folder, 0.0))
     assert len(read_starts(folder)) == NUM_TRIALS
     results = read_results(folder)
     assert results["trials.csv"].count(b"finished") == NUM_TRIALS
@@ -84,8 +89,7 @@ def test_a_killed_worker(
     wait_for(lambda: len(read_starts(tmp_path)) == 2)
     trial = psutil.Process(read_starts(tmp_path)[0])
     trial.parent().kill()
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
+    finish(process)
     assert read_results(tmp_path) == undisturbed
     starts = read_starts(tmp_path)
     assert len(starts) == NUM_TRIALS + 1
@@ -98,13 +102,10 @@ def test_a_killed_trial_fails_and_is_run_by_the_next_start(
     process = start(tmp_path, 1.0)
     wait_for(lambda: len(read_starts(tmp_path)) == 2)
     os.kill(read_starts(tmp_path)[0], signal.SIGKILL)
-    output, _ = process.communicate()
-    assert process.returncode == 1
+    output = finish(process, 1)
     assert output.count("killed by SIGKILL") == 2  # as it ends, and at the end
     assert read_results(tmp_path)["trials.csv"].count(b"finished") == 3
-    process = start(tmp_path, 0.0)
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
+    finish(start(tmp_path, 0.0))
     assert len(read_starts(tmp_path)) == NUM_TRIALS + 1
     assert read_results(tmp_path) == undisturbed
 
@@ -121,14 +122,12 @@ def test_a_killed_sweep(
     )
     family = [c.pid for c in psutil.Process(process.pid).children(True)]
     process.kill()
-    process.communicate()
+    finish(process, -signal.SIGKILL)
     starts = read_starts(tmp_path)
     wait_for(lambda: not any(map(is_running, {*family, *starts})))
     finished = count_finished(tmp_path)
     assert 0 < finished < NUM_TRIALS
-    process = start(tmp_path, 0.0)
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
+    finish(start(tmp_path, 0.0))
     assert read_results(tmp_path) == undisturbed
     assert len(read_starts(tmp_path)) == len(starts) + NUM_TRIALS - finished
 
@@ -138,7 +137,7 @@ def test_two_sweeps_at_once(
 ) -> None:
     """One of them works; the other says so, or comes late and finds all."""
     both = [start(tmp_path, 0.5, workers=1) for _ in range(2)]
-    outputs = [process.communicate()[0] for process in both]
+    outputs = [process.communicate(timeout=PATIENCE)[0] for process in both]
     ended = sorted(
         (process.returncode, output)
         for process, output in zip(both, outputs, strict=True)

@@ -10,13 +10,16 @@ import pytest
 
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.thresholds.threshold_exhibits import make_exhibits
-from tfcomp.thresholds.threshold_tables import THRESHOLD_COLUMNS
 from tfcomp.thresholds.threshold_tables import Law
 from tfcomp.thresholds.threshold_tables import Row
 from tfcomp.thresholds.threshold_tables import fit_laws
 from tfcomp.thresholds.threshold_tables import make_slope_row
 from tfcomp.thresholds.threshold_tables import write_tables
 
+COLUMNS = (
+    "kind,region,criterion,grid_size,seed,num_bumps,num_examples,reached,"
+    "score,target,num_trainings"
+)
 SIZES = (16, 20, 24)
 BUMPS = ("bumps", "none", "position_accuracy")
 STRIPES = ("stripes_and_bumps", "corner:0.5", "position_accuracy")
@@ -35,7 +38,7 @@ def make_row(
         *(kind, region, criterion, size, seed),
         *(num_bumps, num_bumps + stripes, reached, 0.96, 0.95, 6),
     )
-    return dict(zip(THRESHOLD_COLUMNS, values, strict=True))
+    return dict(zip(COLUMNS.split(","), values, strict=True))
 
 
 def make_square_rows() -> list[Row]:
@@ -113,7 +116,7 @@ def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
     laws = fit_laws(rows)
     write_tables(tmp_path, rows, laws)
     header = (tmp_path / "thresholds.csv").read_text().splitlines()[0]
-    assert header == ",".join(THRESHOLD_COLUMNS)
+    assert header == COLUMNS
     text = (tmp_path / "slopes.csv").read_text().splitlines()
     found = list(csv.DictReader(text))
     assert [row["quantity"] for row in found] == [

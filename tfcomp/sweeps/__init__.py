@@ -1,5 +1,6 @@
 """Sweeps: many runs, each its own process, and their statistics.
 
-`scheduling` runs any commands on a Dask cluster; `grid` says which runs a
-sweep has; `tables` and `figures` say what came out.
+`grid` and `trials` list the runs of a sweep, `workload` runs those that are
+not finished, `scheduling` starts processes on a Dask cluster, and the modules
+named `sweep_...` write tables, statistics and figures.
 """

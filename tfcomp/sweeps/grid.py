@@ -35,6 +35,9 @@ def parse_grid(specs: Sequence[str]) -> list[Axis]:
     `region="box:x:6-22,y:0-9",corner:14`. The values of flags that are
     varied together cannot contain a slash.
 
+    Args:
+        specs: The values of `--grid`, one for each axis.
+
     Raises:
         ConfigError: For an axis that is ill-formed, empty or repeats a value
             or a flag.
@@ -49,7 +52,11 @@ def parse_grid(specs: Sequence[str]) -> list[Axis]:
 
 
 def list_settings(axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """Every combination of the axes; the last axis varies fastest."""
+    """Every combination of the axes; the last axis varies fastest.
+
+    Returns:
+        For each combination its flags, name to value.
+    """
     combinations = itertools.product(*(axis.points for axis in axes))
     names = [name for axis in axes for name in axis.names]
     return [

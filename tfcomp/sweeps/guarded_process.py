@@ -41,10 +41,16 @@ class Job:
 
 
 def run_job(job: Job) -> tuple[int, str, float]:
-    """Runs a job as a Dask task; returns status, reason and seconds.
+    """Runs a job as a Dask task.
 
     The process has a group of its own, which is killed when the task is
     cancelled, and dies with the worker.
+
+    Args:
+        job: What to run.
+
+    Returns:
+        Its exit status, why it failed (see `explain`), and its seconds.
     """
     start = time.monotonic()
     environment = {**os.environ, **job.environment, **_choose_gpu(job.gpus)}
@@ -74,7 +80,15 @@ def make_guarded(command: tuple[str | None, ...]) -> list[str]:
 def wait_or_kill(
     process: subprocess.Popen, is_cancelled: Callable[[], bool]
 ) -> int:
-    """Waits for a process; kills its whole group once it is cancelled."""
+    """Waits for a process; kills its whole group once it is cancelled.
+
+    Args:
+        process: The process, which leads its group.
+        is_cancelled: Asked twice a second.
+
+    Returns:
+        The exit status; negative is the signal that killed the process.
+    """
     try:
         while not is_cancelled():
             try:
@@ -90,7 +104,12 @@ def wait_or_kill(
 
 
 def explain(status: int, last_line: str) -> str:
-    """Why a process failed, in one line; empty if it did not."""
+    """Why a process failed, in one line; empty if it did not.
+
+    Args:
+        status: Its exit status.
+        last_line: The last line that it printed.
+    """
     if status == 0:
         return ""
     if status < 0:
@@ -99,7 +118,12 @@ def explain(status: int, last_line: str) -> str:
 
 
 def read_last_line(log: Path, begin: int = 0) -> str:
-    """The last line with text that was written after a position."""
+    """The last line with text, shortened to what fits into a message.
+
+    Args:
+        log: The file.
+        begin: Position in bytes; what lies before it is not looked at.
+    """
     with open(log, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(begin, size - _TAIL_BYTES))

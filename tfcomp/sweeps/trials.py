@@ -60,11 +60,12 @@ def make_trials(
 
     Args:
         flags: The flags that all trials share; `run_name` is the sweep's.
-        settings: What differs, as `list_settings` gives it.
+        settings: The flags that differ, as `grid.list_settings` gives them.
         seeds: Seeds of every setting.
 
     Returns:
-        The trials, settings first, and what a user should know of them.
+        The trials, seed after seed of each setting, and lines that a user
+        should know.
 
     Raises:
         ConfigError: If a combination breaks a rule.
@@ -85,7 +86,12 @@ def make_trials(
 
 
 def compute_hash(config: RunConfig, code_version: str) -> str:
-    """The name of a trial: 16 hex digits of what decides its numbers."""
+    """The name of a trial: 16 hex digits of what decides its numbers.
+
+    Args:
+        config: The run.
+        code_version: Hash of the code that runs it (`compute_code_version`).
+    """
     content = {"flags": config.identity(), "code": code_version}
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -7,6 +7,7 @@ goes on where it stopped.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -115,14 +116,16 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     """
     work.folder.check()
     failures: dict[str, str] = {}
-    if not work.list_missing():
-        with work.folder.claim():
-            _write(work, failures)
-        return failures
-    with Pool(options) as pool, work.folder.claim():
+    with contextlib.ExitStack() as stack:
+        pool = None
+        if work.list_missing():
+            pool = stack.enter_context(Pool(options))
+        stack.enter_context(work.folder.claim())
         write_text(work.folder.flags_file, work.flags)
-        _run(work, pool, failures)
-        _write(work, failures)
+        if pool is not None:
+            _run(work, pool, failures)
+        work.write_tables(failures)
+        work.write_reports()
     return failures
 
 
@@ -151,9 +154,3 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
         line = work.describe_result(item)
         progress.report(line, outcome.seconds, reason)
         work.write_tables(failures)
-
-
-def _write(work: Workload, failures: Mapping[str, str]) -> None:
-    write_text(work.folder.flags_file, work.flags)
-    work.write_tables(failures)
-    work.write_reports()

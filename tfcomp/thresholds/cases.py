@@ -1,4 +1,4 @@
-"""The searches of a study, and the trainings that each may ask for.
+"""The searches of a command, and the trainings that each may ask for.
 
 A case is one search: a kind of training set, a region, a grid size, a seed.
 The seed is that of everything random: which bumps are drawn, the initial
@@ -60,10 +60,14 @@ class Case:
         )
 
     def make_config(self, num_bumps: int) -> RunConfig:
-        """The training with so many bumps; steps do not depend on them.
+        """The training with so many bumps.
 
-        When a run would be scored and saved makes no difference here, and
-        no other training.
+        Its number of steps does not depend on them. Flags that decide when a
+        run is scored and saved have their defaults, since they make no
+        difference here and must not give the training another name.
+
+        Args:
+            num_bumps: Number of bumps in the training set.
         """
         fresh = RunConfig()
         base = dataclasses.replace(
@@ -106,7 +110,7 @@ class Case:
         return len(make_dataset(self.make_config(num_bumps)).splits.train)
 
     def make_limits(self) -> Limits:
-        """Where to search: from a bump for about 4 cells, up and down."""
+        """Where to search: first with a bump for every 2 to 4 cells."""
         cells = self.grid_size**2
         maximum = self.settings.max_bumps or MAX_DENSITY * cells
         minimum = 1
@@ -122,6 +126,10 @@ class Case:
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     """All searches, the small grids of every kind first.
+
+    Args:
+        base: The run whose flags hold for everything that is not searched.
+        settings: What is searched for.
 
     Raises:
         ConfigError: For a flag that no search can follow.

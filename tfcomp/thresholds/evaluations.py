@@ -1,4 +1,4 @@
-"""Scores of trainings, one file each: what makes a search resumable.
+"""Scores of trainings, one file each, which make a search resumable.
 
 A file is named by a hash of what decides its content: the flags of the
 training and the code. Targets are not among them, so another target or a
@@ -88,7 +88,7 @@ def find_in(
     """Searches one case for one criterion.
 
     Args:
-        case: The search.
+        case: The kind of data, the region, the grid size and the seed.
         criterion: Which score has to reach its target.
         score_fn: The scores of a training, recorded or made.
 

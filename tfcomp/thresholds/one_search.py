@@ -1,7 +1,9 @@
-"""Searches, in one process: `python -m tfcomp.thresholds.one_search FLAGS`.
+"""One search, as a process of its own.
 
-`tfcomp.threshold` starts one such process for each search. All trainings of
-a process share TensorFlow's start; those that are recorded are not repeated.
+    python -m tfcomp.thresholds.one_search FLAGS
+
+makes all trainings that the search asks for. They share TensorFlow's start,
+and those that are recorded are not repeated.
 """
 
 from __future__ import annotations

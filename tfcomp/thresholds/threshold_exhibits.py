@@ -9,6 +9,7 @@ from tfcomp.figures import Scaling
 from tfcomp.figures import draw_power_laws
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.thresholds.threshold_settings import CRITERIA
+from tfcomp.thresholds.threshold_tables import KEYS
 from tfcomp.thresholds.threshold_tables import Law
 
 GUIDES = {"linear, N": 1.0, "cubic, N³": 3.0}
@@ -77,12 +78,10 @@ def _make_scaling(law: Law) -> Scaling:
 
 
 def _list_means(law: Law) -> list[dict[str, Any]]:
-    kind, region, criterion = law.key
+    key = dict(zip(KEYS, law.key, strict=True))
     return [
-        {
-            "kind": kind,
-            "region": region,
-            "criterion": criterion,
+        key
+        | {
             "grid_size": mean.size,
             "mean_examples": mean.mean,
             "low": mean.low,

@@ -25,45 +25,60 @@ OWN_REGIONS = {"bumps": "none", "stripes_and_bumps": "corner:0.5"}
 
 @dataclass(frozen=True)
 class SearchSettings(Settings):
-    """What is searched for; lists are separated by commas."""
+    """What is searched for, and how."""
 
-    grid_sizes: str = setting("16,20,24,28,32", "Grid sizes N.")
+    grid_sizes: str = setting(
+        "16,20,24,28,32",
+        "The grid sizes N that are searched at, separated by commas.",
+    )
     kinds: str = setting(
         "bumps,stripes_and_bumps",
-        "Training sets: bumps (at continuous positions) and "
-        "stripes_and_bumps (all 2 N stripes, and bumps on the grid).",
+        "The kinds of training sets, separated by commas: bumps are drawn at "
+        "continuous positions; stripes_and_bumps has all 2 N stripes, and "
+        "bumps on the grid.",
     )
     regions: str = setting(
         "",
-        "Held-out regions, each with every kind; bounds are fractions of the "
-        "side, as none, corner:0.5, square:0.25-0.75; quoted as in CSV where "
-        "one has a comma. Empty: none for bumps, corner:0.5 for "
+        "Held-out regions, each searched with every kind. Their bounds are "
+        "fractions of the side, as in corner:0.5 or square:0.25-0.75, and a "
+        "region that contains a comma is quoted as in CSV. Left empty, "
+        "nothing is held out for bumps, and corner:0.5 for "
         "stripes_and_bumps.",
     )
-    seeds: int = setting(3, "Searches of each kind and size.", minimum=1)
+    seeds: int = setting(
+        3,
+        "How many searches, each with its own seed, are made for every kind, "
+        "region and grid size.",
+        minimum=1,
+    )
     first_seed: int = setting(
         0, "The first of the seeds, which are consecutive.", minimum=0
     )
     criterion: str = setting(
         "position_accuracy",
-        "Scores that must reach a target: position_accuracy (at least), "
-        "relative_mse (at most), or both.",
+        "The scores that must reach a target: position_accuracy must be at "
+        "least its target, relative_mse at most. Both can be given, separated "
+        "by a comma.",
     )
-    target: str = setting("0.95", "The target of each criterion.")
+    target: str = setting(
+        "0.95", "The target of each criterion, separated by commas."
+    )
     steps: int = setting(
         400,
-        "Optimizer steps of every training, whatever the amount of data.",
+        "Optimizer steps of every training, however much data it has.",
         minimum=1,
     )
     tolerance: float = setting(
         1.2,
-        "Largest ratio of a threshold to a smaller number that fails.",
+        "How finely to search: the largest ratio of the number found to a "
+        "smaller number that fails.",
         above=1.0,
     )
     max_bumps: int = setting(
         0,
-        "Most bumps to try; 0 is 4 for each cell of the grid. Bumps on the "
-        "grid end with its ID cells in any case.",
+        "The largest number of bumps that is tried. With 0 it is 4 for each "
+        "cell of the grid. Bumps on the grid are never more than its cells "
+        "that are not held out.",
         minimum=0,
     )
 

@@ -18,20 +18,8 @@ from tfcomp.thresholds.evaluations import MissingError
 from tfcomp.thresholds.evaluations import find_in
 
 Row = dict[str, Any]
+KEYS = ("kind", "region", "criterion")
 QUANTITIES = ("num_bumps", "num_examples")
-THRESHOLD_COLUMNS = (
-    "kind",
-    "region",
-    "criterion",
-    "grid_size",
-    "seed",
-    "num_bumps",
-    "num_examples",
-    "reached",
-    "score",
-    "target",
-    "num_trainings",
-)
 
 
 @dataclass(frozen=True)
@@ -84,27 +72,29 @@ def list_rows(case: Case, evaluations: Evaluations) -> list[Row] | None:
 
 
 def fit_laws(rows: Sequence[Row]) -> list[Law]:
-    """The laws of all kinds, regions and criteria, in order of appearance."""
-    keys = {(r["kind"], r["region"], r["criterion"]): None for r in rows}
+    """The laws of all kinds, regions and criteria, in order of appearance.
+
+    Args:
+        rows: What `list_rows` gives for the finished searches.
+    """
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        key = row["kind"], row["region"], row["criterion"]
+        groups.setdefault(key, []).append(row)
     return [
-        _fit(key, quantity, [row for row in rows if _key(row) == key])
-        for key in keys
+        _fit(key, quantity, group)
+        for key, group in groups.items()
         for quantity in QUANTITIES
     ]
 
 
 def make_slope_row(law: Law) -> Row:
     """One row of `slopes.csv`."""
-    kind, region, criterion = law.key
-    fit = law.fit
+    numbers = ("slope", "low", "high")
     return {
-        "kind": kind,
-        "region": region,
-        "criterion": criterion,
+        **dict(zip(KEYS, law.key, strict=True)),
         "quantity": law.quantity,
-        "slope": fit.slope if fit else None,
-        "low": fit.low if fit else None,
-        "high": fit.high if fit else None,
+        **{name: getattr(law.fit, name, None) for name in numbers},
         "n": len(law.rows),
         "num_sizes": len({row["grid_size"] for row in law.rows}),
         "not_reached": len(law.missed),
@@ -113,7 +103,13 @@ def make_slope_row(law: Law) -> Row:
 
 
 def write_tables(folder: Path, rows: Sequence[Row], laws: list[Law]) -> None:
-    """Writes both tables, each in one step; nothing without rows."""
+    """Writes both tables, each in one step; nothing without rows.
+
+    Args:
+        folder: Where to write.
+        rows: The rows of `thresholds.csv`.
+        laws: The laws, each a row of `slopes.csv`.
+    """
     if rows:
         write_csv(folder / "thresholds.csv", rows)
         slopes = [make_slope_row(law) for law in laws]
@@ -122,28 +118,23 @@ def write_tables(folder: Path, rows: Sequence[Row], laws: list[Law]) -> None:
 
 def _make_row(case: Case, criterion: str, evaluations: Evaluations) -> Row:
     found, score = find_in(case, criterion, evaluations.read)
-    values = (
-        case.kind,
-        case.region,
-        criterion,
-        case.grid_size,
-        case.seed,
-        found.count,
-        case.count_examples(found.count),
-        found.reached,
-        score,
-        case.settings.targets[criterion],
-        len(found.answers),
-    )
-    return dict(zip(THRESHOLD_COLUMNS, values, strict=True))
-
-
-def _key(row: Row) -> tuple[str, str, str]:
-    return row["kind"], row["region"], row["criterion"]
+    return {
+        "kind": case.kind,
+        "region": case.region,
+        "criterion": criterion,
+        "grid_size": case.grid_size,
+        "seed": case.seed,
+        "num_bumps": found.count,
+        "num_examples": case.count_examples(found.count),
+        "reached": found.reached,
+        "score": score,
+        "target": case.settings.targets[criterion],
+        "num_trainings": len(found.answers),
+    }
 
 
 def _fit(key: tuple[str, str, str], quantity: str, rows: list[Row]) -> Law:
-    """Searches that never reached the target are counted and left out."""
+    """Fits one law; searches that reached no target are counted alone."""
     reached = [row for row in rows if row["reached"]]
     missed = [row for row in rows if not row["reached"]]
     notes = []

@@ -14,7 +14,7 @@ from pipelines.local import pipeline_runner
 from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.profile import Profile
 from pipelines.steps.step_events import MARK
-from tfcomp.sweeps.scheduling import SchedulerOptions
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 
 def test_steps_find_the_pipelines_from_anywhere(
