@@ -12,6 +12,7 @@ from __future__ import annotations
 import glob
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 
 from tfcomp.config.command import exit_on_user_error
@@ -19,15 +20,17 @@ from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import make_flags
-from tfcomp.statistics.seed_statistics import Setting
-from tfcomp.statistics.seed_statistics import format_markdown
 from tfcomp.statistics.seed_statistics import get_score
-from tfcomp.statistics.seed_statistics import group_by_setting
-from tfcomp.statistics.seed_statistics import tabulate
-from tfcomp.storage.files import write_csv
+from tfcomp.statistics.setting_table import FinishedRun
+from tfcomp.statistics.setting_table import format_markdown
+from tfcomp.statistics.setting_table import tabulate_settings
+from tfcomp.storage.files import write_table
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import check_run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FLAGS = {
     "runs": ("", "Run folders, a pattern with *."),
@@ -49,18 +52,18 @@ def compare_runs(settings: dict[str, Any]) -> int:
     scores = [s.strip() for s in settings["scores"].split(",") if s.strip()]
     runs = read_runs(settings["runs"])
     for score in scores:
-        if all(get_score(metrics, score) is None for _, metrics in runs):
-            raise ConfigError("scores", "must name scores of the runs", score)
-    settings_found = sorted(group_by_setting(runs), key=_order)
-    rows = tabulate(settings_found, scores)
-    text = format_markdown(rows, scores)
+        if all(get_score(run.metrics, score) is None for run in runs):
+            rule = "must name scores of the runs, each of them a number"
+            raise ConfigError("scores", rule, score)
+    table = tabulate_settings(runs, scores)
+    text = format_markdown(table, scores)
     print(text, end="")
     if settings["output"]:
-        write_table(Path(settings["output"]), rows, text)
+        write_output(settings["output"], table, text)
     return 0
 
 
-def read_runs(pattern: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def read_runs(pattern: str) -> list[FinishedRun]:
     """Flags and metrics of the finished runs among the folders.
 
     Raises:
@@ -73,28 +76,28 @@ def read_runs(pattern: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         except RunError:
             continue  # something else, or not finished
         metrics = json.loads((Path(folder) / METRICS_FILE).read_text())
-        runs.append((config.identity(), metrics))
+        runs.append(FinishedRun(config.identity(), metrics))
     if not runs:
         rule = "must match at least one finished run"
         raise ConfigError("runs", rule, pattern)
     return runs
 
 
-def _order(setting: Setting) -> list[tuple[bool, Any]]:
-    # Numbers by size, then texts; not as folders happen to be named.
-    return [(isinstance(v, str), v) for v in setting.flags.values()]
-
-
-def write_table(path: Path, rows: list[dict[str, Any]], text: str) -> None:
+def write_output(path: str, table: pd.DataFrame, text: str) -> None:
     """Writes `<path>.csv` and `<path>.md`.
+
+    Args:
+        path: Path without an ending; it may contain dots.
+        table: What `tabulate_settings` gives.
+        text: The same in Markdown.
 
     Raises:
         RunError: If the folder cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_csv(path.with_suffix(".csv"), rows)
-        write_text(path.with_suffix(".md"), text)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_table(Path(f"{path}.csv"), table)
+        write_text(Path(f"{path}.md"), text)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tfcomp import compare
@@ -15,8 +13,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import parse_config
-from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.statistics.seed_statistics import group_by_setting
+from tfcomp.statistics.setting_table import tabulate_settings
 
 
 def fake_run(folder: Path, name: str, mse: float, *flags: str) -> None:
@@ -40,37 +37,24 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_statistics_against_a_textbook() -> None:
-    found = compute_statistics([1.0, 2.0, 6.0])
-    assert found.mean == 3.0
-    assert found.deviation == pytest.approx(np.sqrt(7.0))
-    # Student's quantile for 2 degrees of freedom is 4.303.
-    expected = 4.3027 * np.sqrt(7.0) / np.sqrt(3.0)
-    assert found.half_width == pytest.approx(expected, rel=1e-4)
-    assert found.count == 3
-
-
-def test_degenerate_statistics() -> None:
-    assert compute_statistics([]) is None
-    assert compute_statistics([None, None]) is None
-    # The mean over those that did not diverge would flatter.
-    assert compute_statistics([1.0, 2.0, None]) is None
-    single = compute_statistics([2.0])
-    assert dataclasses.astuple(single) == (2.0, None, None, 1)
-
-
 def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
     runs = compare.read_runs(str(folder / "*"))
-    settings = group_by_setting(runs)
-    assert [(s.flags, s.seeds) for s in settings] == [
-        ({"depth": 2}, [0, 1, 2]),
-        ({"depth": 3}, [0]),
-    ]
+    # A copy of a run is no second seed.
+    table = tabulate_settings([*runs, *runs], ["ood/mse"])
+    found = table[["depth", "seeds", "ood/mse mean"]].to_numpy().tolist()
+    assert found == [[2, 3, 3.0], [3, 1, 5.0]]
 
 
-def test_a_copy_of_a_run_is_no_second_seed(folder: Path) -> None:
-    runs = compare.read_runs(str(folder / "*"))
-    assert group_by_setting([*runs, *runs]) == group_by_setting(runs)
+def test_settings_are_in_order(folder: Path) -> None:
+    """By number, not as folders happen to be named."""
+    fake_run(folder, "0", 1.0, "--depth=10")
+    table = tabulate_settings(compare.read_runs(f"{folder}/*"), [])
+    assert list(table["depth"]) == [2, 3, 10]
+
+
+def test_a_single_setting_has_no_flags(folder: Path) -> None:
+    table = tabulate_settings(compare.read_runs(f"{folder}/a*"), ["id/mse"])
+    assert list(table.columns)[0] == "seeds" and list(table["seeds"]) == [3]
 
 
 def test_command_writes_the_table(
@@ -81,15 +65,15 @@ def test_command_writes_the_table(
             "compare",
             f"--runs={folder}/*",
             "--scores=ood/mse",
-            f"--output={folder}/out/table",
+            f"--output={folder}/out/rate_0.1",
         ]
     )
     assert status == 0
     printed = capsys.readouterr().out
     assert "| 2 | 3 | 3 ± 2.6 |" in printed
     assert "| 3 | 1 | 5 |" in printed
-    assert (folder / "out/table.md").read_text() == printed
-    text = (folder / "out/table.csv").read_text().splitlines()
+    assert (folder / "out/rate_0.1.md").read_text() == printed
+    text = (folder / "out/rate_0.1.csv").read_text().splitlines()
     rows = list(csv.DictReader(text))
     assert float(rows[0]["ood/mse mean"]) == 3.0
     assert rows[1]["ood/mse sd"] == ""
@@ -100,6 +84,7 @@ def test_command_writes_the_table(
     [
         (["--runs=/nowhere/*"], "--runs must match"),
         (["--scores=ood/beauty"], "--scores must name scores"),
+        (["--scores=id"], "--scores must name scores"),
     ],
 )
 def test_bad_input(folder: Path, flags: list[str], message: str) -> None:

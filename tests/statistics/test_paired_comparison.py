@@ -1,88 +1,36 @@
-"""Paired differences and intervals, against hand calculations."""
+"""Paired differences, against hand calculations."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from tfcomp.statistics.paired_comparison import adjust_by_holm
 from tfcomp.statistics.paired_comparison import compare_settings
-from tfcomp.statistics.seed_statistics import Setting
-from tfcomp.statistics.seed_statistics import compute_interval
-from tfcomp.statistics.seed_statistics import summarize
 
 
-def make_setting(depth: int, values: dict[int, float | None]) -> Setting:
-    metrics = [{"ood_mse": value} for value in values.values()]
-    return Setting({"depth": depth}, list(values), metrics)
-
-
-@pytest.mark.parametrize("count", [2, 5, 12])
-def test_student_interval(count: int, rng: np.random.Generator) -> None:
-    values = rng.normal(size=count)
-    expected = stats.t.interval(
-        0.95, count - 1, loc=values.mean(), scale=stats.sem(values)
-    )
-    assert compute_interval(values) == pytest.approx(expected)
-
-
-def test_student_interval_covers_the_mean(rng: np.random.Generator) -> None:
-    """In 95 of 100 cases; 2000 cases scatter by half a percent."""
-    intervals = [compute_interval(rng.normal(size=5)) for _ in range(2000)]
-    covered = np.mean([low < 0 < high for low, high in intervals])
-    assert covered == pytest.approx(0.95, abs=0.015)
-
-
-def test_bootstrap_interval(rng: np.random.Generator) -> None:
-    values = rng.exponential(size=200)
-    low, high = compute_interval(values, "bootstrap")
-    student = compute_interval(values)
-    assert (low, high) == pytest.approx(student, rel=0.05)
-    # Of skewed numbers it is not symmetric: longer on the side of the tail.
-    assert high - values.mean() > values.mean() - low
-    assert compute_interval(values, "bootstrap") == (low, high)
-
-
-@pytest.mark.parametrize("method", ["student", "bootstrap"])
-def test_degenerate_intervals(method: str) -> None:
-    assert compute_interval([], method) is None
-    assert compute_interval([1.0], method) is None
-    assert compute_interval([0.3, 0.3, 0.3], method) == (0.3, 0.3)
-    low, high = compute_interval([1.0, 1.0, 1.0, 2.0], method)
-    assert low < 1.25 < high
-
-
-def test_summary_by_hand() -> None:
-    settings = [
-        make_setting(2, {0: 1.0, 1: 2.0, 2: 6.0}),
-        make_setting(3, {0: 4.0}),
-        make_setting(4, {0: 1.0, 1: 2.0, 2: None}),
+def compare(
+    settings: dict[int, dict[int, float]], score: str = "ood_mse"
+) -> list[dict[str, Any]]:
+    """Compares depths, of which the numbers are given by seed."""
+    rows = [
+        {"depth": depth, "seed": seed, "score": score, "value": value}
+        for depth, values in settings.items()
+        for seed, value in values.items()
     ]
-    first, second, third = summarize(settings, ["ood_mse"])
-    # Student's quantile for 2 degrees of freedom is 4.3027.
-    half = 4.3027 * math.sqrt(7 / 3)
-    assert first == {
-        "depth": 2,
-        "score": "ood_mse",
-        "mean": 3.0,
-        "sd": pytest.approx(math.sqrt(7)),
-        "low": pytest.approx(3 - half, rel=1e-4),
-        "high": pytest.approx(3 + half, rel=1e-4),
-        "n": 3,
-    }
-    assert (second["mean"], second["sd"], second["n"]) == (4.0, None, 1)
-    assert (second["low"], second["high"]) == (None, None)
-    # One seed diverged: there is no mean, and n says why.
-    assert (third["mean"], third["low"], third["n"]) == (None, None, 2)
+    table = pd.DataFrame(rows, dtype=object)
+    return compare_settings(table, ["depth"]).to_dict("records")
 
 
 def test_pairs_by_hand() -> None:
-    a = make_setting(2, {0: 1.0, 1: 2.0, 2: 4.0, 5: 9.0})
-    b = make_setting(3, {2: 1.0, 1: 1.0, 0: 0.5, 7: 9.0})
-    (row,) = compare_settings([a, b], ["ood_mse"])
+    a = {0: 1.0, 1: 2.0, 2: 4.0, 5: 9.0}
+    b = {2: 1.0, 1: 1.0, 0: 0.5, 7: 9.0}
+    (row,) = compare({2: a, 3: b})
     # Seeds 0, 1 and 2: differences -0.5, -1 and -3, ratios 1/2, 1/2 and 1/4.
     differences = np.array([-0.5, -1.0, -3.0])
     deviation = differences.std(ddof=1)
@@ -105,18 +53,21 @@ def test_pairs_by_hand() -> None:
 
 def test_pairing_removes_what_seeds_share(rng: np.random.Generator) -> None:
     shared = rng.normal(size=5) * 100
-    a = make_setting(2, dict(enumerate(shared)))
-    b = make_setting(3, dict(enumerate(shared + 1 + 0.1 * rng.random(5))))
-    (row,) = compare_settings([a, b], ["ood_mse"])
+    a = dict(enumerate(shared))
+    b = dict(enumerate(shared + 1 + 0.1 * rng.random(5)))
+    (row,) = compare({2: a, 3: b})
     assert 1 < row["low"] < row["high"] < 1.1
 
 
 def test_pairs_that_tell_little() -> None:
-    one = make_setting(2, {0: 1.0})
-    other = make_setting(3, {0: 3.0, 1: 4.0})
-    apart = make_setting(4, {8: 1.0, 9: 1.0})
-    same = make_setting(5, {0: 3.5, 1: 4.5})
-    rows = compare_settings([one, other, apart, same], ["ood_mse"])
+    rows = compare(
+        {
+            2: {0: 1.0},
+            3: {0: 3.0, 1: 4.0},
+            4: {8: 1.0, 9: 1.0},
+            5: {0: 3.5, 1: 4.5},
+        }
+    )
     found = {(r["depth_a"], r["depth_b"]): r for r in rows}
     assert len(rows) == 6
     single = found[2, 3]
@@ -131,8 +82,7 @@ def test_pairs_that_tell_little() -> None:
 
 
 def test_no_difference_at_all() -> None:
-    settings = [make_setting(d, {0: 1.0, 1: 2.0}) for d in (2, 3)]
-    (row,) = compare_settings(settings, ["ood_mse"])
+    (row,) = compare({depth: {0: 1.0, 1: 2.0} for depth in (2, 3)})
     assert row["difference"] == 0 and row["p"] == row["p_holm"] == 1
 
 
@@ -143,11 +93,7 @@ def test_no_difference_at_all() -> None:
 def test_only_positive_errors_have_a_ratio(
     score: str, values: tuple[float, float]
 ) -> None:
-    settings = [
-        Setting({"depth": depth}, [0, 1], [{score: v} for v in values])
-        for depth in (2, 3)
-    ]
-    (row,) = compare_settings(settings, [score])
+    (row,) = compare({d: dict(enumerate(values)) for d in (2, 3)}, score)
     assert row["ratio"] is None
 
 
@@ -159,19 +105,15 @@ def test_holm_by_hand() -> None:
     assert adjust_by_holm([]) == []
 
 
-def test_holm_adjusts_within_a_score() -> None:
-    rng = np.random.default_rng(1)
-    settings = [
-        Setting(
-            {"depth": depth},
-            [0, 1, 2],
-            [{"a": rng.random(), "b": rng.random()} for _ in range(3)],
-        )
+def test_holm_adjusts_within_a_score(rng: np.random.Generator) -> None:
+    rows = [
+        {"depth": depth, "seed": seed, "score": score, "value": rng.random()}
+        for score in "ab"
         for depth in (2, 3, 4)
+        for seed in range(3)
     ]
-    rows = compare_settings(settings, ["a", "b"])
-    for score in "ab":
-        family = [row for row in rows if row["score"] == score]
-        smallest = min(row["p"] for row in family)
-        adjusted = min(row["p_holm"] for row in family)
-        assert adjusted == pytest.approx(min(1, 3 * smallest))
+    found = compare_settings(pd.DataFrame(rows), ["depth"])
+    assert len(found) == 6
+    for _, family in found.groupby("score"):
+        expected = min(1, 3 * family["p"].min())
+        assert family["p_holm"].min() == pytest.approx(expected)

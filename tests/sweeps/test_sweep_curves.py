@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from tfcomp.statistics.seed_statistics import compute_interval
-from tfcomp.sweeps.sweep_curves import choose_epochs
-from tfcomp.sweeps.sweep_curves import tabulate_curves
+from tfcomp.sweeps.sweep_curves import choose_points
+from tfcomp.sweeps.sweep_curves import summarize_curves
+from tfcomp.training.history import History
 
 
-def test_rows_of_a_curve() -> None:
-    curves = {"train/loss": {2: [1.0, 3.0], 1: [4.0]}}
-    rows = tabulate_curves(["depth"], {(3,): curves})
-    assert [(r["depth"], r["quantity"], r["epoch"]) for r in rows] == [
-        (3, "train/loss", 1),
-        (3, "train/loss", 2),
-    ]
-    assert rows[0] | {"n": 1, "mean": 4.0, "low": None, "high": None} == rows[0]
+def test_rows_of_a_curve(tmp_path: Path) -> None:
+    trials = []
+    for seed, losses in enumerate([{1: 4.0, 2: 1.0}, {2: 3.0}, {}]):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        trials.append(SimpleNamespace(setting={"depth": 3}, path=folder))
+        for epoch, loss in losses.items():
+            History(folder).add(epoch, {"train/loss": loss, "id/mse": 9.0})
+    found = summarize_curves(trials)
     low, high = compute_interval([1.0, 3.0])
-    assert rows[1] | {"n": 2, "mean": 2.0, "low": low, "high": high} == rows[1]
+    expected = [
+        [3, "train/loss", 1, 4.0, None, None, 1],
+        [3, "train/loss", 2, 2.0, low, high, 2],
+    ]
+    assert found.to_numpy().tolist() == expected
+    columns = ["depth", "quantity", "epoch", "mean", "low", "high", "n"]
+    assert list(found.columns) == columns
+    # A trial of before has no history; alone, it has no curves.
+    pd.testing.assert_frame_equal(summarize_curves(trials[:2]), found)
+    assert summarize_curves(trials[2:]).empty
 
 
 @pytest.mark.parametrize("count", [1, 200, 201, 1000])
 def test_long_curves_are_thinned(count: int) -> None:
-    epochs = list(range(1, count + 1))
-    chosen = choose_epochs(epochs)
-    assert len(chosen) == min(count, 200)
-    assert (chosen[0], chosen[-1]) == (1, count)
-    assert len(set(chosen)) == len(chosen)
+    chosen = choose_points(count)
+    assert len(set(chosen)) == min(count, 200)
+    assert (chosen[0], chosen[-1]) == (0, count - 1)
     if count > 200:
         assert np.diff(chosen).max() <= count / 200 + 1

@@ -34,6 +34,10 @@ def command(folder: Path, *flags: str) -> list[str]:
     ]
 
 
+def read_history(folder: Path) -> bytes:
+    return (folder / "logs" / "smoke" / "history.csv").read_bytes()
+
+
 def read_result(folder: Path) -> tuple[list[np.ndarray], list[str]]:
     model = keras.models.load_model(folder / "logs" / "smoke" / "model.keras")
     versions = folder / "models" / "smoke"
@@ -61,5 +65,6 @@ def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
         for first, second in zip(expected, weights, strict=True):
             np.testing.assert_array_equal(first, second)
         assert versions == ["1"]
+        assert read_history(folder) == read_history(tmp_path / "whole")
         print(f"kill {kill} after {moment:.1f} s: equal")
         shutil.rmtree(folder)

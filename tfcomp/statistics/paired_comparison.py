@@ -8,27 +8,28 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from tfcomp.statistics.seed_statistics import Setting
-from tfcomp.statistics.seed_statistics import compute_interval
-from tfcomp.statistics.seed_statistics import get_score
+from tfcomp.statistics.seed_statistics import compute_statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
 
 
 def compare_settings(
-    settings: Sequence[Setting], scores: Sequence[str], method: str = "student"
-) -> list[dict[str, Any]]:
+    table: pd.DataFrame, flags: Sequence[str], method: str = "student"
+) -> pd.DataFrame:
     """Every pair of settings, for every score.
 
     Args:
-        settings: The settings; they differ in their flags.
-        scores: Scores by their path (see `seed_statistics.get_score`).
+        table: One row a number, as `seed_statistics.stack_scores` gives it.
+        flags: The columns in which settings differ.
         method: Of the 95 % intervals (`seed_statistics.compute_interval`).
 
     Returns:
@@ -38,17 +39,26 @@ def compare_settings(
         for all pairs of that score; for errors `ratio` b / a (geometric mean)
         with `ratio_low` and `ratio_high`. None where there is no such number.
     """
+    import pandas as pd
+
     rows = []
-    for score in scores:
+    for score, numbers in table.groupby("score", sort=False):
+        settings = [
+            (setting, group.set_index("seed")["value"].dropna().astype(float))
+            for setting, group in numbers.groupby([*flags, "score"], sort=False)
+        ]
+        names = [f"{flag}_{side}" for side in "ab" for flag in flags]
         family = [
-            _name_pair(a, b) | {"score": score} | _compare(a, b, score, method)
-            for a, b in itertools.combinations(settings, 2)
+            dict(zip(names, [*a[:-1], *b[:-1]], strict=True))
+            | {"score": score}
+            | _compare(first, second, score, method)
+            for (a, first), (b, second) in itertools.combinations(settings, 2)
         ]
         adjusted = adjust_by_holm([row["p"] for row in family])
         for row, p_holm in zip(family, adjusted, strict=True):
             row["p_holm"] = p_holm
-        rows += [_order(row) for row in family]
-    return rows
+        rows += family
+    return pd.DataFrame(rows, dtype=object)
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -68,55 +78,29 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def match_seeds(
-    a: Setting, b: Setting, score: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """The scores of both settings at the seeds that both have, [n] each."""
-    first, second = (
-        {
-            seed: value
-            for seed, metrics in zip(s.seeds, s.metrics, strict=True)
-            if (value := get_score(metrics, score)) is not None
-        }
-        for s in (a, b)
-    )
-    common = sorted(first.keys() & second.keys())
-    return (
-        np.array([first[seed] for seed in common], float),
-        np.array([second[seed] for seed in common], float),
-    )
-
-
-def _name_pair(a: Setting, b: Setting) -> dict[str, Any]:
-    names = {f"{name}_a": value for name, value in a.flags.items()}
-    return names | {f"{name}_b": value for name, value in b.flags.items()}
-
-
 def _compare(
-    a: Setting, b: Setting, score: str, method: str
-) -> dict[str, float | None]:
-    first, second = match_seeds(a, b, score)
-    numbers = _summarize(second - first, method)
-    numbers["p"] = _test(second - first)
-    ratios = dict.fromkeys(("ratio", "ratio_low", "ratio_high"))
-    positive = len(first) and min(first.min(), second.min()) > 0
-    if score.endswith(RATIO_ENDINGS) and positive:
-        logs = _summarize(np.log(second) - np.log(first), method)
-        values = (logs[name] for name in ("difference", "low", "high"))
-        for name, value in zip(ratios, values, strict=True):
-            ratios[name] = None if value is None else float(np.exp(value))
-    return numbers | ratios
-
-
-def _summarize(differences: np.ndarray, method: str) -> dict[str, Any]:
-    count = len(differences)
-    low, high = compute_interval(differences, method) or (None, None)
-    return {
-        "difference": float(differences.mean()) if count else None,
-        "sd": float(differences.std(ddof=1)) if count > 1 else None,
-        "low": low,
-        "high": high,
-        "n": count,
+    first: pd.Series, second: pd.Series, score: str, method: str
+) -> dict[str, Any]:
+    """Compares the values of two settings, given by seed."""
+    seeds = first.index.intersection(second.index).sort_values()
+    a, b = first[seeds].to_numpy(), second[seeds].to_numpy()  # [n]
+    found = compute_statistics(b - a, method)
+    numbers = {
+        "difference": found and found.mean,
+        "sd": found and found.deviation,
+        "low": found and found.low,
+        "high": found and found.high,
+        "n": len(seeds),
+        "p": _test(b - a),
+        "p_holm": None,
+    }
+    ratio = None
+    if score.endswith(RATIO_ENDINGS) and len(seeds) and min(*a, *b) > 0:
+        ratio = compute_statistics(np.log(b) - np.log(a), method)
+    return numbers | {
+        "ratio": ratio and _exp(ratio.mean),
+        "ratio_low": ratio and _exp(ratio.low),
+        "ratio_high": ratio and _exp(ratio.high),
     }
 
 
@@ -126,6 +110,8 @@ def _test(differences: np.ndarray) -> float | None:
     Where all are the same it is the limit for a vanishing spread: 0, or 1 if
     there is no difference.
     """
+    from scipy import stats
+
     if len(differences) < 2:
         return None
     if np.ptp(differences) == 0:
@@ -133,8 +119,5 @@ def _test(differences: np.ndarray) -> float | None:
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
-def _order(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns with `p_holm` beside `p`, and the ratios last."""
-    last = ("ratio", "ratio_low", "ratio_high")
-    first = {name: value for name, value in row.items() if name not in last}
-    return first | {name: row[name] for name in last}
+def _exp(number: float | None) -> float | None:
+    return None if number is None else float(np.exp(number))

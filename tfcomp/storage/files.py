@@ -7,7 +7,11 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def write_text(path: Path, text: str) -> None:
@@ -32,3 +36,8 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Writes a table as CSV; cells without a value are empty."""
+    write_text(path, table.to_csv(index=False, lineterminator="\n"))

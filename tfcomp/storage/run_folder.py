@@ -3,6 +3,7 @@
 run.flags       every resolved flag; `--flagfile` of it repeats the run
 checkpoints/    training state
 events.out...   TensorBoard
+history.csv     loss and scores by epoch
 model.keras     the trained model, float32
 metrics.json    scores; written last, so it marks a finished run
 """
@@ -30,6 +31,7 @@ from tfcomp.storage.folder_lock import LOCK_FILE
 from tfcomp.storage.folder_lock import lock_folder
 
 FLAGS_FILE = "run.flags"
+HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 

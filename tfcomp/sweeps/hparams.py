@@ -12,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import struct_pb2
+from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.storage.files import write_bytes
-from tfcomp.sweeps.event_files import format_events
 from tfcomp.sweeps.trials import Trial
 
 # TensorBoard knows an event file by a part of its name.
@@ -49,6 +51,18 @@ def write_experiment(
         metadata=metadata.create_summary_metadata(data),
     )
     write_bytes(folder / EVENTS_FILE, format_events(Summary(value=[value])))
+
+
+def format_events(summary: Summary) -> bytes:
+    """The content of an event file with one summary, at step 0."""
+    buffer = BytesIO()
+    writer = RecordWriter(buffer)
+    for event in (
+        Event(wall_time=0.0, file_version="brain.Event:2"),
+        Event(wall_time=0.0, step=0, summary=summary),
+    ):
+        writer.write(event.SerializeToString())
+    return buffer.getvalue()
 
 
 def make_experiment(

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from tfcomp.figures import BandCurve
 from tfcomp.figures import ForestPanel
 from tfcomp.figures import ForestRow
 from tfcomp.figures import draw_curve_panels
 from tfcomp.figures import draw_forest
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.statistics.seed_statistics import Setting
 from tfcomp.statistics.setting_labels import choose_flags
 from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
@@ -39,34 +40,42 @@ LOGARITHMIC = {*QUANTITIES.values(), *list(SCORES.values())[:2]}
 _MAX_LINES = 8
 _MIN_POINTS = 3
 
-Rows = Sequence[dict[str, Any]]
-
 
 def make_exhibits(
     title: str,
-    settings: Sequence[Setting],
-    summary: Rows,
-    curves: Rows,
-    layers: Rows,
+    settings: Sequence[Mapping[str, Any]],
+    scores: pd.DataFrame,
+    summary: pd.DataFrame,
+    curves: pd.DataFrame,
+    layers: pd.DataFrame,
     method: str,
 ) -> list[Exhibit]:
     """All figures of a sweep that its flags and scores allow.
 
     Args:
         title: Name of the sweep.
-        settings: Its settings, with the scores of every seed.
-        summary: Rows of `seed_statistics.summarize`.
-        curves: Rows of `curves.tabulate_curves`.
-        layers: Rows of `curves.tabulate_layers`.
+        settings: The varied flags of its finished trials.
+        scores: What `sweep_tables.tabulate_scores` gives.
+        summary: The same, summarized by setting and score.
+        curves: What `sweep_curves.summarize_curves` gives.
+        layers: What `sweep_curves.summarize_layers` gives.
         method: How the intervals of the summary were made.
     """
-    flags = choose_flags([setting.flags for setting in settings])
-    summary = [row for row in summary if row["mean"] is not None]
+    flags = choose_flags(settings)
+    summary = summary[summary["mean"].notna()]
+    usual = choose_scores(summary)
+    summary = summary[summary["score"].isin(list(usual))]
     exhibits = draw_lines("curves", "epoch", QUANTITIES, title, flags, curves)
     exhibits += draw_lines("layers", "stage", LAYERS, title, flags, layers)
-    exhibits += make_score_exhibits(title, flags, settings, summary, method)
-    for flag in flags:
-        exhibits += make_trends(title, flag, flags, summary, method)
+    if usual:
+        exhibits.append(
+            make_score_exhibit(title, flags, usual, scores, summary, method)
+        )
+        exhibits += [
+            make_trend(title, flag, flags, usual, summary, method)
+            for flag in flags
+            if _is_axis(summary[flag])
+        ]
     return exhibits
 
 
@@ -76,24 +85,29 @@ def draw_lines(
     quantities: Mapping[str, str],
     title: str,
     flags: Sequence[str],
-    rows: Rows,
+    table: pd.DataFrame,
 ) -> list[Exhibit]:
-    """Quantities against x; several figures if there are many lines."""
-    lines = {make_label(row, flags) for row in rows}
-    split = len(flags) > 1 and len(lines) > _MAX_LINES
-    groups: dict[str, list] = {}
-    for row in rows:
-        part = f"{flags[0]}={row[flags[0]]}" if split else ""
-        groups.setdefault(part, []).append(row)
+    """Quantities against x; several figures if there are many lines.
+
+    Args:
+        name: File name of the figure, without what tells several apart.
+        x: Column of the numbers on the horizontal axis.
+        quantities: What may be in the column `quantity`, and its title.
+        title: Name of the sweep.
+        flags: The flags that tell its settings apart.
+        table: One row a setting, quantity and x.
+    """
+    if table.empty:
+        return []
+    parts: dict[str, pd.DataFrame] = {"": table}
+    if len(flags) > 1 and _label(table, flags).nunique() > _MAX_LINES:
+        groups = table.groupby(flags[0], sort=False)
+        parts = {f"{flags[0]}={value}": part for value, part in groups}
     exhibits = []
-    for part, chosen in groups.items():
+    for part, rows in parts.items():
         shown = flags[1:] if part else flags
         panels = {
-            label: _make_lines(
-                [row for row in chosen if row["quantity"] == quantity],
-                x,
-                shown,
-            )
+            label: _make_lines(rows[rows["quantity"] == quantity], x, shown)
             for quantity, label in quantities.items()
         }
         figure = draw_curve_panels(
@@ -107,68 +121,76 @@ def draw_lines(
             f"against the {x}. {_explain(shown)}"
         )
         full = _slug(f"{name} {part}")
-        exhibits.append(Exhibit(full, name, caption, figure, chosen))
+        numbers = rows.to_dict("records")
+        exhibits.append(Exhibit(full, name, caption, figure, numbers))
     return exhibits
 
 
-def make_score_exhibits(
+def make_score_exhibit(
     title: str,
     flags: Sequence[str],
-    settings: Sequence[Setting],
-    summary: Rows,
+    names: Mapping[str, str],
+    scores: pd.DataFrame,
+    summary: pd.DataFrame,
     method: str,
-) -> list[Exhibit]:
-    """One row a setting, one panel a score."""
-    numbers = {
-        make_label(setting.flags, flags): setting.metrics
-        for setting in settings
-    }
-    panels = [
-        ForestPanel(
-            name,
-            [
-                ForestRow(
-                    (label := make_label(row, flags)),
-                    row["mean"],
-                    row["low"],
-                    row["high"],
-                    _list_values(numbers[label], score),
-                )
-                for row in summary
-                if row["score"] == score
-            ],
-            is_log=name in LOGARITHMIC,
-        )
-        for score, name in choose_scores(summary).items()
-    ]
-    if not panels:
-        return []
-    figure = draw_forest(panels, title=_join(title, *flags), side_by_side=True)
+) -> Exhibit:
+    """One row a setting, one panel a score.
+
+    Args:
+        title: Name of the sweep.
+        flags: The flags that tell its settings apart.
+        names: The scores to draw, and their names.
+        scores: One row a trial and score.
+        summary: One row a setting and score.
+        method: How the intervals were made.
+    """
+    seeds = dict(list(scores.groupby([_label(scores, flags), "score"])))
+    panels: dict[str, list[ForestRow]] = {score: [] for score in names}
+    labels = _label(summary, flags)
+    for label, row in zip(labels, summary.to_dict("records"), strict=True):
+        values = seeds[label, row["score"]]["value"].tolist()
+        ends = row["low"], row["high"]
+        found = ForestRow(label, row["mean"], *ends, values)
+        panels[row["score"]].append(found)
+    figure = draw_forest(
+        [
+            ForestPanel(name, panels[score], is_log=name in LOGARITHMIC)
+            for score, name in names.items()
+        ],
+        title=_join(title, *flags),
+        side_by_side=True,
+    )
     caption = (
         "Every seed (grey), the mean (diamond) and its 95 % interval "
         f"({method}). {_explain(flags)}"
     )
-    rows = [row for row in summary if row["score"] in choose_scores(summary)]
-    return [Exhibit("scores", "Scores", caption, figure, rows)]
+    rows = summary.to_dict("records")
+    return Exhibit("scores", "Scores", caption, figure, rows)
 
 
-def make_trends(
-    title: str, flag: str, flags: Sequence[str], summary: Rows, method: str
-) -> list[Exhibit]:
-    """Scores against a flag, if it is a number with three values or more."""
-    values = {row[flag] for row in summary}
-    if len(values) < _MIN_POINTS or not all(map(_is_number, values)):
-        return []
+def make_trend(
+    title: str,
+    flag: str,
+    flags: Sequence[str],
+    names: Mapping[str, str],
+    summary: pd.DataFrame,
+    method: str,
+) -> Exhibit:
+    """Scores against a flag that is a number.
+
+    Args:
+        title: Name of the sweep.
+        flag: The flag.
+        flags: All flags that tell the settings apart.
+        names: The scores to draw, and their names.
+        summary: One row a setting and score.
+        method: How the intervals were made.
+    """
     others = [name for name in flags if name != flag]
-    scores = choose_scores(summary)
     panels = {
-        name: _make_lines(
-            [row for row in summary if row["score"] == score], flag, others
-        )
-        for score, name in scores.items()
+        name: _make_lines(summary[summary["score"] == score], flag, others)
+        for score, name in names.items()
     }
-    if not panels:
-        return []
     figure = draw_curve_panels(
         panels, xlabel=flag, title=_join(title, *others), log=LOGARITHMIC
     )
@@ -176,42 +198,43 @@ def make_trends(
         f"Mean over seeds and its 95 % interval ({method}) against {flag}. "
         f"{_explain(others)}"
     )
-    rows = [row for row in summary if row["score"] in scores]
+    rows = summary.to_dict("records")
     name = _slug(f"by {flag}")
-    return [Exhibit(name, f"Scores by {flag}", caption, figure, rows)]
+    return Exhibit(name, f"Scores by {flag}", caption, figure, rows)
 
 
-def choose_scores(summary: Rows) -> dict[str, str]:
+def choose_scores(summary: pd.DataFrame) -> dict[str, str]:
     """The scores to draw and their names: the usual ones, or what there is."""
-    known = list(dict.fromkeys(row["score"] for row in summary))
+    known = list(summary["score"].unique())
     usual = {score: name for score, name in SCORES.items() if score in known}
     return usual or {score: score for score in known[: len(SCORES)]}
 
 
 def _make_lines(
-    rows: Rows, x: str, names: Sequence[str]
+    table: pd.DataFrame, x: str, flags: Sequence[str]
 ) -> dict[str, BandCurve]:
-    lines: dict[str, list] = {}
-    for row in rows:
-        lines.setdefault(make_label(row, names), []).append(row)
+    """A curve for every setting of the flags, with x rising."""
     curves = {}
-    for label, points in lines.items():
-        points.sort(key=lambda row: row[x])
-        columns = (
-            [point[name] for point in points]
-            for name in (x, "mean", "low", "high")
-        )
+    for label, points in table.groupby(_label(table, flags), sort=False):
+        points = points.sort_values(x)
+        columns = (points[name] for name in (x, "mean", "low", "high"))
         curves[label] = BandCurve(*columns)
     return curves
 
 
-def _list_values(metrics: Sequence[Mapping[str, Any]], score: str) -> list:
-    values = (found.get(score) for found in metrics)
-    return [value for value in values if value is not None]
+def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:
+    """The name of the setting of every row."""
+    rows = table.to_dict("records")
+    return pd.Series([make_label(row, flags) for row in rows], table.index)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_axis(values: pd.Series) -> bool:
+    """Whether the values of a flag are numbers, and three or more."""
+    found = values.unique()
+    return len(found) >= _MIN_POINTS and all(
+        isinstance(value, int | float) and not isinstance(value, bool)
+        for value in found
+    )
 
 
 def _join(title: str, *parts: str) -> str:

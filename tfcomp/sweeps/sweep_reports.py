@@ -20,19 +20,19 @@ from typing import Any
 
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import write_text
-from tfcomp.sweeps.sweep_tables import group_trials
-from tfcomp.sweeps.sweep_tables import list_columns
-from tfcomp.sweeps.sweep_tables import make_layers
-from tfcomp.sweeps.sweep_tables import write_table
+from tfcomp.storage.run_folder import select_scores
+from tfcomp.sweeps.sweep_tables import tabulate_layers
+from tfcomp.sweeps.sweep_tables import tabulate_scores
+from tfcomp.sweeps.sweep_tables import update_table
 from tfcomp.sweeps.trials import Trial
 
 if TYPE_CHECKING:
-    from tfcomp.statistics.seed_statistics import Setting
+    import pandas as pd
 
 # Holds the version of what was made; hidden, since it is for us alone.
 STAMP_FILE = ".reports"
 # What makes it.
-SOURCES = ("tfcomp.analysis", "tfcomp.figures", "tfcomp.sweeps")
+SOURCES = ("tfcomp.statistics", "tfcomp.figures", "tfcomp.sweeps")
 
 
 def write_reports(
@@ -46,7 +46,7 @@ def write_reports(
     Args:
         folder: The folder of the sweep.
         trials: Its trials.
-        results: What `tables.read_result` gives, of the finished trials.
+        results: What `sweep_tables.read_result` gives, of finished trials.
         method: Of the intervals (`seed_statistics.compute_interval`).
     """
     stamp = folder / STAMP_FILE
@@ -78,27 +78,32 @@ def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
         dict.fromkeys(
             f"{subset}/{name}"
             for result in results.values()
-            for subset, scores in result.items()
-            if subset.startswith(("id", "ood"))
+            for subset, scores in select_scores(result).items()
             for name in scores
         )
     )
 
 
 def write_statistics(
-    folder: Path, settings: Sequence[Setting], method: str
-) -> list[dict[str, Any]]:
-    """Writes `summary.csv` and `paired.csv`; returns the summary."""
+    folder: Path, scores: pd.DataFrame, flags: Sequence[str], method: str
+) -> pd.DataFrame:
+    """Writes `summary.csv` and `paired.csv`; returns the summary.
+
+    Args:
+        folder: The folder of the sweep.
+        scores: What `sweep_tables.tabulate_scores` gives.
+        flags: The flags that the sweep varies.
+        method: Of the intervals (`seed_statistics.compute_interval`).
+    """
     # Late imports, here and below: who has nothing new to report should not
     # wait for them.
     from tfcomp.statistics.paired_comparison import compare_settings
     from tfcomp.statistics.seed_statistics import summarize
 
-    scores = list_columns(settings)
-    summary = summarize(settings, scores, method)
-    write_table(folder / "summary.csv", summary)
-    paired = compare_settings(settings, scores, method)
-    write_table(folder / "paired.csv", paired)
+    summary = summarize(scores, [*flags, "score"], method)
+    update_table(folder / "summary.csv", summary)
+    paired = compare_settings(scores, flags, method)
+    update_table(folder / "paired.csv", paired)
     return summary
 
 
@@ -106,15 +111,23 @@ def write_figures(
     folder: Path,
     trials: Sequence[Trial],
     results: Mapping[str, dict[str, Any]],
-    settings: Sequence[Setting],
-    summary: Sequence[dict[str, Any]],
+    scores: pd.DataFrame,
+    summary: pd.DataFrame,
     method: str,
 ) -> None:
-    """Draws `figures/`, and removes those of an earlier grid."""
+    """Draws `figures/`, and removes those of an earlier grid.
+
+    Args:
+        folder: The folder of the sweep.
+        trials: Its trials.
+        results: What `sweep_tables.read_result` gives, of finished trials.
+        scores: What `sweep_tables.tabulate_scores` gives.
+        summary: What `write_statistics` gives.
+        method: How the intervals of the summary were made.
+    """
     from tfcomp.figures.exhibits import save_exhibit
-    from tfcomp.sweeps.sweep_curves import read_curves
-    from tfcomp.sweeps.sweep_curves import tabulate_curves
-    from tfcomp.sweeps.sweep_curves import tabulate_layers
+    from tfcomp.sweeps.sweep_curves import summarize_curves
+    from tfcomp.sweeps.sweep_curves import summarize_layers
     from tfcomp.sweeps.sweep_exhibits import LAYERS
     from tfcomp.sweeps.sweep_exhibits import make_exhibits
 
@@ -122,14 +135,15 @@ def write_figures(
         path.unlink()
     if not results:
         return
-    names = list(trials[0].setting)
     finished = [trial for trial in trials if trial.name in results]
+    layers = tabulate_layers(trials, results)
     exhibits = make_exhibits(
         folder.name,
-        settings,
+        [trial.setting for trial in finished],
+        scores,
         summary,
-        tabulate_curves(names, read_curves(finished)),
-        tabulate_layers(names, list(LAYERS), make_layers(trials, results)),
+        summarize_curves(finished),
+        summarize_layers(layers, list(trials[0].setting), list(LAYERS)),
         method,
     )
     for exhibit in exhibits:
@@ -144,7 +158,8 @@ def _write(
 ) -> None:
     from tfcomp.sweeps.hparams import write_experiment
 
-    settings = group_trials(trials, results)
-    summary = write_statistics(folder, settings, method)
+    scores = tabulate_scores(trials, results)
+    flags = list(trials[0].setting)
+    summary = write_statistics(folder, scores, flags, method)
     write_experiment(folder, trials, list_tags(results))
-    write_figures(folder, trials, results, settings, summary, method)
+    write_figures(folder, trials, results, scores, summary, method)

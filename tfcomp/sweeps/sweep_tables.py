@@ -11,18 +11,20 @@ the others depend on nothing but the sweep.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
-from tfcomp.storage.files import write_csv
+from tfcomp.storage.files import write_table
 from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import select_scores
 from tfcomp.sweeps.trials import Trial
 
 if TYPE_CHECKING:
-    from tfcomp.statistics.seed_statistics import Setting
+    import pandas as pd
 
 MEASURES_FILE = "measures.json"
 TIMES = ("epochs", "seconds", "examples_per_second")
@@ -44,8 +46,7 @@ def list_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
     """Scores such as `ood_mse`, and measures that are single numbers."""
     scores = {
         f"{subset}_{name}": value
-        for subset, values in result.items()
-        if subset.startswith(("id", "ood"))
+        for subset, values in select_scores(result).items()
         for name, value in values.items()
     }
     measures = {
@@ -56,11 +57,11 @@ def list_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
     return scores | measures
 
 
-def make_rows(
+def tabulate_trials(
     trials: Sequence[Trial],
     results: Mapping[str, dict[str, Any]],
     failures: Mapping[str, str],
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """One row a trial, in the order of the grid.
 
     Args:
@@ -68,11 +69,6 @@ def make_rows(
         results: What `read_result` gives, by name of the finished trials.
         failures: Reasons, by name of the trials that failed.
     """
-    scores = {name: list_scores(result) for name, result in results.items()}
-    # Trials may differ in what they have; the order is that of the grid.
-    columns: dict[str, None] = {}
-    for trial in trials:
-        columns |= dict.fromkeys(scores.get(trial.name, ()))
     rows = []
     for trial in trials:
         status = "finished" if trial.name in results else "missing"
@@ -82,36 +78,51 @@ def make_rows(
             "reason": failures.get(trial.name, ""),
             **_name(trial),
         }
-        found = scores.get(trial.name, {})
-        rows.append(row | {name: found.get(name) for name in columns})
-    return rows
+        if trial.name in results:
+            row |= list_scores(results[trial.name])
+        rows.append(row)
+    return _make_table(rows)
 
 
-def make_timings(
+def tabulate_scores(
     trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
+    """One row a trial and score (see `seed_statistics`), of finished trials."""
+    from tfcomp.statistics.seed_statistics import stack_scores
+
+    keys = [*trials[0].setting, "seed"]
+    rows = [
+        {**trial.setting, "seed": trial.seed} | list_scores(results[trial.name])
+        for trial in trials
+        if trial.name in results
+    ]
+    table = _make_table(rows, keys)
+    return stack_scores(table, keys, table.columns[len(keys) :])
+
+
+def tabulate_timings(
+    trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
+) -> pd.DataFrame:
     """How long the training of each trial took, in seconds."""
     rows = []
     for trial in trials:
         times = results.get(trial.name, {}).get("train", {})
         rows.append(_name(trial) | {name: times.get(name) for name in TIMES})
-    return rows
+    return _make_table(rows)
 
 
-def make_layers(
+def tabulate_layers(
     trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """The numbers of every stage; `position` counts stages from the input."""
-    rows = [
+    return _make_table(
         {**_name(trial), "stage": stage, "position": position, **numbers}
         for trial in trials
         if trial.name in results
         for position, (stage, numbers) in enumerate(
             results[trial.name]["layers"].items()
         )
-    ]
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [dict.fromkeys(columns) | row for row in rows]
+    )
 
 
 def write_tables(
@@ -120,41 +131,41 @@ def write_tables(
     results: Mapping[str, dict[str, Any]],
     failures: Mapping[str, str],
 ) -> None:
-    """Writes the tables, each in one step; those without a row vanish."""
-    write_table(folder / "trials.csv", make_rows(trials, results, failures))
-    write_table(folder / "layers.csv", make_layers(trials, results))
-    write_table(folder / "timings.csv", make_timings(trials, results))
+    """Writes the tables, each in one step; those without a row vanish.
+
+    Args:
+        folder: The folder of the sweep.
+        trials: The trials.
+        results: What `read_result` gives, by name of the finished trials.
+        failures: Reasons, by name of the trials that failed.
+    """
+    tables = {
+        "trials.csv": tabulate_trials(trials, results, failures),
+        "layers.csv": tabulate_layers(trials, results),
+        "timings.csv": tabulate_timings(trials, results),
+    }
+    for name, table in tables.items():
+        update_table(folder / name, table)
 
 
-def write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes rows as CSV; without any, removes what an earlier start wrote."""
-    if rows:
-        write_csv(path, rows)
-    else:
+def update_table(path: Path, table: pd.DataFrame) -> None:
+    """Writes a table as CSV; an empty one removes what was written before."""
+    if table.empty:
         path.unlink(missing_ok=True)
+    else:
+        write_table(path, table)
 
 
-def group_trials(
-    trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
-) -> list[Setting]:
-    """The scores of finished trials by setting, in the order of the grid."""
-    # It brings SciPy, which a mistake in the flags should not wait for.
-    from tfcomp.statistics.seed_statistics import Setting
+def _make_table(
+    rows: Iterable[dict[str, Any]], columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """A table of rows that may differ in what they have."""
+    # A mistake in the flags should not wait for it.
+    import pandas as pd
 
-    groups: dict[tuple, Setting] = {}
-    for trial in trials:
-        if trial.name in results:
-            key = tuple(trial.setting.values())
-            group = groups.setdefault(key, Setting(trial.setting, [], []))
-            group.seeds.append(trial.seed)
-            group.metrics.append(list_scores(results[trial.name]))
-    return list(groups.values())
-
-
-def list_columns(settings: Sequence[Setting]) -> list[str]:
-    """All scores that any of the settings has."""
-    scores = (metrics for setting in settings for metrics in setting.metrics)
-    return list(dict.fromkeys(name for metrics in scores for name in metrics))
+    # As objects, integers stay integers in a column with gaps.
+    table = pd.DataFrame(list(rows), dtype=object)
+    return table if len(table) else pd.DataFrame(columns=columns)
 
 
 def _name(trial: Trial) -> dict[str, Any]:

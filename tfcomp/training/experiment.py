@@ -25,6 +25,7 @@ from tfcomp.training.export import export_model
 from tfcomp.training.fit import compile_model
 from tfcomp.training.fit import count_steps
 from tfcomp.training.fit import fit_model
+from tfcomp.training.history import History
 from tfcomp.training.monitor import Monitor
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
@@ -64,7 +65,8 @@ def _run(
     observed = make_model(config, dataset, "float32")
     summaries = RunSummaries(folder.path, config, dataset)
     summaries.write_description(model, describe_environment())
-    monitor = Monitor(config, dataset, observed, summaries)
+    history = History(folder.path)
+    monitor = Monitor(config, dataset, observed, summaries, history)
     training = fit_model(
         model, dataset, config, folder.checkpoints, callbacks=[monitor]
     )

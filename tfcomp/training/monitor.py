@@ -13,6 +13,7 @@ from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.training.fit import count_steps
+from tfcomp.training.history import History
 from tfcomp.training.summaries import RunSummaries
 
 
@@ -27,7 +28,8 @@ class Monitor(keras.callbacks.Callback):
         dataset: Its data.
         observed: A float32 model of the same architecture; it receives the
             weights in training. Geometry in bfloat16 would be noise.
-        summaries: Where results go.
+        summaries: Where all results go.
+        history: Where loss and scores go.
     """
 
     def __init__(
@@ -36,11 +38,13 @@ class Monitor(keras.callbacks.Callback):
         dataset: Dataset,
         observed: keras.Model,
         summaries: RunSummaries,
+        history: History,
     ) -> None:
         super().__init__()
         self._config = config
         self._observed = observed
         self._summaries = summaries
+        self._history = history
         training = config.training
         self._evaluator = Evaluator(observed, dataset, training.seed)
         steps = count_steps(training, dataset)
@@ -50,13 +54,14 @@ class Monitor(keras.callbacks.Callback):
         done = epoch + 1
         speed = self._examples / logs["seconds"]
         self._summaries.write_training(done, logs["loss"], speed)
+        self._history.add(done, {"train/loss": logs["loss"]})
         if done == self._config.training.epochs:
             return
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             self._observed.set_weights(self.model.get_weights())
             evaluation = self._evaluator.evaluate()
-            self._summaries.write_scores(done, evaluation)
+            self._write_scores(done, evaluation)
             embeddings = self._evaluator.analyze_embeddings()
             self._summaries.write_embeddings(done, embeddings, layers_due)
             if layers_due:
@@ -70,12 +75,21 @@ class Monitor(keras.callbacks.Callback):
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
         analysis = self._evaluator.analyze_layers()
-        self._summaries.write_scores(epochs, evaluation)
+        self._write_scores(epochs, evaluation)
         self._summaries.write_pictures(epochs, evaluation)
         self._summaries.write_layers(epochs, analysis)
         embeddings = self._evaluator.analyze_embeddings()
         self._summaries.write_embeddings(epochs, embeddings, pictures=True)
         return make_metrics(evaluation, analysis, embeddings)
+
+    def _write_scores(self, epoch: int, evaluation: Evaluation) -> None:
+        scores = {
+            f"{subset}/{name}": value
+            for subset, values in evaluation.scores.items()
+            for name, value in values.items()
+        }
+        self._summaries.write_scores(epoch, scores)
+        self._history.add(epoch, scores)
 
 
 def make_metrics(

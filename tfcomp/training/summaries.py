@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import keras
@@ -77,12 +78,13 @@ class RunSummaries:
             tf.summary.scalar("train/loss", loss)
             tf.summary.scalar("train/examples_per_second", speed)
 
-    def write_scores(self, epoch: int, evaluation: Evaluation) -> None:
-        """All scores that exist, ID and OOD."""
+    def write_scores(
+        self, epoch: int, scores: Mapping[str, float | None]
+    ) -> None:
+        """Writes all scores that exist, by their tags, as `ood/mse`."""
         with self._writer.as_default(step=epoch):
-            for subset, scores in evaluation.scores.items():
-                for name, value in scores.items():
-                    write_scalar(f"{subset}/{name}", value)
+            for tag, value in scores.items():
+                write_scalar(tag, value)
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
         """Samples with the true position, and the error landscape."""

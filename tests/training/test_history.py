@@ -1,0 +1,49 @@
+"""`history.csv`: what TensorBoard shows, and exact on resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator,
+)
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.training.history import History
+from tfcomp.training.history import read_history
+
+
+def test_numbers_are_those_of_tensorboard(smoke_run: RunConfig) -> None:
+    folder = Path(smoke_run.run_dir)
+    rows = read_history(folder / "history.csv")
+    assert list(rows) == [1, 2, 3, 4]
+    expected = EventAccumulator(str(folder), size_guidance={"tensors": 0})
+    expected.Reload()
+    for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
+        curve = {
+            event.step: float(tf.make_ndarray(event.tensor_proto))
+            for event in expected.Tensors(tag)
+        }
+        assert {epoch: row[tag] for epoch, row in rows.items()} == curve
+
+
+def test_a_resumed_run_ends_in_the_same_file(tmp_path: Path) -> None:
+    def train(history: History, first: int, last: int) -> None:
+        for epoch in range(first, last + 1):
+            history.add(epoch, {"train/loss": 1 / epoch})
+            if epoch % 2 == 0:
+                history.add(epoch, {"id/mse": 0.1 * epoch, "ood/mse": None})
+
+    folders = [tmp_path / name for name in ("whole", "parts")]
+    for folder in folders:
+        folder.mkdir()
+    whole, parts = folders
+    train(History(whole), 1, 6)
+    train(History(parts), 1, 4)  # ends after the checkpoint of epoch 2
+    train(History(parts), 3, 3)
+    assert list(read_history(parts / "history.csv")) == [1, 2, 3]
+    train(History(parts), 3, 6)
+    first, second = ((f / "history.csv").read_bytes() for f in folders)
+    assert first == second
+    assert b"\n1,1.0,\n" in first  # no score at this epoch

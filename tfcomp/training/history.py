@@ -1,0 +1,62 @@
+"""The curves of one run as a table: `history.csv`, one row an epoch."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tfcomp.storage.files import write_csv
+from tfcomp.storage.run_folder import HISTORY_FILE
+
+
+class History:
+    """Loss and scores by epoch, on disk after each of them.
+
+    A resumed run begins with what its folder holds. Epochs beyond those of
+    its checkpoint are computed again, and replaced from the first of them on.
+
+    Args:
+        folder: The run folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / HISTORY_FILE
+        self._rows = read_history(self._path)
+
+    def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
+        """Adds numbers to the row of an epoch, and drops all later rows.
+
+        Args:
+            epoch: Number of epochs trained.
+            numbers: Numbers by their tags in TensorBoard, as `ood/mse`. They
+                are rounded to float32, as TensorBoard's are.
+        """
+        self._rows = {e: row for e, row in self._rows.items() if e <= epoch}
+        row = self._rows.setdefault(epoch, {})
+        for tag, number in numbers.items():
+            if number is not None:
+                row[tag] = float(np.float32(number))
+        tags = dict.fromkeys(tag for row in self._rows.values() for tag in row)
+        write_csv(
+            self._path,
+            [
+                {"epoch": epoch, **dict.fromkeys(tags), **row}
+                for epoch, row in self._rows.items()
+            ],
+        )
+
+
+def read_history(path: Path) -> dict[int, dict[str, float]]:
+    """The numbers that a table has, by epoch and tag; empty without a file."""
+    if not path.exists():
+        return {}
+    with open(path, encoding="utf-8", newline="") as file:
+        return {
+            int(row.pop("epoch")): {
+                tag: float(cell) for tag, cell in row.items() if cell
+            }
+            for row in csv.DictReader(file)
+        }
