@@ -1,13 +1,14 @@
 """A profile: what one pipeline trains, and when its model may be pushed.
 
-A folder with
+A profile is a folder with
 
     profile.toml       the rules of the evaluator, and the name to push to
+    threshold*.flags   searches, each a flagfile of `python -m tfcomp.threshold`
     *.flags            sweeps, each a flagfile of `python -m tfcomp.sweep`
-    threshold*.flags   searches, of `python -m tfcomp.threshold`
 
-Steps get it as one JSON string with every flag resolved, so they need no
-file of it, and a cluster can run a profile that its image does not contain.
+The steps receive it as one JSON string in which every flag is resolved. They
+need none of its files, so a cluster can run a profile that its image does not
+contain.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ class Profile:
     """A profile with all of its flags resolved.
 
     Attributes:
-        name: Its name.
-        sweeps: Arguments of each sweep.
-        searches: Arguments of each threshold search.
+        name: The name of the folder.
+        sweeps: The flags of each sweep.
+        searches: The flags of each threshold search.
         rules: When a model may be pushed.
         code: Hash of the sources, so that steps are not skipped after their
             code has changed.
-        notes: What a user should know.
+        notes: What the user should know about the run, one line each.
     """
 
     name: str
@@ -75,7 +76,10 @@ class Profile:
 
 
 def load_profile(name: str) -> Profile:
-    """A shipped profile by name, or the profile in a folder.
+    """Reads and checks a profile.
+
+    Args:
+        name: Name of a shipped profile, or path of a folder.
 
     Raises:
         ConfigError: If there is none, or a flag breaks a rule.
@@ -98,8 +102,11 @@ def load_profile(name: str) -> Profile:
 def compute_code(plugins: Iterable[str]) -> str:
     """Hash of all sources that steps import, and the versions of libraries.
 
-    The SDK's cache compares a step's own source and its inputs, and knows
-    nothing of the packages that it imports. So this is one of the inputs.
+    The SDK's cache compares the source and the inputs of a step, but not the
+    packages that it imports. So this hash is part of an input.
+
+    Args:
+        plugins: Modules of the user that trials import.
     """
     sources = hash_modules(["tfcomp", "pipelines", *plugins])
     return " ".join([sources, *(version(name) for name in LIBRARIES)])
@@ -148,7 +155,11 @@ def check_profile(profile: Profile) -> set[str]:
 
 
 def check_candidate(sweep: Sweep, rules: Rules) -> None:
-    """Whether a sweep can have a candidate, before it is trained for hours.
+    """Refuses a sweep without a candidate before it is trained for hours.
+
+    Args:
+        sweep: The sweep that the candidate comes from.
+        rules: The rules of the candidate.
 
     Raises:
         RunError: If no setting of it has the flags of the rules and enough
@@ -173,19 +184,18 @@ def check_candidate(sweep: Sweep, rules: Rules) -> None:
 
 
 def replace_missing_digits(profile: Profile) -> Profile:
-    """Takes drawn digits where a sweep wants MNIST and it is not here."""
+    """Uses drawn digits in sweeps that want MNIST where there is none."""
     sweeps, notes = [], []
     for arguments in profile.sweeps:
         settings = parse_flags(arguments, define_flags())
         folder = find_data_dir(settings["data_dir"])
-        wants = settings["dataset"] == "rotated_digits"
-        if wants and settings["digit_source"] == "mnist":
-            if not has_mnist(folder):
-                arguments = (*arguments, "--digit_source=stand_in")
-                notes.append(
-                    f"{settings['run_name']}: drawn digits, since there is "
-                    f"no MNIST in {folder}"
-                )
+        source = settings["dataset"], settings["digit_source"]
+        if source == ("rotated_digits", "mnist") and not has_mnist(folder):
+            arguments = (*arguments, "--digit_source=stand_in")
+            notes.append(
+                f"{settings['run_name']}: drawn digits, since there is no "
+                f"MNIST in {folder}"
+            )
         sweeps.append(arguments)
     return dataclasses.replace(
         profile, sweeps=tuple(sweeps), notes=tuple(notes)
@@ -197,7 +207,7 @@ def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
 
     Args:
         profile: The profile.
-        *places: More flags for all of them, as `--log_dir=...`.
+        *places: Flags to add to each of them, as `--log_dir=...`.
     """
     with redirect_stdout(io.StringIO()):  # what the commands would say
         return [

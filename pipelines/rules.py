@@ -161,7 +161,7 @@ def _check_thresholds(thresholds: Any) -> None:
 
 
 def _check_score(name: str) -> None:
-    # Others are measures, of which a sweep may have any.
+    # Other names are those of measures, and a sweep may have any measure.
     _check(
         SCORE.fullmatch(name) or not name.startswith(("id_", "ood_")),
         "a score must be such as id_relative_mse or ood_position_accuracy",
