@@ -174,7 +174,7 @@ class Pool:
                 yield ended.get(timeout=_COUNT_SECONDS)
                 total -= 1
             now = time.monotonic()
-            if now - counted < _COUNT_SECONDS:
+            if not total or now - counted < _COUNT_SECONDS:
                 continue
             counted = now
             if self._watch_workers():
@@ -182,7 +182,7 @@ class Pool:
             elif now - seen > timeout:
                 self._say(
                     f"no worker for {self._describe_timeout()} "
-                    f"(--worker_timeout): giving up what is left"
+                    "(--worker_timeout): giving up what is left"
                 )
                 return
 
