@@ -8,10 +8,11 @@ by_FLAG  the scores against a number that is varied, as the depth
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -21,7 +22,6 @@ from tfcomp.figures import ForestRow
 from tfcomp.figures import draw_curve_panels
 from tfcomp.figures import draw_forest
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.statistics.setting_labels import choose_flags
 from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 
@@ -41,42 +41,50 @@ _MAX_LINES = 8
 _MIN_POINTS = 3
 
 
+@dataclass(frozen=True)
+class SweepScores:
+    """The scores of a sweep.
+
+    Attributes:
+        title: Name of the sweep.
+        flags: The flags that tell its settings apart.
+        seeds: What `sweep_tables.tabulate_scores` gives.
+        summary: The same, summarized by setting and score.
+        method: How the intervals of the summary were made.
+    """
+
+    title: str
+    flags: Sequence[str]
+    seeds: pd.DataFrame
+    summary: pd.DataFrame
+    method: str
+
+
 def make_exhibits(
-    title: str,
-    settings: Sequence[Mapping[str, Any]],
-    scores: pd.DataFrame,
-    summary: pd.DataFrame,
-    curves: pd.DataFrame,
-    layers: pd.DataFrame,
-    method: str,
+    sweep: SweepScores, curves: pd.DataFrame, layers: pd.DataFrame
 ) -> list[Exhibit]:
     """All figures of a sweep that its flags and scores allow.
 
     Args:
-        title: Name of the sweep.
-        settings: The varied flags of its finished trials.
-        scores: What `sweep_tables.tabulate_scores` gives.
-        summary: The same, summarized by setting and score.
+        sweep: The scores.
         curves: What `sweep_curves.summarize_curves` gives.
         layers: What `sweep_curves.summarize_layers` gives.
-        method: How the intervals of the summary were made.
     """
-    flags = choose_flags(settings)
-    summary = summary[summary["mean"].notna()]
-    usual = choose_scores(summary)
-    summary = summary[summary["score"].isin(list(usual))]
+    title, flags, summary = sweep.title, sweep.flags, sweep.summary
     exhibits = draw_lines("curves", "epoch", QUANTITIES, title, flags, curves)
     exhibits += draw_lines("layers", "stage", LAYERS, title, flags, layers)
-    if usual:
-        exhibits.append(
-            make_score_exhibit(title, flags, usual, scores, summary, method)
-        )
-        exhibits += [
-            make_trend(title, flag, flags, usual, summary, method)
-            for flag in flags
-            if _is_axis(summary[flag])
-        ]
-    return exhibits
+    summary = summary[summary["mean"].notna()]
+    names = choose_scores(summary)
+    if not names:
+        return exhibits
+    summary = summary[summary["score"].isin(list(names))]
+    drawn = dataclasses.replace(sweep, summary=summary)
+    axes = [flag for flag in flags if _is_axis(summary[flag])]
+    return [
+        *exhibits,
+        make_score_exhibit(drawn, names),
+        *(make_trend(drawn, names, flag) for flag in axes),
+    ]
 
 
 def draw_lines(
@@ -126,25 +134,11 @@ def draw_lines(
     return exhibits
 
 
-def make_score_exhibit(
-    title: str,
-    flags: Sequence[str],
-    names: Mapping[str, str],
-    scores: pd.DataFrame,
-    summary: pd.DataFrame,
-    method: str,
-) -> Exhibit:
-    """One row a setting, one panel a score.
-
-    Args:
-        title: Name of the sweep.
-        flags: The flags that tell its settings apart.
-        names: The scores to draw, and their names.
-        scores: One row a trial and score.
-        summary: One row a setting and score.
-        method: How the intervals were made.
-    """
-    seeds = dict(list(scores.groupby([_label(scores, flags), "score"])))
+def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
+    """One row a setting, one panel a score of those named."""
+    summary, flags = sweep.summary, sweep.flags
+    labels = _label(sweep.seeds, flags)
+    seeds = dict(list(sweep.seeds.groupby([labels, "score"])))
     panels: dict[str, list[ForestRow]] = {score: [] for score in names}
     labels = _label(summary, flags)
     for label, row in zip(labels, summary.to_dict("records"), strict=True):
@@ -157,46 +151,40 @@ def make_score_exhibit(
             ForestPanel(name, panels[score], is_log=name in LOGARITHMIC)
             for score, name in names.items()
         ],
-        title=_join(title, *flags),
+        title=_join(sweep.title, *flags),
         side_by_side=True,
     )
     caption = (
         "Every seed (grey), the mean (diamond) and its 95 % interval "
-        f"({method}). {_explain(flags)}"
+        f"({sweep.method}). {_explain(flags)}"
     )
     rows = summary.to_dict("records")
     return Exhibit("scores", "Scores", caption, figure, rows)
 
 
 def make_trend(
-    title: str,
-    flag: str,
-    flags: Sequence[str],
-    names: Mapping[str, str],
-    summary: pd.DataFrame,
-    method: str,
+    sweep: SweepScores, names: Mapping[str, str], flag: str
 ) -> Exhibit:
-    """Scores against a flag that is a number.
+    """The scores that are named against a flag that is a number.
 
     Args:
-        title: Name of the sweep.
-        flag: The flag.
-        flags: All flags that tell the settings apart.
-        names: The scores to draw, and their names.
-        summary: One row a setting and score.
-        method: How the intervals were made.
+        sweep: The scores.
+        names: The scores to draw, and their titles.
+        flag: The flag; lines are what the other flags tell apart.
     """
-    others = [name for name in flags if name != flag]
+    summary = sweep.summary
+    others = [name for name in sweep.flags if name != flag]
     panels = {
         name: _make_lines(summary[summary["score"] == score], flag, others)
         for score, name in names.items()
     }
+    title = _join(sweep.title, *others)
     figure = draw_curve_panels(
-        panels, xlabel=flag, title=_join(title, *others), log=LOGARITHMIC
+        panels, xlabel=flag, title=title, log=LOGARITHMIC
     )
     caption = (
-        f"Mean over seeds and its 95 % interval ({method}) against {flag}. "
-        f"{_explain(others)}"
+        f"Mean over seeds and its 95 % interval ({sweep.method}) against "
+        f"{flag}. {_explain(others)}"
     )
     rows = summary.to_dict("records")
     name = _slug(f"by {flag}")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from tfcomp.statistics.setting_labels import choose_flags
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import select_scores
@@ -129,6 +130,7 @@ def write_figures(
     from tfcomp.sweeps.sweep_curves import summarize_curves
     from tfcomp.sweeps.sweep_curves import summarize_layers
     from tfcomp.sweeps.sweep_exhibits import LAYERS
+    from tfcomp.sweeps.sweep_exhibits import SweepScores
     from tfcomp.sweeps.sweep_exhibits import make_exhibits
 
     for path in (folder / "figures").glob("*.*"):
@@ -137,14 +139,11 @@ def write_figures(
         return
     finished = [trial for trial in trials if trial.name in results]
     layers = tabulate_layers(trials, results)
+    flags = choose_flags([trial.setting for trial in finished])
     exhibits = make_exhibits(
-        folder.name,
-        [trial.setting for trial in finished],
-        scores,
-        summary,
+        SweepScores(folder.name, flags, scores, summary, method),
         summarize_curves(finished),
         summarize_layers(layers, list(trials[0].setting), list(LAYERS)),
-        method,
     )
     for exhibit in exhibits:
         save_exhibit(exhibit, folder / "figures")

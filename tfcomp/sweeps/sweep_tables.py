@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.storage.files import write_table
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import select_scores
@@ -26,7 +27,6 @@ from tfcomp.sweeps.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-MEASURES_FILE = "measures.json"
 TIMES = ("epochs", "seconds", "examples_per_second")
 
 
@@ -36,10 +36,11 @@ def read_result(trial: Trial) -> dict[str, Any] | None:
     Returns:
         `metrics.json`, with the content of `measures.json` under `measures`.
     """
-    metrics = _read_json(trial.path / METRICS_FILE)
-    if metrics is None:
+    path = trial.path / METRICS_FILE
+    if not path.exists():
         return None
-    return metrics | {"measures": _read_json(trial.path / MEASURES_FILE) or {}}
+    metrics = json.loads(path.read_text("utf-8"))
+    return metrics | {"measures": read_measures(trial.path) or {}}
 
 
 def list_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
@@ -171,7 +172,3 @@ def _make_table(
 def _name(trial: Trial) -> dict[str, Any]:
     """The columns that every table begins with."""
     return {"trial": trial.name, **trial.setting, "seed": trial.seed}
-
-
-def _read_json(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_text("utf-8")) if path.exists() else None
