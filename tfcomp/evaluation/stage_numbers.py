@@ -15,6 +15,7 @@ import numpy as np
 from tfcomp.analysis.features import rotate_blocks
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.analysis.tuning import compute_marginals
+from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import compute_unit_maps
 from tfcomp.analysis.tuning import select_units
 
@@ -64,7 +65,8 @@ def reduce_stage(
     features = rotate_blocks(watch(), is_ood)
     # Of several blocks, the best of each compete.
     best = np.concatenate(columns, axis=1)
-    chosen = select_units(best, tuning.variance[candidates], SHOWN_UNITS)
+    variance = compute_tuning(best, tuning.shape).variance
+    chosen = select_units(best, variance, SHOWN_UNITS)
     maps = compute_unit_maps(best, tuning.shape, chosen)
     units = np.array(candidates, int)[chosen]
     return StageNumbers(units, maps, compute_marginals(maps), features)
