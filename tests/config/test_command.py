@@ -1,34 +1,160 @@
-"""How commands end: with a status, and without a traceback."""
+"""How commands start and end: their help, a status, and no traceback."""
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from tfcomp.config.command import run_command
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.flagfiles import list_flagfiles
+from tfcomp.config.run_config import all_fields
+from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_flags import make_flags
+
+TABLE = {
+    "name": ("none", "A name."),
+    "count": (3, "A number."),
+    "share": (0.5, "A share."),
+    "again": (False, "Whether to repeat."),
+    "axis": ([], "Given several times."),
+}
+# Prints, waits for a line, prints again.
+TALK = """
+import sys
+from tfcomp.config.command import exit_on_user_error
+def main(argv):
+    print('first', flush=True)
+    sys.stdin.readline()
+    print('second')
+    return 0
+exit_on_user_error(main)
+"""
 
 
-def test_reader_that_goes_away() -> None:
-    # The pipe is read to its first line and closed, as `| head -1` does.
-    script = (
-        "import sys\n"
-        "from tfcomp.config.command import exit_on_user_error\n"
-        "def main(argv):\n"
-        "    print('first', flush=True)\n"
-        "    sys.stdin.readline()\n"
-        "    print('second')\n"
-        "    return 0\n"
-        "exit_on_user_error(main)\n"
+def call(*arguments: str) -> dict[str, object]:
+    """What the action of a command is given."""
+    found: dict[str, object] = {}
+    argv = ["program", *arguments]
+    status = run_command(
+        argv, "Does it.", make_flags(TABLE), lambda v: found.update(v) or 7
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", script],
+    assert status == 7
+    return found
+
+
+def run_train(folder: Path, *flags: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "tfcomp.train", *flags],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+
+
+def start_talk() -> subprocess.Popen:
+    process = subprocess.Popen(
+        [sys.executable, "-c", TALK],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as process:
-        assert process.stdout.readline() == "first\n"
+    )
+    assert process.stdout.readline() == "first\n"
+    return process
+
+
+def test_flags_of_a_table() -> None:
+    defaults = {name: default for name, (default, _) in TABLE.items()}
+    assert call() == defaults
+    given = call("--name=x", "--count=4", "--again", "--axis=a", "--axis=b")
+    assert given == defaults | {
+        "name": "x",
+        "count": 4,
+        "again": True,
+        "axis": ["a", "b"],
+    }
+    with pytest.raises(ConfigError, match="--count must be an integer"):
+        call("--count=x")
+
+
+@pytest.mark.parametrize("flag", ["--help", "-help", "-h", "--helpfull"])
+def test_help_is_printed_and_nothing_done(
+    flag: str, capsys: pytest.CaptureFixture
+) -> None:
+    values = make_flags(TABLE)
+    assert run_command(["program", "--x", flag], "Does.\n", values, exit) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Does.\n\nFlags:\n  --name=none\n        A name")
+    assert "  --again=false\n        Whether to repeat.\n" in printed
+    assert "  --axis=\n" in printed
+    assert "Shipped" not in printed  # no shipped flagfile has these flags
+
+
+def test_help_of_a_command(tmp_path: Path) -> None:
+    result = run_train(tmp_path, "--flagfile=donut.flags", "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    for item in all_fields():
+        assert f"--{item.name}=" in result.stdout
+        assert item.metadata["help"] in result.stdout
+    for name in ("--flagfile=", *list_flagfiles(define_run_flags())):
+        assert name in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    "train analyze sweep threshold measure compare materialize".split(),
+)
+def test_help_imports_nothing_heavy(command: str) -> None:
+    script = (
+        "import sys\n"
+        f"from tfcomp.{command} import main\n"
+        f"status = main(['{command}', '--help'])\n"
+        "heavy = {'tensorflow', 'keras', 'tensorflow_datasets', 'pandas',\n"
+        "         'matplotlib', 'scipy', 'sklearn'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else status)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "flags", [["--depht=3"], ["--flagfile=donut.flags", "--region=square:9"]]
+)
+def test_bad_flag_of_a_command(flags: list[str], tmp_path: Path) -> None:
+    result = run_train(tmp_path, *flags)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert re.fullmatch(r"error: --.*, got .*\n|error: --.*\n", result.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reader_that_goes_away() -> None:
+    # The pipe is read to its first line and closed, as `| head -1` does.
+    with start_talk() as process:
         process.stdout.close()
         process.stdin.write("go on\n")
         process.stdin.close()
         errors = process.stderr.read()
-    assert process.returncode == 141
-    assert errors == ""
+    assert (process.returncode, errors) == (141, "")
+
+
+def test_interrupt() -> None:
+    with start_talk() as process:
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (130, "interrupted\n")
+
+
+def test_error_carries_its_parts() -> None:
+    error = ConfigError("depth", "must be odd", 4)
+    assert (error.name, error.rule, error.value) == ("depth", "must be odd", 4)
+    assert str(error) == "--depth must be odd, got 4"

@@ -7,16 +7,16 @@ import os
 
 import pytest
 
+from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.model_config import ModelConfig
 from tfcomp.config.run_config import LOCATION_FLAGS
-from tfcomp.config.run_config import DataConfig
-from tfcomp.config.run_config import ModelConfig
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import TrainingConfig
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_config import make_config
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
+from tfcomp.config.training_config import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)

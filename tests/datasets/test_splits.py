@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import DataConfig
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import TrainingConfig
+from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import Splits
 from tfcomp.datasets import make_dataset

@@ -62,7 +62,16 @@ def make_batches(
 def shuffle_numbers(
     numbers: tf.Tensor, table_size: int, seed: int
 ) -> tf.Tensor:
-    """Rows of the table for consecutive example numbers, int64 [B]."""
+    """Rows of the table for consecutive example numbers.
+
+    Args:
+        numbers: int64 [B], counted from the start of the training.
+        table_size: Number of rows.
+        seed: Seed of the order.
+
+    Returns:
+        Rows, int64 [B]; each pass over the table has every row once.
+    """
     passes = numbers // table_size
     seeds = tf.stack(
         [tf.zeros_like(passes), tf.fill(tf.shape(passes), int64(seed)), passes],

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import DataConfig
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.dataset import Render

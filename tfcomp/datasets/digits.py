@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import DataConfig
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import mnist
 from tfcomp.datasets import stand_in_digit as stand_in
@@ -92,6 +92,11 @@ def draw_table(
 
     All of ID has the upright image twice, at 0 and at 360 degrees, as
     published: 888 images of 1000 angles without 160 to 200 degrees.
+
+    Args:
+        config: The run.
+        space: The angle, perhaps behind the digit.
+        region: Held-out combinations.
 
     Raises:
         ConfigError: As `draw_training_table`.

@@ -64,7 +64,7 @@ class Factor:
 
     @property
     def step(self) -> float:
-        """Distance of neighbouring grid values."""
+        """Distance of neighboring grid values."""
         intervals = self.size if self.periodic else max(self.size - 1, 1)
         return (self.high - self.low) / intervals
 

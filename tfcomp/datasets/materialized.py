@@ -149,7 +149,12 @@ def read_examples(config: RunConfig, dataset: Dataset) -> Examples:
 def load_split(
     config: RunConfig, examples_dir: str | Path, split: str
 ) -> Examples:
-    """A split on disk, `train` or `ood`, without any check of its content.
+    """A split on disk, without any check of its content.
+
+    Args:
+        config: The run.
+        examples_dir: Parent of the datasets.
+        split: `train` or `ood`.
 
     Raises:
         RunError: If it is absent or cannot be read.

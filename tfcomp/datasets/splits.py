@@ -82,6 +82,11 @@ def draw_training_table(
     repetition. Continuous ones: uniform in the space outside the region.
     The draw depends on the seed alone.
 
+    Args:
+        config: The run.
+        space: The factors.
+        region: Held-out combinations.
+
     Raises:
         ConfigError: If `num_train` exceeds the ID cells, or the region
             leaves no room for continuous positions.
@@ -100,10 +105,16 @@ def draw_training_table(
 def draw_cells(
     cells: np.ndarray, count: int, flag: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """`count` different rows of `cells`, in grid order.
+    """Some rows of `cells`, each at most once, in grid order.
+
+    Args:
+        cells: Factor combinations [n, F] in grid order.
+        count: How many to draw.
+        flag: The flag that asks for so many, for the error.
+        rng: Source of random numbers.
 
     Raises:
-        ConfigError: If there are not so many; names the flag.
+        ConfigError: If there are not so many.
     """
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import keras
 from tensorboard.plugins.custom_scalar import layout_pb2
 
@@ -21,23 +23,26 @@ LAYER_GROUPS = (
 def describe_run(
     config: RunConfig, dataset: Dataset, model: keras.Model, header: str
 ) -> str:
-    """What the run is, in Markdown."""
+    """What the run is, in Markdown.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+        model: Its network.
+        header: The versions that it is made with, a line each.
+    """
     splits = dataset.splits
     notes = "".join(f"\n**Note:** {n}\n" for n in dataset.announcements())
     flags = "\n".join(f"    --{k}={v}" for k, v in config.identity().items())
+    code = textwrap.indent(header.rstrip(), "    ")
     return (
         f"A **{config.model.model}** decoder ({model.count_params():,} "
         f"weights) draws **{config.data.dataset}** from a "
         f"**{config.model.encoding}** code. Region **{config.data.region}** "
         f"is held out: {splits.is_id.sum()} ID and {splits.is_ood.sum()} OOD "
         f"combinations, {len(splits.train)} training examples.\n{notes}\n"
-        f"Made with\n\n{indent(header)}\n\nFlags\n\n{flags}\n"
+        f"Made with\n\n{code}\n\nFlags\n\n{flags}\n"
     )
-
-
-def indent(text: str) -> str:
-    """Lines as a Markdown code block."""
-    return "\n".join(f"    {line}" for line in text.splitlines())
 
 
 def make_layout() -> layout_pb2.Layout:

@@ -12,7 +12,8 @@ class ProgressBar(keras.callbacks.Callback):
     """Shows epochs, loss and the estimated end.
 
     On a terminal the line is redrawn; elsewhere (a log file) a line is
-    written every 30 seconds.
+    written every 30 seconds. (`tqdm.keras.TqdmCallback` asks Keras for the
+    numbers of every batch, which slows short steps down.)
 
     Args:
         epochs: Total number of epochs.

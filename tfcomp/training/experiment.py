@@ -37,7 +37,7 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     A finished run is not trained again: its scores are returned.
 
     Args:
-        config: The run; `resume` allows to go on in its folder.
+        config: The run; `resume` allows resuming in its folder.
 
     Raises:
         ConfigError: If the settings are impossible on this machine.
@@ -83,7 +83,13 @@ def _run(
 def make_model(
     config: RunConfig, dataset: Dataset, precision: str
 ) -> keras.Model:
-    """The model of a run with its initial weights (a function of the seed)."""
+    """The model of a run with its initial weights, a function of the seed.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+        precision: Arithmetic of the hidden layers, a dtype policy of Keras.
+    """
     keras.utils.set_random_seed(config.training.seed)
     build = MODELS.get(config.model.model).load()
     policy = keras.config.dtype_policy()
@@ -97,7 +103,13 @@ def make_model(
 def make_training_model(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> keras.Model:
-    """The compiled model of a run under its strategy."""
+    """The compiled model of a run.
+
+    Args:
+        config: The run.
+        dataset: Its data.
+        strategy: Where its variables live.
+    """
     with strategy.scope():
         model = make_model(config, dataset, config.training.precision)
         steps = count_steps(config.training, dataset)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tfcomp.config.errors import DivergedError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import TrainingConfig
+from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer
@@ -43,6 +43,11 @@ def compile_model(
     """Compiles with AdamW and the error over pixels (`make_loss`).
 
     Must run in the scope of the strategy that the model was built in.
+
+    Args:
+        model: The model.
+        config: Optimizer and loss.
+        steps: Steps of an epoch.
     """
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     # Several steps per call save a third of the time of tiny models, but

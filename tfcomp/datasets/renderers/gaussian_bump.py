@@ -34,11 +34,19 @@ def render_gaussians(
 def compute_profiles(
     factors: tf.Tensor, grid_size: int, sigma: float
 ) -> tf.Tensor:
-    """1-D Gaussians of each coordinate, float32 [n, F, N]; ones if absent.
+    """The Gaussian of each coordinate along its axis of the image.
 
     Computed in float64: the vectorized and the scalar float32 exponential
     differ in the last bit, so that an image would depend on the batch in
     which it is drawn.
+
+    Args:
+        factors: [n, F] positions in pixels; NaN where absent.
+        grid_size: Pixels N along a side.
+        sigma: Standard deviation in pixels.
+
+    Returns:
+        Profiles, float32 [n, F, N]; ones where the coordinate is absent.
     """
     centers = tf.cast(factors, tf.float64)[..., tf.newaxis]  # [n, F, 1]
     pixels = tf.range(grid_size, dtype=tf.float64)

@@ -1,4 +1,4 @@
-"""Rotation of an image about its centre (appendix F.2)."""
+"""Rotation of an image about its center (appendix F.2)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _interpolate(
 def _gather(
     images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor
 ) -> tf.Tensor:
-    # A neighbour beyond the last row or column has weight 0.
+    # A neighbor beyond the last row or column has weight 0.
     height, width = images.shape[1:]
     row = tf.minimum(rows, height - 1.0)
     column = tf.minimum(columns, width - 1.0)

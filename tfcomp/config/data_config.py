@@ -1,0 +1,95 @@
+"""The settings of a run that decide its examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfcomp.config.settings import Settings
+from tfcomp.config.settings import setting
+
+
+@dataclass(frozen=True)
+class DataConfig(Settings):
+    """The examples: factors, held-out region, rendering.
+
+    "ID" (in distribution) are the factor combinations outside of the
+    held-out region, "OOD" (out of distribution) those inside.
+    """
+
+    dataset: str = setting(
+        "gaussian_bumps", "Name of the dataset (the README lists them)."
+    )
+    region: str = setting(
+        "square:6-22",
+        "Factor combinations that training never sees, bounds inclusive: "
+        "square:6-22, corner:14, cross:11-16, gap:x:10-16, "
+        "box:x:6-22,y:0-9, diagonal:3 or none.",
+    )
+    grid_size: int = setting(
+        28,
+        "Pixels along one side of the image, which is also the number of "
+        "values of x and of y.",
+        minimum=4,
+    )
+    sigma: float = setting(
+        1.0, "Standard deviation of a bump, in pixels.", above=0.0
+    )
+    polarity: str = setting(
+        "dark",
+        "Whether a bump is 1 on a background of 0 (bright), or 0 on a "
+        "background of 1 (dark).",
+        choices=("bright", "dark"),
+    )
+    coordinates: str = setting(
+        "grid",
+        "Training positions: the cells of the grid, or continuous positions "
+        "drawn uniformly outside the region.",
+        choices=("grid", "continuous"),
+    )
+    num_train: int = setting(
+        0,
+        "Number of training examples; 0 takes all cells outside the region, "
+        "or as many continuous positions.",
+        minimum=0,
+    )
+    num_bumps: int = setting(
+        0,
+        "Number of bumps outside the region that are mixed with the stripes.",
+        minimum=0,
+    )
+    num_angles: int = setting(
+        1000,
+        "Rotated digits: number of images from 0 to 360 degrees inclusive, "
+        "so that the first is also the last.",
+        minimum=4,
+    )
+    digit_source: str = setting(
+        "mnist",
+        "Rotated digits: images from MNIST (through TFDS), or drawn strokes "
+        "that need no data, for a first try (stand_in).",
+        choices=("mnist", "stand_in"),
+    )
+    digit_class: int = setting(
+        4, "Rotated digits: the digit that is shown.", minimum=0, below=10
+    )
+    digit_classes: str = setting(
+        "",
+        "Rotated digits: several digits, as in 0,1,4; the digit is then a "
+        "second factor, and --digit_class is ignored.",
+    )
+    digit_index: int = setting(
+        0,
+        "Rotated digits: which training example of its class is shown, in "
+        "the order of TFDS.",
+        minimum=0,
+    )
+    data_dir: str = setting(
+        "",
+        "Folder of TFDS data; by default that of the variable "
+        "TFDS_DATA_DIR, or else of TFDS itself.",
+    )
+    examples_dir: str = setting(
+        "",
+        "Read the training images that python -m tfcomp.materialize wrote to "
+        "this folder, with the same bits; by default they are rendered.",
+    )

@@ -1,0 +1,62 @@
+"""The settings of a run that decide how its network is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfcomp.config.settings import Settings
+from tfcomp.config.settings import setting
+
+
+@dataclass(frozen=True)
+class TrainingConfig(Settings):
+    """Optimization."""
+
+    epochs: int = setting(50, "Number of epochs.", minimum=1)
+    steps_per_epoch: int = setting(
+        0,
+        "Number of batches in an epoch; 0 means one pass over the training "
+        "examples.",
+        minimum=0,
+    )
+    batch_size: int = setting(
+        32, "Examples in a batch, over all replicas.", minimum=1
+    )
+    learning_rate: float = setting(1e-3, "Learning rate of AdamW.", above=0.0)
+    weight_decay: float = setting(
+        0.01, "Decoupled weight decay of AdamW.", minimum=0.0
+    )
+    l1_weight: float = setting(
+        0.0,
+        "Weight of the absolute error that is added to the squared error.",
+        minimum=0.0,
+    )
+    clip_norm: float = setting(
+        0.0,
+        "Largest norm of the whole gradient, which is scaled down to it; 0 "
+        "means no limit.",
+        minimum=0.0,
+    )
+    plateau_patience: int = setting(
+        0,
+        "Halve the learning rate after more than this number of epochs "
+        "without a lower training loss; 0 means never.",
+        minimum=0,
+    )
+    seed: int = setting(
+        0,
+        "Seed of the data, the initial weights and the order of the batches.",
+        minimum=0,
+        below=2**31,
+    )
+    precision: str = setting(
+        "float32",
+        "Arithmetic of the hidden layers.",
+        choices=("float32", "mixed_bfloat16"),
+    )
+    num_replicas: int = setting(
+        0,
+        "Number of replicas that share a batch; 0 means one on every GPU, or "
+        "one on the CPU.",
+        minimum=0,
+    )
