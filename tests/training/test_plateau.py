@@ -1,65 +1,15 @@
-"""The plateau schedule, and exact resume of all that rotation needs."""
+"""What changes the steps of a training: plateaus, clipping, the loss."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import numpy as np
-import pytest
 
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
-from tfcomp.training.experiment import make_training_model
-from tfcomp.training.fit import fit_model
 from tfcomp.training.losses import make_loss
 from tfcomp.training.plateau import PlateauSchedule
-from tfcomp.training.strategy import make_strategy
-
-EPOCHS = 9
-
-
-class StopAfter(keras.callbacks.Callback):
-    """Interrupts training in the middle of the next epoch."""
-
-    def __init__(self, epochs: int) -> None:
-        super().__init__()
-        self._epochs = epochs
-
-    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
-        self._now = epoch
-
-    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
-        if self._now == self._epochs:
-            raise KeyboardInterrupt
-
-
-def make_run(*flags: str) -> RunConfig:
-    # A rate so large that the loss stops falling within a few epochs.
-    return parse_config(
-        [
-            "--flagfile=rotated_mnist.flags",
-            "--digit_source=stand_in",
-            "--num_angles=25",
-            "--width=4",
-            "--batch_size=8",
-            "--learning_rate=0.5",
-            "--plateau_patience=1",
-            "--checkpoint_seconds=0",
-            f"--epochs={EPOCHS}",
-            *flags,
-        ]
-    )
-
-
-def fit(
-    config: RunConfig, folder: Path, *callbacks: keras.callbacks.Callback
-) -> keras.Model:
-    dataset = make_dataset(config)
-    model = make_training_model(config, dataset, make_strategy())
-    fit_model(model, dataset, config, str(folder), callbacks)
-    return model
 
 
 def follow(losses: list[float], patience: int) -> list[float]:
@@ -90,41 +40,18 @@ def test_rate_does_not_vanish() -> None:
     assert follow([1.0] * 60, patience=1)[-1] > 1e-8
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> keras.Model:
-    return fit(make_run(), tmp_path_factory.mktemp("whole"))
-
-
-def test_the_rate_was_reduced(undisturbed: keras.Model) -> None:
-    assert float(undisturbed.optimizer.learning_rate.numpy()) < 0.5
-
-
-@pytest.mark.parametrize("epochs", [1, 3, 4, 6])
-def test_resume_is_exact(
-    undisturbed: keras.Model, tmp_path: Path, epochs: int
+def test_clipping_and_l1_change_training(
+    fit: Callable[..., keras.Model], falling_rate: list[str], tmp_path: Path
 ) -> None:
-    """Weights, moving averages, rate and the schedule's memory."""
-    with pytest.raises(KeyboardInterrupt):
-        fit(make_run(), tmp_path, StopAfter(epochs))
-    resumed = fit(make_run(), tmp_path)
-    pairs = zip(
-        [*undisturbed.variables, *undisturbed.optimizer.variables],
-        [*resumed.variables, *resumed.optimizer.variables],
-        strict=True,
-    )
-    for first, second in pairs:
-        np.testing.assert_array_equal(first.numpy(), second.numpy())
+    def train(clip_norm: float, l1_weight: float) -> np.ndarray:
+        flags = [f"--clip_norm={clip_norm}", f"--l1_weight={l1_weight}"]
+        base = [*falling_rate, "--epochs=1", "--plateau_patience=0"]
+        folder = tmp_path / f"{clip_norm}_{l1_weight}"
+        return fit([*base, *flags], folder).get_weights()[0]
 
-
-def test_clipping_and_l1_change_training(tmp_path: Path) -> None:
-    def train(*flags: str) -> np.ndarray:
-        config = make_run("--epochs=1", "--plateau_patience=0", *flags)
-        name = "_".join(flags).replace("-", "")
-        return fit(config, tmp_path / name).get_weights()[0]
-
-    base = train("--clip_norm=0", "--l1_weight=0")
-    assert not np.array_equal(base, train("--clip_norm=1e-3", "--l1_weight=0"))
-    assert not np.array_equal(base, train("--clip_norm=0", "--l1_weight=1"))
+    base = train(0, 0)
+    assert not np.array_equal(base, train(1e-3, 0))
+    assert not np.array_equal(base, train(0, 1))
 
 
 def test_loss_against_numpy(rng: np.random.Generator) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import make_dataset
-from tfcomp.training.experiment import make_training_model
-from tfcomp.training.fit import fit_model
-from tfcomp.training.strategy import make_strategy
+
+SMOKE = ["--flagfile=smoke.flags", "--epochs=4"]
+Fit = Callable[..., keras.Model]
 
 
 class StopAt(keras.callbacks.Callback):
@@ -33,44 +31,65 @@ class StopAt(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@pytest.fixture
-def config(smoke_config: RunConfig) -> RunConfig:
-    training = dataclasses.replace(smoke_config.training, epochs=4)
-    return dataclasses.replace(
-        smoke_config, training=training, checkpoint_seconds=0.0
+def check_equal(first: keras.Model, second: keras.Model) -> None:
+    """Weights, moving averages, and the optimizer with its rate."""
+    pairs = zip(
+        [*first.variables, *first.optimizer.variables],
+        [*second.variables, *second.optimizer.variables],
+        strict=True,
     )
+    for one, other in pairs:
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
 
 
-def fit(config: RunConfig, folder: Path, *callbacks) -> list[np.ndarray]:
-    dataset = make_dataset(config)
-    model = make_training_model(config, dataset, make_strategy())
-    fit_model(model, dataset, config, str(folder), callbacks)
-    return model.get_weights()
+@pytest.fixture(scope="module")
+def smoke(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> keras.Model:
+    return fit(SMOKE, tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture(scope="module")
+def reduced(
+    fit: Fit,
+    falling_rate: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> keras.Model:
+    """A training whose learning rate was reduced."""
+    model = fit(falling_rate, tmp_path_factory.mktemp("whole"))
+    assert float(model.optimizer.learning_rate.numpy()) < 0.5
+    return model
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 3])
-def test_resume_is_exact(config: RunConfig, tmp_path: Path, epoch: int) -> None:
-    undisturbed = fit(config, tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        fit(config, tmp_path / "parts", StopAt(epoch))
-    resumed = fit(config, tmp_path / "parts")
-    for first, second in zip(undisturbed, resumed, strict=True):
-        np.testing.assert_array_equal(first, second)
-
-
-def test_resume_does_not_train_again(config: RunConfig, tmp_path: Path) -> None:
-    first = fit(config, tmp_path / "run")
-    second = fit(config, tmp_path / "run", StopAt(3))
-    for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_corrupt_checkpoint_is_one_line(
-    config: RunConfig, tmp_path: Path
+def test_resume_is_exact(
+    smoke: keras.Model, fit: Fit, tmp_path: Path, epoch: int
 ) -> None:
-    folder = tmp_path / "run"
-    fit(config, folder)
-    for file in folder.glob("*.data-*"):
+    with pytest.raises(KeyboardInterrupt):
+        fit(SMOKE, tmp_path, StopAt(epoch))
+    check_equal(smoke, fit(SMOKE, tmp_path))
+
+
+@pytest.mark.parametrize("epoch", [1, 3, 4, 6])
+def test_resume_with_a_plateau_is_exact(
+    reduced: keras.Model,
+    fit: Fit,
+    falling_rate: list[str],
+    tmp_path: Path,
+    epoch: int,
+) -> None:
+    """The schedule's memory and the normalization are restored as well."""
+    with pytest.raises(KeyboardInterrupt):
+        fit(falling_rate, tmp_path, StopAt(epoch))
+    check_equal(reduced, fit(falling_rate, tmp_path))
+
+
+def test_resume_does_not_train_again(fit: Fit, tmp_path: Path) -> None:
+    first = fit(SMOKE, tmp_path)
+    check_equal(first, fit(SMOKE, tmp_path, StopAt(3)))
+
+
+def test_corrupt_checkpoint_is_one_line(fit: Fit, tmp_path: Path) -> None:
+    fit(SMOKE, tmp_path)
+    for file in tmp_path.glob("*.data-*"):
         file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(RunError, match="cannot be read"):
-        fit(config, folder)
+        fit(SMOKE, tmp_path)
