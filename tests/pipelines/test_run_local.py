@@ -236,6 +236,7 @@ def start(place: Place, *flags: str) -> Iterator[subprocess.Popen]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_killed_while_it_trains(

@@ -70,6 +70,7 @@ def test_a_sweep(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_killed_sweep_of_real_trials(tmp_path: Path, wait_for) -> None:
     """Worker and sweep die by SIGKILL; the tables are those of a whole one."""
     flags = ("--epochs=40", "--eval_every=10", "--checkpoint_seconds=0")

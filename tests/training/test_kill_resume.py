@@ -46,6 +46,7 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], list[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
     start = time.monotonic()
     subprocess.run(command(tmp_path / "whole"), check=True)
