@@ -28,6 +28,9 @@ from pipelines.profile import load_profile
 from pipelines.steps.example_gen.executor import list_datasets
 from tfcomp.datasets.materialized import materialize
 
+# Whole pipelines take minutes where other work is under way.
+pytestmark = pytest.mark.timeout(900)
+
 
 @dataclasses.dataclass(frozen=True)
 class Place:
