@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ from typing import Any
 import pandas
 import pytest
 
+from tfcomp.claims import CLAIMS
+from tfcomp.claims.claim import ClaimResult
+from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.flag_text import parse_run_flags
@@ -21,7 +26,12 @@ from tfcomp.config.run_flags import parse_config
 
 SEEDS = range(4)
 STAGES = ("code", "stage_0", "stage_1", "stage_2", "image")
-COUNTS = (0, 10, 100)
+# Settings: a flagfile and flags.
+CNNS = (("donut.flags",), ("ramp.flags",))
+MLPS = (("mlp.flags",), ("mlp.flags", "--encoding=ramp", "--epochs=100"))
+STRIPED = tuple(
+    ("stripes_and_bumps.flags", f"--num_bumps={n}") for n in (0, 10, 100)
+)
 _numbers = itertools.count()
 
 # How far from its rule a number is planted: well inside, well outside, or on
@@ -80,9 +90,15 @@ def make_run(
     )
 
 
-def on_both_codes(make: Callable[[str, int], Run]) -> list[Run]:
-    files = {"bump": "donut.flags", "ramp": "ramp.flags"}
-    return [make(file, seed) for file in files.values() for seed in SEEDS]
+def plant_runs(
+    settings: Iterable[tuple[str, ...]], numbers: Callable[[int], dict]
+) -> list[Run]:
+    """Runs of some settings, a flagfile and flags each, at every seed."""
+    return [
+        make_run(flagfile, seed, *flags, **numbers(seed))
+        for flagfile, *flags in settings
+        for seed in SEEDS
+    ]
 
 
 def slope(amount: float) -> list[float]:
@@ -90,150 +106,124 @@ def slope(amount: float) -> list[float]:
     return [0.5 + amount * place for place in range(len(STAGES))]
 
 
-def trend(kind: str, seed: int) -> float:
-    """Sign of a falling trend that is there, reversed, or either."""
-    return -plant(0, kind, seed)
+def fall(kind: str, seed: int) -> list[float]:
+    """Numbers per stage that fall, rise, or either."""
+    return slope(-0.1 * plant(0, kind, seed))
+
+
+def spread(value: float) -> dict[str, list[float]]:
+    """A spread of log-volume at every stage but the code."""
+    names = ("log_volume_sd", "log_volume_sd_id", "log_volume_sd_ood")
+    return dict.fromkeys(names, [9.0, *[value] * 4])
 
 
 def plant_c1(kind: str) -> list[Run]:
-    files = ("donut", "ramp", "one_hot", "positional")
-    settings = [(f"{f}.flags", ()) for f in files]
-    settings += [(f"{f}.flags", ("--region=corner:14",)) for f in files[:2]]
-    return [
-        make_run(file, seed, *flags, relative=plant(0.5, kind, seed))
-        for file, flags in settings
-        for seed in SEEDS
-    ]
+    files = ("donut.flags", "ramp.flags", "one_hot.flags", "positional.flags")
+    settings = [(file,) for file in files]
+    settings += [(file, "--region=corner:14") for file in files[:2]]
+    return plant_runs(settings, lambda s: {"relative": plant(0.5, kind, s)})
 
 
 def plant_c2(kind: str) -> list[Run]:
-    settings = ((), ("--encoding=ramp", "--epochs=100"))
-    return [
-        make_run("mlp.flags", seed, *flags, relative=plant(0.5, kind, seed))
-        for flags in settings
-        for seed in SEEDS
-    ]
+    return plant_runs(MLPS, lambda s: {"relative": plant(0.5, kind, s)})
 
 
 def plant_c3(kind: str) -> list[Run]:
-    return [
-        make_run(
-            "donut.flags",
-            seed,
-            border_rank_correlation=plant(0, kind, seed),
-            border_relative_mse=[0.2, 0.5 + 0.1 * seed, 1.1],
-        )
-        for seed in SEEDS
-    ]
+    return plant_runs(
+        CNNS[:1],
+        lambda seed: {
+            "border_rank_correlation": plant(0, kind, seed),
+            "border_relative_mse": [0.2, 0.5 + 0.1 * seed, 1.1],
+        },
+    )
 
 
 def plant_c4(kind: str) -> list[Run]:
-    def make(file: str, seed: int) -> Run:
-        r2 = plant(0.5, kind, seed)
-        far = {"superposition_far_r2": 0.6, "conjunctive_far_r2": 0.1}
-        return make_run(
-            file, seed, superposition_r2=r2, conjunctive_r2=r2 - 0.2, **far
-        )
-
-    return on_both_codes(make)
+    return plant_runs(
+        CNNS,
+        lambda seed: {
+            "superposition_r2": plant(0.5, kind, seed),
+            "conjunctive_r2": plant(0.5, kind, seed) - 0.2,
+            "superposition_far_r2": 0.6,
+            "conjunctive_far_r2": 0.1,
+        },
+    )
 
 
 def plant_c5(kind: str) -> list[Run]:
-    def make(file: str, seed: int) -> Run:
-        return make_run(
-            file,
-            seed,
-            alignment_factorized=0.3 + plant(0, kind, seed),
-            alignment_conjunctive=0.3,
-            alignment_constant=0.0,
-            alignment_factorized_smooth=0.6,
-            alignment_radial=0.4,
-        )
-
-    return on_both_codes(make)
+    return plant_runs(
+        CNNS,
+        lambda seed: {
+            "alignment_factorized": 0.3 + plant(0, kind, seed),
+            "alignment_conjunctive": 0.3,
+            "alignment_constant": 0.0,
+            "alignment_factorized_smooth": 0.6,
+            "alignment_radial": 0.4,
+        },
+    )
 
 
 def plant_c6(kind: str) -> list[Run]:
-    def make(file: str, seed: int) -> Run:
-        falling = slope(0.1 * trend(kind, seed))
-        layers = {"factorization": falling, "cosine_factorization": falling}
-        return make_run(file, seed, layers=layers)
-
-    return on_both_codes(make)
+    names = ("factorization", "cosine_factorization")
+    return plant_runs(
+        CNNS, lambda s: {"layers": dict.fromkeys(names, fall(kind, s))}
+    )
 
 
 def plant_c7(kind: str) -> list[Run]:
-    def make(depth: int, drop: float, seed: int) -> Run:
-        values = [1.0, 1.0, 0.99, 0.99 - drop, 0.98 - drop]
-        layers = {"factorization": values}
-        return make_run("ramp.flags", seed, f"--depth={depth}", layers=layers)
+    def at(depth: int, drop: Callable[[int], float]) -> list[Run]:
+        def numbers(seed: int) -> dict:
+            low = 0.99 - drop(seed)
+            values = [1.0, 1.0, 0.99, low, low - 0.01]
+            return {"layers": {"factorization": values}}
 
-    return [
-        run
-        for seed in SEEDS
-        for run in (
-            make(2, 0.1 + plant(0, kind, seed, 0.05), seed),
-            make(4, 0.3, seed),
-            make(6, 0.1, seed),
-        )
-    ]
+        return plant_runs([("ramp.flags", f"--depth={depth}")], numbers)
+
+    shallow = at(2, lambda seed: 0.1 + plant(0, kind, seed, 0.05))
+    return shallow + at(4, lambda seed: 0.3) + at(6, lambda seed: 0.1)
 
 
 def plant_c8(kind: str) -> list[Run]:
-    def make(file: str, seed: int) -> Run:
-        falling = slope(0.1 * trend(kind, seed))
-        layers = {"probe_r2_id": falling, "probe_r2_ood": falling}
-        return make_run(file, seed, layers=layers)
-
-    return on_both_codes(make)
+    names = ("probe_r2_id", "probe_r2_ood")
+    return plant_runs(
+        CNNS, lambda s: {"layers": dict.fromkeys(names, fall(kind, s))}
+    )
 
 
 def plant_c9(kind: str) -> list[Run]:
-    def make(file: str, seed: int) -> Run:
+    def numbers(seed: int) -> dict:
         # Wider than the code's at one stage, narrower at the next: without
         # sizes it would cancel. The code's own -0.15 is no warp.
         step = {"reproduced": 0.1, "refuted": 0.0}.get(kind, 0.1 * (seed % 2))
-        spread = [0.5 + (-1) ** place * step * place for place in range(5)]
-        return make_run(
-            file,
-            seed,
-            log_volume_sd_id=[0.65] * 5,
-            log_volume_sd_ood=spread,
-        )
+        warp = [0.5 + (-1) ** place * step * place for place in range(5)]
+        return {"log_volume_sd_id": [0.65] * 5, "log_volume_sd_ood": warp}
 
-    return on_both_codes(make)
+    return plant_runs(CNNS, numbers)
 
 
 def plant_c10(kind: str) -> list[Run]:
-    def make(file: str, seed: int, value: float, *flags: str) -> Run:
+    def numbers(value: float) -> dict:
         # The code has 0.09 of its own, which all stages inherit.
-        values = [0.09, *[0.09 + value] * 4]
-        return make_run(file, seed, *flags, log_volume_difference=values)
+        return {"log_volume_difference": [0.09, *[0.09 + value] * 4]}
 
-    ramp = ("--encoding=ramp", "--epochs=100")
-    runs = []
-    for seed in SEEDS:
-        low, other = -0.5 - 0.01 * seed, plant(0.1, kind, seed)
-        runs += [make("donut.flags", seed, low), make("ramp.flags", seed, low)]
-        runs += [make("mlp.flags", seed, other)]
-        runs += [make("mlp.flags", seed, other, *ramp)]
-    return runs
+    cnns = plant_runs(CNNS, lambda seed: numbers(-0.5 - 0.01 * seed))
+    return cnns + plant_runs(MLPS, lambda s: numbers(plant(0.1, kind, s)))
 
 
 def plant_c11(kind: str) -> list[Run]:
-    def make(seed: int, region: str) -> Run:
-        error = 0.1 - plant(0, kind, seed, 0.05)
-        accuracy = {"ood": {"position_accuracy": 0.99}}
-        flag = f"--region={region}"
-        return make_run(
-            "low_rank.flags", seed, flag, relative=error, scores=accuracy
-        )
-
-    return [make(s, r) for s in SEEDS for r in ("corner:12", "square:8-23")]
+    return plant_runs(
+        [
+            ("low_rank.flags", f"--region={region}")
+            for region in ("corner:12", "square:8-23")
+        ],
+        lambda seed: {
+            "relative": 0.1 - plant(0, kind, seed, 0.05),
+            "scores": {"ood": {"position_accuracy": 0.99}},
+        },
+    )
 
 
 def plant_c12(kind: str) -> list[Run]:
-    files = ("_none", "_entropy", "_variance", "")
     return [
         make_run(
             f"low_rank{file}.flags",
@@ -241,60 +231,45 @@ def plant_c12(kind: str) -> list[Run]:
             relative=10.0 ** -(place * plant(0, kind, seed, 0.8)),
             fit=1e-3 * (place + 1),
         )
+        for place, file in enumerate(("_none", "_entropy", "_variance", ""))
         for seed in SEEDS
-        for place, file in enumerate(files)
     ]
-
-
-def make_spread(file: str, seed: int, value: float, *flags: str) -> Run:
-    return make_run(
-        file,
-        seed,
-        *flags,
-        log_volume_sd=[9.0, *[value] * 4],
-        log_volume_sd_id=[9.0, *[value] * 4],
-        log_volume_sd_ood=[9.0, *[value] * 4],
-    )
 
 
 def plant_c13(kind: str) -> list[Run]:
     return [
-        run
-        for seed in SEEDS
-        for run in (
-            make_spread(
-                "low_rank_none.flags", seed, 0.5 + plant(0, kind, seed)
-            ),
-            make_spread("low_rank.flags", seed, 0.5),
-        )
+        *plant_runs(
+            [("low_rank_none.flags",)],
+            lambda seed: spread(0.5 + plant(0, kind, seed)),
+        ),
+        *plant_runs([("low_rank.flags",)], lambda seed: spread(0.5)),
     ]
 
 
 def plant_c14(kind: str) -> list[Run]:
-    return [
-        make_run(
-            "stripes.flags",
-            seed,
-            scores={
+    return plant_runs(
+        [("stripes.flags",)],
+        lambda seed: {
+            "scores": {
                 "ood": {"position_accuracy": plant(0.95, kind, seed, 0.04)},
                 "ood_plus": {"relative_mse": 0.5},
-            },
-        )
-        for seed in SEEDS
-    ]
+            }
+        },
+    )
 
 
 def plant_c15(kind: str) -> list[Run]:
-    def make(seed: int, place: int, count: int) -> Run:
-        relative = 0.5 * 10 ** ((2 - place) * plant(0, kind, seed))
+    def numbers(place: int, seed: int) -> dict:
+        distance = plant(0, kind, seed)
         if place == 2:
-            relative = 0.5 - plant(0, kind, seed)
-        flag = f"--num_bumps={count}"
-        return make_run(
-            "stripes_and_bumps.flags", seed, flag, relative=relative
-        )
+            return {"relative": 0.5 - distance}
+        return {"relative": 0.5 * 10 ** ((2 - place) * distance)}
 
-    return [make(s, p, c) for s in SEEDS for p, c in enumerate(COUNTS)]
+    return [
+        run
+        for place, setting in enumerate(STRIPED)
+        for run in plant_runs([setting], functools.partial(numbers, place))
+    ]
 
 
 def make_threshold_study(
@@ -348,64 +323,49 @@ def plant_c16(kind: str) -> list[ThresholdStudy]:
 
 
 def plant_c17(kind: str) -> list[Run]:
-    striped = ("--epochs=50", "--steps_per_epoch=63")  # as long as bumps only
+    # Stripes are trained for as long as bumps alone.
+    striped = "stripes_and_bumps.flags", "--epochs=50", "--steps_per_epoch=63"
     return [
-        run
-        for seed in SEEDS
-        for run in (
-            make_spread(
-                "corner.flags",
-                seed,
-                0.5 + plant(0, kind, seed),
-                "--polarity=bright",
-            ),
-            make_spread("stripes_and_bumps.flags", seed, 0.5, *striped),
-        )
+        *plant_runs(
+            [("corner.flags", "--polarity=bright")],
+            lambda seed: spread(0.5 + plant(0, kind, seed)),
+        ),
+        *plant_runs([striped], lambda seed: spread(0.5)),
     ]
 
 
 def plant_c18(kind: str) -> list[Run]:
-    return [
-        make_run(
-            "stripes_and_bumps.flags",
-            seed,
-            f"--num_bumps={count}",
-            additive_share=slope(0.1 * trend(kind, seed)),
-            additive_share_weighted=slope(-0.1),
-        )
-        for seed in SEEDS
-        for count in COUNTS
-    ]
+    return plant_runs(
+        STRIPED,
+        lambda seed: {
+            "additive_share": fall(kind, seed),
+            "additive_share_weighted": slope(-0.1),
+        },
+    )
 
 
 def plant_c19(kind: str) -> list[Run]:
-    return [
-        make_run(
-            "rotated_mnist.flags",
-            seed,
-            edge_r2=plant(0.8, kind, seed, 0.1),
-            edge_r2_min=0.75,
-            edge_linear_r2=0.9,
-            edge_truth_r2=0.6,
-            curve_values=[0.0, 180.0, 360.0],
-            curve_mse=[1e-4, 1e-2 * (seed + 1), 1e-4],
-        )
-        for seed in SEEDS
-    ]
+    return plant_runs(
+        [("rotated_mnist.flags",)],
+        lambda seed: {
+            "edge_r2": plant(0.8, kind, seed, 0.1),
+            "edge_r2_min": 0.75,
+            "edge_linear_r2": 0.9,
+            "edge_truth_r2": 0.6,
+            "curve_values": [0.0, 180.0, 360.0],
+            "curve_mse": [1e-4, 1e-2 * (seed + 1), 1e-4],
+        },
+    )
 
 
 def plant_c20(kind: str) -> list[Run]:
-    def make(seed: int) -> Run:
-        ratio = 2 - plant(0, kind, seed, 1.0)
-        steps = [1.0, 0.9, ratio, 0.5, 0.5]
-        return make_run(
-            "rotated_mnist.flags",
-            seed,
-            gap_max_speed=steps,
-            gap_max_turning=steps,
-        )
+    names = ("gap_max_speed", "gap_max_turning")
 
-    return [make(seed) for seed in SEEDS]
+    def numbers(seed: int) -> dict:
+        ratio = 2 - plant(0, kind, seed, 1.0)
+        return dict.fromkeys(names, [1.0, 0.9, ratio, 0.5, 0.5])
+
+    return plant_runs([("rotated_mnist.flags",)], numbers)
 
 
 @pytest.fixture(scope="session")
@@ -424,6 +384,32 @@ def plant_claim() -> Callable[[str, str], Evidence]:
 def make_planted_run() -> Callable[..., Run]:
     """Builds a run from a flagfile, a seed, flags and numbers."""
     return make_run
+
+
+@pytest.fixture(scope="session")
+def judge_runs() -> Callable[..., ClaimResult]:
+    """Judges a claim, by its name, by lists of runs."""
+
+    def judge(name: str, *groups: Iterable[Run]) -> ClaimResult:
+        runs = tuple(run for group in groups for run in group)
+        return judge_claim(CLAIMS[int(name[1:]) - 1], Evidence(runs))
+
+    return judge
+
+
+@pytest.fixture(scope="session")
+def change_scores() -> Callable[..., list[Run]]:
+    """Gives runs other ID scores, each a function of the seed."""
+
+    def change(runs: Iterable[Run], **scores: Callable[[int], float]) -> list:
+        changed = []
+        for run in runs:
+            new = {name: score(run.seed) for name, score in scores.items()}
+            metrics = run.metrics | {"id": run.metrics["id"] | new}
+            changed.append(dataclasses.replace(run, metrics=metrics))
+        return changed
+
+    return change
 
 
 def merge(runs: Sequence[Run]) -> tuple[Run, ...]:

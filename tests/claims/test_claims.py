@@ -18,16 +18,6 @@ BY_NAME = {claim.name: claim for claim in CLAIMS}
 ON_FITTED = [f"C{n}" for n in range(1, 11)] + ["C17", "C19", "C20"]
 
 
-def misfit(evidence: Evidence) -> Evidence:
-    """The same runs, but with a bad ID error."""
-    runs = []
-    for run in evidence.runs:
-        scores = run.metrics["id"] | {"relative_mse": 0.3 + 0.01 * run.seed}
-        metrics = run.metrics | {"id": scores}
-        runs.append(dataclasses.replace(run, metrics=metrics))
-    return dataclasses.replace(evidence, runs=tuple(runs))
-
-
 def test_all_claims_are_there_once() -> None:
     assert NAMES == [f"C{number}" for number in range(1, 21)]
     for claim in CLAIMS:
@@ -53,10 +43,10 @@ def test_planted_verdicts(name: str, kind: str, plant_claim) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
-def test_two_seeds_decide_nothing(name: str, plant_claim) -> None:
+def test_two_seeds_decide_nothing(name: str, plant_claim, judge_runs) -> None:
     evidence = plant_claim(name, "reproduced")
     few = tuple(run for run in evidence.runs if run.seed < 2)
-    result = judge_claim(BY_NAME[name], Evidence(few))
+    result = judge_runs(name, few)
     assert result.verdict is Verdict.UNDECIDED
     assert "of at least 3 seeds" in result.parts[0].reason
 
@@ -64,10 +54,13 @@ def test_two_seeds_decide_nothing(name: str, plant_claim) -> None:
 @pytest.mark.parametrize("kind", ["reproduced", "refuted"])
 @pytest.mark.parametrize("name", ON_FITTED)
 def test_an_underfitted_network_proves_nothing(
-    name: str, kind: str, plant_claim
+    name: str, kind: str, plant_claim, change_scores, judge_runs
 ) -> None:
-    evidence = misfit(plant_claim(name, kind))
-    result = judge_claim(BY_NAME[name], evidence)
+    runs = change_scores(
+        plant_claim(name, kind).runs,
+        relative_mse=lambda seed: 0.3 + 0.01 * seed,
+    )
+    result = judge_runs(name, runs)
     assert result.verdict is Verdict.UNDECIDED
     reasons = {part.reason for part in result.parts if part.decides}
     assert any("not fitted" in reason for reason in reasons)
@@ -75,7 +68,7 @@ def test_an_underfitted_network_proves_nothing(
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
 def test_a_missing_number_is_not_left_out_of_the_mean(
-    name: str, plant_claim
+    name: str, plant_claim, judge_runs
 ) -> None:
     evidence = plant_claim(name, "reproduced")
     bare = [
@@ -88,37 +81,37 @@ def test_a_missing_number_is_not_left_out_of_the_mean(
         else run
         for run in evidence.runs
     ]
-    result = judge_claim(BY_NAME[name], Evidence(tuple(bare)))
+    result = judge_runs(name, bare)
     assert result.verdict is Verdict.UNDECIDED
 
 
-def test_one_false_part_refutes_the_claim(plant_claim) -> None:
+def test_one_false_part_refutes_the_claim(plant_claim, judge_runs) -> None:
     good, bad = (plant_claim("C4", kind) for kind in ("reproduced", "refuted"))
     mixed = [run for run in good.runs if run.flags["encoding"] == "bump"]
     mixed += [run for run in bad.runs if run.flags["encoding"] == "ramp"]
-    result = judge_claim(BY_NAME["C4"], Evidence(tuple(mixed)))
+    result = judge_runs("C4", mixed)
     assert result.verdict is Verdict.REFUTED
     assert result.reason == "3 of 4 reproduced, 1 of 4 refuted"
 
 
 def test_a_required_part_that_is_missing_leaves_the_claim_open(
-    plant_claim,
+    plant_claim, judge_runs
 ) -> None:
     evidence = plant_claim("C2", "reproduced")
     bump = [run for run in evidence.runs if run.flags["encoding"] == "bump"]
-    result = judge_claim(BY_NAME["C2"], Evidence(tuple(bump)))
+    result = judge_runs("C2", bump)
     assert result.verdict is Verdict.UNDECIDED
     assert result.reason == "1 of 2 reproduced, 1 of 2 not run"
 
 
-def test_settings_that_cannot_be_compared(plant_claim) -> None:
+def test_settings_that_cannot_be_compared(plant_claim, judge_runs) -> None:
     runs = []
     for run in plant_claim("C12", "reproduced").runs:
         is_plain = not run.flags["variance_weight"]
         epochs = 500 if is_plain else run.flags["epochs"]
         flags = run.flags | {"epochs": epochs}
         runs.append(dataclasses.replace(run, flags=flags))
-    result = judge_claim(BY_NAME["C12"], Evidence(tuple(runs)))
+    result = judge_runs("C12", runs)
     reasons = {part.label: part.reason for part in result.parts}
     assert "not comparable" in reasons["entropy over variance"]
     assert "epochs" in reasons["entropy over variance"]
@@ -165,7 +158,7 @@ def test_claims_do_not_disturb_each_other(everything) -> None:
 
 @pytest.mark.parametrize("name", ["C15", "C18"])
 def test_a_stray_number_of_bumps_undoes_nothing(
-    name: str, plant_claim, make_planted_run
+    name: str, plant_claim, make_planted_run, judge_runs
 ) -> None:
     evidence = plant_claim(name, "reproduced")
     stray = make_planted_run(
@@ -176,20 +169,20 @@ def test_a_stray_number_of_bumps_undoes_nothing(
         additive_share=[0.0, 0.1, 0.2, 0.3, 0.4],
         additive_share_weighted=[0.0, 0.1, 0.2, 0.3, 0.4],
     )
-    result = judge_claim(BY_NAME[name], Evidence((*evidence.runs, stray)))
+    result = judge_runs(name, evidence.runs, [stray])
     assert result.verdict is Verdict.REPRODUCED
     (first, *_) = result.parts
     assert "num_bumps=25 (1 seeds)" in first.groups[0].others
 
 
-def test_other_superposers_stand_beside_c4(plant_claim) -> None:
+def test_other_superposers_stand_beside_c4(plant_claim, judge_runs) -> None:
     evidence = plant_claim("C4", "refuted")
     span = {"superposition_span_r2": 0.9, "conjunctive_span_r2": 0.7}
     runs = [
         dataclasses.replace(run, measures=run.measures | span)
         for run in evidence.runs
     ]
-    result = judge_claim(BY_NAME["C4"], Evidence(tuple(runs)))
+    result = judge_runs("C4", runs)
     beside = [part for part in result.parts if "any weights" in part.label]
     assert [part.estimate.mean for part in beside] == pytest.approx(
         [0.9, 0.2] * 2

@@ -6,12 +6,10 @@ import itertools
 
 import pytest
 
-from tfcomp.claims.all_claims import CLAIMS
-from tfcomp.claims.claim import judge_claim
+from tfcomp.claims import CLAIMS
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.verdict import Verdict
 
-C6, C7, C8 = CLAIMS[5:8]
 FILES = ("donut.flags", "ramp.flags")
 FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
 OLD = ("--epochs=25",)
@@ -45,14 +43,10 @@ def plant(make_planted_run):
     return make
 
 
-def judge(claim, *runs: list):
-    return judge_claim(
-        claim, Evidence(tuple(r for group in runs for r in group))
-    )
-
-
-@pytest.mark.parametrize("claim", [C6, C8])
-def test_the_code_has_no_say_in_a_trend(plant, make_planted_run, claim) -> None:
+@pytest.mark.parametrize("claim", ["C6", "C8"])
+def test_the_code_has_no_say_in_a_trend(
+    plant, make_planted_run, claim, judge_runs
+) -> None:
     # 1 at the code; after it all orders of four numbers, once each: no trend.
     orders = itertools.permutations([0.6, 0.7, 0.8, 0.9])
     names = ("factorization", "probe_r2_id", "probe_r2_ood")
@@ -61,22 +55,22 @@ def test_the_code_has_no_say_in_a_trend(plant, make_planted_run, claim) -> None:
         for seed, order in enumerate(orders)
         for file in FILES
     ]
-    for part in judge(claim, runs).parts:
+    for part in judge_runs(claim, runs).parts:
         if part.decides:
             assert part.estimate.mean == pytest.approx(0)
             assert part.verdict is Verdict.UNDECIDED
 
 
-def test_falls_that_nobody_sees_are_none(plant) -> None:
+def test_falls_that_nobody_sees_are_none(plant, judge_runs) -> None:
     tiny = [1.0, 0.99999, 0.99997, 0.99995, 0.99992]
-    assert judge(C8, plant(tiny)).verdict is Verdict.REFUTED
+    assert judge_runs("C8", plant(tiny)).verdict is Verdict.REFUTED
     seen = [1.0, 0.999, 0.98, 0.95, 0.9]
-    assert judge(C8, plant(seen)).verdict is Verdict.REPRODUCED
+    assert judge_runs("C8", plant(seen)).verdict is Verdict.REPRODUCED
 
 
-def test_a_stray_depth_does_not_undo_the_others(plant) -> None:
+def test_a_stray_depth_does_not_undo_the_others(plant, judge_runs) -> None:
     runs = plant(FALLING), plant(FALLING, "--depth=5", seeds=1)
-    result = judge(C6, *runs)
+    result = judge_runs("C6", *runs)
     assert result.verdict is Verdict.REPRODUCED
     deciding = [part for part in result.parts if part.decides]
     assert [part.label for part in deciding] == [
@@ -85,16 +79,16 @@ def test_a_stray_depth_does_not_undo_the_others(plant) -> None:
     ]
     assert deciding[0].groups[0].others == ("depth=5 (1 seeds)",)
     # Alone, it is what there is.
-    alone = judge(C6, runs[1])
+    alone = judge_runs("C6", runs[1])
     assert alone.verdict is Verdict.UNDECIDED
     assert "1 of at least 3 seeds" in alone.parts[0].reason
 
 
-def test_another_setting_stands_beside(plant) -> None:
+def test_another_setting_stands_beside(plant, judge_runs) -> None:
     rising = FALLING[::-1]
     old = [plant(rising, f"--depth={depth}", *OLD, fit=0.3) for depth in (2, 3)]
     evidence = plant(FALLING), plant(FALLING, "--depth=6"), *old
-    result = judge(C6, *evidence)
+    result = judge_runs("C6", *evidence)
     assert result.verdict is Verdict.REPRODUCED
     labels = {part.label for part in result.parts if part.decides}
     assert labels == {
@@ -103,7 +97,7 @@ def test_another_setting_stands_beside(plant) -> None:
     beside = {part.label for part in result.parts} - labels
     assert {label.split(",")[1] for label in beside} == {" depth 2", " depth 3"}
     runs = tuple(run for group in evidence for run in group)
-    (figure,) = C6.draw(Evidence(runs)).values()
+    (figure,) = CLAIMS[5].draw(Evidence(runs)).values()
     # The panels show what decides, and nothing else.
     names = {text.get_text() for text in figure.legends[0].get_texts()}
     assert names == {"depth 4", "depth 6"}
@@ -113,10 +107,10 @@ def make_drop(drop: float) -> list[float]:
     return [1.0, 1.0, 0.99, 0.99 - drop, 0.98 - drop]
 
 
-def test_depth_6_is_preferred(plant) -> None:
+def test_depth_6_is_preferred(plant, judge_runs) -> None:
     shallow, deep = plant(make_drop(0.3), "--depth=2"), make_drop(0.1)
     runs = [shallow, plant(deep, "--depth=6")]
-    assert judge(C7, *runs).verdict is Verdict.REPRODUCED
+    assert judge_runs("C7", *runs).verdict is Verdict.REPRODUCED
     for stray in (
         plant(make_drop(0.5), "--depth=10", seeds=1),
         plant(make_drop(0.5), "--depth=10"),
@@ -127,17 +121,19 @@ def test_depth_6_is_preferred(plant) -> None:
             for run in plant(deep, f"--depth={depth}", *OLD, fit=0.3)
         ],
     ):
-        part = judge(C7, *runs, stray).parts[0]
+        part = judge_runs("C7", *runs, stray).parts[0]
         assert part.label == "ramp, depth 2 less depth 6"
         assert part.verdict is Verdict.REPRODUCED
 
 
-def test_the_deepest_with_enough_seeds_stands_in_for_depth_6(plant) -> None:
+def test_the_deepest_with_enough_seeds_stands_in_for_depth_6(
+    plant, judge_runs
+) -> None:
     runs = [
         plant(make_drop(0.3), "--depth=2"),
         plant(make_drop(0.1), "--depth=4"),
         plant(make_drop(0.1), "--depth=6", seeds=1),
     ]
-    part = judge(C7, *runs).parts[0]
+    part = judge_runs("C7", *runs).parts[0]
     assert part.label == "ramp, depth 2 less depth 4"
     assert part.verdict is Verdict.REPRODUCED

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tfcomp.claims.all_claims import CLAIMS
-from tfcomp.claims.claim import judge_claim
-from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.experiments.volumes import read_shift
 from tfcomp.claims.experiments.volumes import read_spread
 from tfcomp.claims.experiments.volumes import read_warp
 from tfcomp.claims.verdict import Verdict
 
-C9, C10 = CLAIMS[8:10]
 FILES = ("donut.flags", "ramp.flags")
 MLP = (("mlp.flags",), ("mlp.flags", "--encoding=ramp", "--epochs=100"))
 
@@ -38,22 +34,16 @@ def plant(make_planted_run):
     return make
 
 
-def judge(claim, *runs: list):
-    return judge_claim(
-        claim, Evidence(tuple(r for group in runs for r in group))
-    )
-
-
-def test_the_border_of_the_code_is_no_warp(plant) -> None:
+def test_the_border_of_the_code_is_no_warp(plant, judge_runs) -> None:
     inherited = plant([-0.149] * 5)
-    assert judge(C9, inherited).verdict is Verdict.REFUTED
-    (first, *_) = judge(C9, inherited).parts
+    assert judge_runs("C9", inherited).verdict is Verdict.REFUTED
+    (first, *_) = judge_runs("C9", inherited).parts
     assert first.estimate.mean == pytest.approx(0)
 
 
-def test_signs_of_stages_do_not_cancel(plant) -> None:
+def test_signs_of_stages_do_not_cancel(plant, judge_runs) -> None:
     # The signed mean after the code is 0.
-    result = judge(C9, plant([0.0, 0.1, -0.2, -0.3, 0.4]))
+    result = judge_runs("C9", plant([0.0, 0.1, -0.2, -0.3, 0.4]))
     assert result.verdict is Verdict.REPRODUCED
     assert result.parts[0].estimate.mean == pytest.approx(0.25)
     assert result.parts[1].estimate.mean == pytest.approx(1)
@@ -69,11 +59,11 @@ def test_the_code_is_subtracted_at_every_stage(plant) -> None:
     )
 
 
-def test_the_constant_of_the_code_gives_no_sign(plant) -> None:
+def test_the_constant_of_the_code_gives_no_sign(plant, judge_runs) -> None:
     # Positive at all stages for the CNN, but only by the code's 0.0885.
     cnn = plant([0.0885] * 5)
     mlp = plant([0.0885, *[-0.5] * 4], MLP)
-    result = judge(C10, cnn, mlp)
+    result = judge_runs("C10", cnn, mlp)
     assert result.verdict is Verdict.REFUTED
     assert "sign for the CNN is not known" in result.parts[1].reason
 
@@ -89,8 +79,8 @@ def test_the_constant_of_the_code_gives_no_sign(plant) -> None:
         (-0.5, -0.3, Verdict.REFUTED),
     ],
 )
-def test_signs_beyond_a_margin(plant, cnn, mlp, verdict) -> None:
+def test_signs_beyond_a_margin(plant, cnn, mlp, verdict, judge_runs) -> None:
     code = 0.0885
     first = plant([code, *[code + cnn] * 4])
     second = plant([code, *[code + mlp] * 4], MLP)
-    assert judge(C10, first, second).verdict is verdict
+    assert judge_runs("C10", first, second).verdict is verdict

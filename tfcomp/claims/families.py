@@ -140,20 +140,20 @@ class Arms:
 
     def _rank(self, groups: Mapping[str, Group]) -> tuple:
         found = {name: group for name, group in groups.items() if group.runs}
-        enough = sum(has_enough(group.runs) for group in found.values())
-        distance = max(
-            len(
-                list_differences(
-                    group.runs[0].flags,
-                    self.settings[name].reference,
-                    self.free,
-                )
-            )
+        distances = [
+            len(self._list_differences(name, group.runs[0]))
             for name, group in found.items()
+        ]
+        return (
+            sum(has_enough(group.runs) for group in found.values()),
+            -max(distances),
+            -sum(len(group.differences) for group in found.values()),
+            sum(len(group.runs) for group in found.values()),
         )
-        total = sum(len(group.differences) for group in found.values())
-        num_runs = sum(len(group.runs) for group in found.values())
-        return enough, -distance, -total, num_runs
+
+    def _list_differences(self, name: str, run: Run) -> list[str]:
+        reference = self.settings[name].reference
+        return list_differences(run.flags, reference, self.free)
 
 
 def count_steps(flags: Flags) -> int | None:

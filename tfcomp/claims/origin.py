@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
@@ -47,7 +48,9 @@ def describe_origin(
         "command": command,
         "runs": f"{len(used)} used of {len(evidence.runs)} found",
         "seeds": ", ".join(map(str, sorted({run.seed for run in used}))),
-        "time of training": format_duration(sum_seconds(used)),
+        "time of training": format_duration(
+            sum(run.get("train/seconds") or 0 for run in used)
+        ),
         "threshold searches": str(count_searches(evidence.studies) or ""),
         "this machine": describe_machine(),
         "code": describe_code(),
@@ -66,23 +69,12 @@ def describe_origin(
 
 def describe_machine() -> str:
     """Processor, cores and system of this machine."""
-    cores = os.cpu_count()
-    name = read_cpu_name() or platform.processor() or platform.machine()
-    return f"{name}, {cores} cores, {platform.system()}, Python " + (
-        platform.python_version()
-    )
-
-
-def read_cpu_name() -> str:
-    """The model of the processor, where the system tells; else empty."""
-    try:
-        lines = CPU_INFO.read_text().splitlines()
-    except OSError:
-        return ""
-    names = [
-        ln.partition(":")[2] for ln in lines if ln.startswith("model name")
-    ]
-    return names[0].strip() if names else ""
+    name = platform.processor() or platform.machine()
+    if CPU_INFO.exists():  # Linux, where `platform` knows no more than x86_64
+        found = re.search(r"model name\s*: (.*)", CPU_INFO.read_text())
+        name = found[1].strip() if found else name
+    system = f"{platform.system()}, Python {platform.python_version()}"
+    return f"{name}, {os.cpu_count()} cores, {system}"
 
 
 def describe_code() -> str:
@@ -106,23 +98,15 @@ def read_commit() -> str:
     return result.stdout.strip() if result.returncode == 0 else ""
 
 
-def sum_seconds(runs: Iterable[Run]) -> float:
-    """Seconds of training of all runs together."""
-    times = [run.get("train/seconds") for run in runs]
-    return sum(time for time in times if time is not None)
-
-
 def list_varied_flags(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Flags in which runs differ, and their values with counts."""
     names = dict.fromkeys(name for run in runs for name in run.flags)
-    rows = []
-    for name in names:
-        if name in UNIMPORTANT:
-            continue
-        values = [str(run.flags.get(name, "unknown")) for run in runs]
-        if len(set(values)) > 1:
-            rows.append((name, count_values(values)))
-    return rows
+    values = {
+        name: [str(run.flags.get(name, "unknown")) for run in runs]
+        for name in names
+        if name not in UNIMPORTANT
+    }
+    return [(n, count_values(v)) for n, v in values.items() if len(set(v)) > 1]
 
 
 def count_values(values: Iterable[str]) -> str:
@@ -140,9 +124,5 @@ def format_duration(seconds: float) -> str:
     """Hours and minutes, or seconds if it is short."""
     if seconds < 60:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return (
-        f"{minutes // 60} h {minutes % 60} min"
-        if minutes > 59
-        else (f"{minutes} min")
-    )
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -66,12 +66,9 @@ def make_arms(*names: str) -> Arms:
 ALL = make_arms(*PENALTIES)
 EXTREMES = make_arms("none", "both")
 
-GENERALIZATION = (
+GENERALIZATION = [
     Number(
-        "OOD relative MSE (1: blank)",
-        "ood/relative_mse",
-        below(0.1),
-        "error",
+        "OOD relative MSE (1: blank)", "ood/relative_mse", below(0.1), "error"
     ),
     Number(
         "OOD position accuracy",
@@ -79,7 +76,7 @@ GENERALIZATION = (
         above(0.95),
         "position",
     ),
-)
+]
 
 
 def compare_errors(

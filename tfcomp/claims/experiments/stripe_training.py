@@ -50,28 +50,20 @@ UNIFORMITY = Arms(
 )
 
 
+# The first decides, for bump codes.
+PLACE = Number("OOD position accuracy", "ood/position_accuracy", above(0.95))
+PLUS = Number(
+    "OOD MSE against the sum of two stripes, relative to blank",
+    "ood_plus/relative_mse",
+    below(1),
+    decides=False,
+)
+
+
 def make_stripes(code: str) -> Setting:
     """CNNs trained on stripes alone, corner held out."""
     must = {**STRIPED.must, "encoding": code, "num_bumps": 0}
     return Setting("stripes.flags", must, (f"--encoding={code}",))
-
-
-def list_plus_numbers(code: str) -> tuple[Number, Number]:
-    """Is there a plus at the right place? The claim is about bump codes."""
-    return (
-        Number(
-            "OOD position accuracy",
-            "ood/position_accuracy",
-            above(0.95),
-            decides=code == "bump",
-        ),
-        Number(
-            "OOD MSE against the sum of two stripes, relative to blank",
-            "ood_plus/relative_mse",
-            below(1),
-            decides=False,
-        ),
-    )
 
 
 def find_counts(evidence: Evidence) -> dict[int, Group]:
@@ -154,7 +146,8 @@ CLAIMS = (
             Measured(
                 f"stripes only, {code}",
                 make_stripes(code),
-                list_plus_numbers(code),
+                [PLACE, PLUS],
+                decides=code == "bump",
             )
             for code in MAIN_CODES
         ],
