@@ -15,12 +15,12 @@ from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.factors import make_categories
 from tfcomp.evaluation.evaluator import choose_jacobian
 from tfcomp.evaluation.evaluator import make_probe_targets
-from tfcomp.models.encodings.bump_encoding import BumpEncoding
-from tfcomp.models.encodings.circle_encoding import CircleEncoding
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
-from tfcomp.models.encodings.one_hot_encoding import OneHotEncoding
-from tfcomp.models.encodings.positional_encoding import PositionalEncoding
-from tfcomp.models.encodings.ramp_encoding import RampEncoding
+from tfcomp.models.encodings.population_codes import BumpEncoding
+from tfcomp.models.encodings.population_codes import OneHotEncoding
+from tfcomp.models.encodings.population_codes import PositionalEncoding
+from tfcomp.models.encodings.scalar_codes import CircleEncoding
+from tfcomp.models.encodings.scalar_codes import RampEncoding
 from tfcomp.models.stages import make_stage_model
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="degrees", periodic=True)

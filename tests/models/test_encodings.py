@@ -15,12 +15,12 @@ from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.models.encodings import ENCODINGS
-from tfcomp.models.encodings.bump_encoding import BumpEncoding
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
-from tfcomp.models.encodings.factor_index import FactorIndex
-from tfcomp.models.encodings.one_hot_encoding import OneHotEncoding
-from tfcomp.models.encodings.positional_encoding import PositionalEncoding
-from tfcomp.models.encodings.ramp_encoding import RampEncoding
+from tfcomp.models.encodings.population_codes import BumpEncoding
+from tfcomp.models.encodings.population_codes import OneHotEncoding
+from tfcomp.models.encodings.population_codes import PositionalEncoding
+from tfcomp.models.encodings.scalar_codes import FactorIndex
+from tfcomp.models.encodings.scalar_codes import RampEncoding
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
 SPACE = FactorSpace(

@@ -16,7 +16,7 @@ from tfcomp.config.registry import Registry
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.model_rules import check_cnn
 from tfcomp.models.model_rules import check_low_rank
-from tfcomp.models.model_rules import check_rotation
+from tfcomp.models.model_rules import check_quarter
 
 MODELS = Registry("model")
 MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)
@@ -27,7 +27,7 @@ MODELS.register(
 MODELS.register(
     "rotation",
     "tfcomp.models.rotation_decoder:build_rotation",
-    check=check_rotation,
+    check=check_quarter,
 )
 
 __all__ = ["ENCODINGS", "MODELS"]

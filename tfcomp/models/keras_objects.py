@@ -6,27 +6,10 @@
 
 (A SavedModel needs none of this.)
 """
+# ruff: noqa: F401
 
-from tfcomp.models.encodings.bump_encoding import BumpEncoding
-from tfcomp.models.encodings.circle_encoding import CircleEncoding
-from tfcomp.models.encodings.factor_index import FactorIndex
-from tfcomp.models.encodings.one_hot_encoding import OneHotEncoding
-from tfcomp.models.encodings.positional_encoding import PositionalEncoding
-from tfcomp.models.encodings.ramp_encoding import RampEncoding
-from tfcomp.models.low_rank import Stack
-from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.regularizers import EntropyRegularizer
-from tfcomp.models.regularizers import VarianceRegularizer
-
-__all__ = [
-    "BumpEncoding",
-    "CircleEncoding",
-    "EntropyRegularizer",
-    "FactorIndex",
-    "LowRankEmbedding",
-    "OneHotEncoding",
-    "PositionalEncoding",
-    "RampEncoding",
-    "Stack",
-    "VarianceRegularizer",
-]
+import tfcomp.models.encodings.population_codes
+import tfcomp.models.encodings.scalar_codes
+import tfcomp.models.low_rank
+import tfcomp.models.low_rank_embedding
+import tfcomp.models.regularizers

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+
 import keras
 from keras import ops
 
-from tfcomp.config.model_config import ModelConfig
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.encodings import make_encoding
-from tfcomp.models.encodings.factor_index import FactorIndex
+from tfcomp.models.encodings.factor_encoding import FactorEncoding
+from tfcomp.models.encodings.scalar_codes import FactorIndex
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
 from tfcomp.models.regularizers import EntropyRegularizer
 from tfcomp.models.regularizers import VarianceRegularizer
@@ -20,59 +21,37 @@ PRELU_START = 0.25
 KERNEL_SIZE = 3
 
 
-def make_low_rank(
-    encoding: keras.layers.Layer,
-    space: FactorSpace,
-    grid_size: int,
-    config: ModelConfig,
-) -> keras.Model:
+def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Two matrices in pixel space, combined by a few convolutions.
 
-    Each factor's matrix is a channel of `stage_0`; `depth` times a PReLU
+    Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
     and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
     makes the image. There are as many channels as factors. At grid 32, rank
     32 and depth 2 there are 133,218 weights.
 
-    Args:
-        encoding: `FactorIndex`, or a population code with one unit per
-            value of a factor.
-        space: The factors.
-        grid_size: Pixels along a side.
-        config: Depth, rank and penalties.
-
     Returns:
         Model from `factors` [n, F] to `image` [n, N, N, 1] in float32.
     """
+    space, depth = dataset.space, config.model.depth
+    if config.model.encoding == "one_hot":
+        # A one-hot code times all matrices selects one of them; looking it
+        # up by its index is the same at a fraction of the cost.
+        encoding = FactorIndex(space, name="code")
+    else:
+        encoding = make_encoding(config, space)
     factors = keras.Input((len(space),), dtype="float32", name="factors")
-    code = encoding(factors)
+    parts = _split(encoding(factors), encoding)
     channels = [
-        _make_embedding(factor, grid_size, encoding, config)(part)
-        for factor, part in zip(
-            space, _split(code, space, encoding), strict=True
-        )
+        _make_embedding(factor, encoding, config)(part)
+        for factor, part in zip(space, parts, strict=True)
     ]
     hidden = Stack(name="stage_0")(channels)  # [n, N, N, F]
-    for index in range(1, config.depth + 1):
+    for index in range(1, depth + 1):
         convolve = _make_convolution(len(space), f"stage_{index}")
         hidden = convolve(_make_prelu(index)(hidden))
     draw = _make_convolution(1, "image", dtype="float32")
-    image = draw(_make_prelu(config.depth + 1)(hidden))
+    image = draw(_make_prelu(depth + 1)(hidden))
     return keras.Model(factors, image, name="low_rank")
-
-
-def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The low-rank network of a run.
-
-    A one-hot code times all matrices selects one of them; looking it up by
-    its index is the same at a fraction of the cost.
-    """
-    if config.model.encoding == "one_hot":
-        encoding = FactorIndex(dataset.space, name="code")
-    else:
-        encoding = make_encoding(config, dataset.space)
-    return make_low_rank(
-        encoding, dataset.space, config.data.grid_size, config.model
-    )
 
 
 def list_embeddings(model: keras.Model) -> dict[str, LowRankEmbedding]:
@@ -97,23 +76,21 @@ class Stack(keras.layers.Layer):
 
 
 def _make_embedding(
-    factor: Factor,
-    grid_size: int,
-    encoding: keras.layers.Layer,
-    config: ModelConfig,
+    factor: Factor, encoding: FactorEncoding, config: RunConfig
 ) -> LowRankEmbedding:
-    reduction = config.penalty_reduction
+    model = config.model
+    reduction = model.penalty_reduction
     entropy = variance = None
-    if config.entropy_weight:
-        entropy = EntropyRegularizer(config.entropy_weight, reduction)
-    if config.variance_weight:
+    if model.entropy_weight:
+        entropy = EntropyRegularizer(model.entropy_weight, reduction)
+    if model.variance_weight:
         variance = VarianceRegularizer(
-            config.variance_weight, config.penalty_basis, reduction
+            model.variance_weight, model.penalty_basis, reduction
         )
     return LowRankEmbedding(
         factor.size,
-        grid_size,
-        config.rank,
+        config.data.grid_size,
+        model.rank,
         inputs="index" if isinstance(encoding, FactorIndex) else "code",
         coefficient_regularizer=entropy,
         left_regularizer=variance,
@@ -123,15 +100,13 @@ def _make_embedding(
 
 
 def _split(
-    code: keras.KerasTensor, space: FactorSpace, encoding: keras.layers.Layer
+    code: keras.KerasTensor, encoding: FactorEncoding
 ) -> list[keras.KerasTensor]:
-    if isinstance(encoding, FactorIndex):
-        sizes = [1] * len(space)
-    else:
-        sizes = [encoding.code_size(factor) for factor in space]
-    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    # The part of every factor.
+    sizes = [encoding.code_size(factor) for factor in encoding.space]
+    ends = itertools.accumulate(sizes)
     return [
-        code[:, end - size : end] for end, size in zip(ends, sizes, strict=True)
+        code[:, end - size : end] for size, end in zip(sizes, ends, strict=True)
     ]
 
 

@@ -130,11 +130,8 @@ class LowRankEmbedding(keras.layers.Layer):
 
     def matrices(self) -> keras.KerasTensor:
         """The matrices of all values `[V, rows, columns]`."""
-        return self._render(
-            ops.convert_to_tensor(self.coefficients),
-            ops.convert_to_tensor(self.left),
-            ops.convert_to_tensor(self.right),
-        )
+        weights = (self.coefficients, self.left, self.right)
+        return self._render(*map(ops.convert_to_tensor, weights))
 
     def spectrum(self) -> keras.KerasTensor:
         """Singular values `[V, R]` of the matrices, largest first."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import keras
 
 from tfcomp.config.run_config import RunConfig
@@ -9,47 +11,21 @@ from tfcomp.datasets import Dataset
 from tfcomp.models.encodings import make_encoding
 
 
-def make_mlp(
-    encoding: keras.layers.Layer,
-    num_factors: int,
-    image_shape: tuple[int, int, int],
-    depth: int = 3,
-    width: int = 256,
-) -> keras.Model:
-    """`depth` ReLU layers of `width` units and a linear layer of pixels.
-
-    Args:
-        encoding: Layer from factors to the code.
-        num_factors: Number of factors F.
-        image_shape: Rows, columns, channels.
-        depth: Hidden layers, at least 1.
-        width: Units of each.
+def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """`--depth` ReLU layers of `--width` units and a linear layer of pixels.
 
     Returns:
         Model from `factors` [n, F] to `image` [n, *image_shape], float32.
     """
-    factors = keras.Input((num_factors,), dtype="float32", name="factors")
-    hidden = encoding(factors)
-    for index in range(depth):
+    space, shape = dataset.space, dataset.image_shape
+    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    hidden = make_encoding(config, space)(factors)
+    for index in range(config.model.depth):
         hidden = keras.layers.Dense(
-            width, activation="relu", name=f"stage_{index}"
+            config.model.width, activation="relu", name=f"stage_{index}"
         )(hidden)
-    rows, columns, channels = image_shape
     pixels = keras.layers.Dense(
-        rows * columns * channels, dtype="float32", name="pixels"
+        math.prod(shape), dtype="float32", name="pixels"
     )(hidden)
-    image = keras.layers.Reshape(image_shape, dtype="float32", name="image")(
-        pixels
-    )
+    image = keras.layers.Reshape(shape, dtype="float32", name="image")(pixels)
     return keras.Model(factors, image, name="mlp")
-
-
-def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The MLP of a run."""
-    return make_mlp(
-        make_encoding(config, dataset.space),
-        len(dataset.space),
-        dataset.image_shape,
-        config.model.depth,
-        config.model.width,
-    )

@@ -7,13 +7,12 @@ from tfcomp.config.run_config import RunConfig
 
 
 def check_cnn(config: RunConfig) -> None:
-    """The grid is reached from a quarter of it by two doublings.
+    """As `check_quarter`, with both doublings among the layers of `depth`.
 
     Raises:
-        ConfigError: For a grid size that is no multiple of 4, or a depth
-            below the two layers that double.
+        ConfigError: As `check_quarter`, or for a depth below 2.
     """
-    _check_quarter(config, "cnn")
+    check_quarter(config)
     if config.model.depth < 2:
         rule = "must be at least 2 for the model cnn to reach the grid"
         raise ConfigError("depth", rule, config.model.depth)
@@ -35,16 +34,12 @@ def check_low_rank(config: RunConfig) -> None:
         raise ConfigError("encoding", rule, config.model.encoding)
 
 
-def check_rotation(config: RunConfig) -> None:
+def check_quarter(config: RunConfig) -> None:
     """The image is reached from a quarter of it by two doublings.
 
     Raises:
         ConfigError: For a grid size that is no multiple of 4.
     """
-    _check_quarter(config, "rotation")
-
-
-def _check_quarter(config: RunConfig, model: str) -> None:
     if config.data.grid_size % 4:
-        rule = f"must be a multiple of 4 for the model {model}"
+        rule = f"must be a multiple of 4 for the model {config.model.model}"
         raise ConfigError("grid_size", rule, config.data.grid_size)

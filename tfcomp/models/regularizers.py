@@ -22,8 +22,30 @@ _COEFFICIENT_FLOOR = 1e-30
 _LENGTH_FLOOR = 1e-6
 
 
+class _Penalty(keras.regularizers.Regularizer):
+    """`weight` times the sum or the mean of what `measure` returns."""
+
+    def __init__(self, weight: float, reduction: str = "sum") -> None:
+        self.weight = _check_weight(weight)
+        self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
+
+    def __call__(self, values: keras.KerasTensor) -> keras.KerasTensor:
+        return self.weight * self.penalty(values)
+
+    def penalty(self, values: keras.KerasTensor) -> keras.KerasTensor:
+        """The reduced penalty, before it is multiplied by `weight`."""
+        measured = self.measure(ops.convert_to_tensor(values))
+        return getattr(ops, self.reduction)(measured)
+
+    def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
+        raise NotImplementedError
+
+    def get_config(self) -> dict:
+        return {"weight": self.weight, "reduction": self.reduction}
+
+
 @keras.saving.register_keras_serializable(package="tfcomp")
-class EntropyRegularizer(keras.regularizers.Regularizer):
+class EntropyRegularizer(_Penalty):
     """Entropy of the squared coefficients of every value, in nats.
 
     `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the penalty of the value i is
@@ -38,28 +60,23 @@ class EntropyRegularizer(keras.regularizers.Regularizer):
             keeps its meaning when the number of values changes.
 
     Call arguments:
-        coefficients: Weight `[V, R]`.
+        values: Coefficients `[V, R]`.
     """
 
-    def __init__(self, weight: float, reduction: str = "sum") -> None:
-        self.weight = _check_weight(weight)
-        self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
-
-    def __call__(self, coefficients: keras.KerasTensor) -> keras.KerasTensor:
-        return self.weight * self.penalty(coefficients)
-
-    def penalty(self, coefficients: keras.KerasTensor) -> keras.KerasTensor:
-        """The reduced entropy, before it is multiplied by `weight`."""
-        coefficients = ops.convert_to_tensor(coefficients)
-        entropy = _compute_entropy(coefficients)  # [V]
-        return _reduce(entropy, self.reduction)
-
-    def get_config(self) -> dict:
-        return {"weight": self.weight, "reduction": self.reduction}
+    def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
+        # Entropy ignores the scale of a row, so dividing by a constant changes
+        # neither value nor gradient, and squares neither under- nor overflow.
+        scale = ops.max(ops.abs(values), axis=-1, keepdims=True)
+        scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
+        squares = ops.square(values / ops.stop_gradient(scale))
+        total = ops.sum(squares, axis=-1, keepdims=True)
+        p = squares / ops.where(total > 0.0, total, 1.0)  # [V, R]
+        # p log p tends to 0 with p, but 0 * log 0 is NaN.
+        return -ops.sum(p * ops.log(ops.where(p > 0.0, p, 1.0)), axis=-1)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class VarianceRegularizer(keras.regularizers.Regularizer):
+class VarianceRegularizer(_Penalty):
     """Sample variance over the entries of every vector.
 
     `Var_n(u_irn) = sum_n (u_irn - mean_n u_irn)^2 / (N - 1)`: 0 for a vector
@@ -79,68 +96,35 @@ class VarianceRegularizer(keras.regularizers.Regularizer):
             `"mean"`, which keeps its meaning when their number changes.
 
     Call arguments:
-        vectors: Weight `[V, R, N]`, N at least 2.
+        values: Vectors `[V, R, N]`, N at least 2.
     """
 
     def __init__(
         self, weight: float, basis: str = "raw", reduction: str = "sum"
     ) -> None:
-        self.weight = _check_weight(weight)
+        super().__init__(weight, reduction)
         self.basis = _check_choice("basis", basis, _BASES)
-        self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
 
-    def __call__(self, vectors: keras.KerasTensor) -> keras.KerasTensor:
-        return self.weight * self.penalty(vectors)
-
-    def penalty(self, vectors: keras.KerasTensor) -> keras.KerasTensor:
-        """The reduced variance, before it is multiplied by `weight`."""
-        vectors = ops.convert_to_tensor(vectors)
-        if vectors.shape[-1] < 2:
+    def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
+        size = values.shape[-1]
+        if size < 2:
             raise ValueError(
                 "vectors must have at least 2 entries for a sample variance, "
-                f"got the shape {tuple(vectors.shape)}"
+                f"got the shape {tuple(values.shape)}"
             )
-        variance = _compute_variance(vectors, self.basis)  # [V, R]
-        return _reduce(variance, self.reduction)
+        # The sum is smallest at the mean, so its derivative by the mean is 0,
+        # and leaving that out halves the backward pass.
+        mean = ops.stop_gradient(ops.mean(values, axis=-1, keepdims=True))
+        # Not the mean square minus the squared mean: what the penalty aims at,
+        # entries that are almost equal, is where that difference loses digits.
+        spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
+        if self.basis == "unit":
+            squares = ops.sum(ops.square(values), axis=-1)
+            spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
+        return spread / (size - 1)
 
     def get_config(self) -> dict:
-        return {
-            "weight": self.weight,
-            "basis": self.basis,
-            "reduction": self.reduction,
-        }
-
-
-def _compute_entropy(coefficients: keras.KerasTensor) -> keras.KerasTensor:
-    # Entropy ignores the scale of a row, so dividing by a constant changes
-    # neither value nor gradient, and squares neither under- nor overflow.
-    scale = ops.max(ops.abs(coefficients), axis=-1, keepdims=True)
-    scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
-    squares = ops.square(coefficients / ops.stop_gradient(scale))
-    total = ops.sum(squares, axis=-1, keepdims=True)
-    p = squares / ops.where(total > 0.0, total, 1.0)  # [V, R]
-    # p log p tends to 0 with p, but 0 * log 0 is NaN.
-    return -ops.sum(p * ops.log(ops.where(p > 0.0, p, 1.0)), axis=-1)
-
-
-def _compute_variance(
-    vectors: keras.KerasTensor, basis: str
-) -> keras.KerasTensor:
-    size = vectors.shape[-1]
-    # The sum is smallest at the mean, so its derivative by the mean is 0, and
-    # leaving that out halves the backward pass.
-    mean = ops.stop_gradient(ops.mean(vectors, axis=-1, keepdims=True))
-    # Not the mean square minus the squared mean: what the penalty aims at,
-    # entries that are almost equal, is where that difference loses digits.
-    spread = ops.sum(ops.square(vectors - mean), axis=-1)  # [V, R]
-    if basis == "unit":
-        squares = ops.sum(ops.square(vectors), axis=-1)
-        spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
-    return spread / (size - 1)
-
-
-def _reduce(values: keras.KerasTensor, reduction: str) -> keras.KerasTensor:
-    return ops.mean(values) if reduction == "mean" else ops.sum(values)
+        return {**super().get_config(), "basis": self.basis}
 
 
 def _check_weight(weight: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import keras
 
 from tfcomp.config.run_config import RunConfig
@@ -9,43 +11,39 @@ from tfcomp.datasets import Dataset
 from tfcomp.models.encodings import make_encoding
 
 
-def make_rotation(
-    encoding: keras.layers.Layer,
-    num_factors: int,
-    image_shape: tuple[int, int, int],
-    width: int = 64,
-) -> keras.Model:
-    """The published network.
+def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """The published network of rotated digits.
 
     A dense layer draws the code on a quarter of the image's rows and
-    columns with 2 `width` channels; two transposed convolutions of kernel
-    4 and stride 2 double that, to 2 `width` and then to `width` channels,
-    each with batch normalization and a ReLU; a convolution of kernel 3 and
-    a sigmoid make the image. These are the layers that have exactly the
-    published number of trained weights: 406,913 with a scalar input, an
-    image of 28 x 28 and width 64 (413,185 with cos and sin).
+    columns with 2 `--width` channels; two transposed convolutions of kernel
+    4 and stride 2 double that, to 2 `--width` and then to `--width`
+    channels, each with batch normalization and a ReLU; a convolution of
+    kernel 3 and a sigmoid make the image. These are the layers that have
+    exactly the published number of trained weights: 406,913 with a scalar
+    input, an image of 28 x 28 and width 64 (413,185 with cos and sin).
 
     Momentum and epsilon of the normalization are those of PyTorch, in which
     it was published.
 
-    Args:
-        encoding: Layer from factors to the code.
-        num_factors: Number of factors F.
-        image_shape: Rows, columns (multiples of 4) and channels.
-        width: Channels of the last hidden layer.
-
     Returns:
         Model from `factors` [n, F] to `image` [n, *image_shape], float32.
     """
-    rows, columns, channels = image_shape
-    factors = keras.Input((num_factors,), dtype="float32", name="factors")
+    space, width = dataset.space, config.model.width
+    rows, columns, channels = dataset.image_shape
+    factors = keras.Input((len(space),), dtype="float32", name="factors")
     first = (rows // 4, columns // 4, 2 * width)
     hidden = keras.layers.Dense(
-        first[0] * first[1] * first[2], activation="relu", name="dense"
-    )(encoding(factors))
+        math.prod(first), activation="relu", name="dense"
+    )(make_encoding(config, space)(factors))
     hidden = keras.layers.Reshape(first, name="stage_0")(hidden)
     for index, filters in enumerate((2 * width, width), start=1):
-        hidden = _double(hidden, filters, index)
+        hidden = keras.layers.Conv2DTranspose(
+            filters, 4, strides=2, padding="same", name=f"double_{index}"
+        )(hidden)
+        hidden = keras.layers.BatchNormalization(
+            momentum=0.9, epsilon=1e-5, name=f"normalize_{index}"
+        )(hidden)
+        hidden = keras.layers.ReLU(name=f"stage_{index}")(hidden)
     image = keras.layers.Conv2D(
         channels,
         3,
@@ -55,25 +53,3 @@ def make_rotation(
         name="image",
     )(hidden)
     return keras.Model(factors, image, name="rotation")
-
-
-def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The rotation network of a run."""
-    return make_rotation(
-        make_encoding(config, dataset.space),
-        len(dataset.space),
-        dataset.image_shape,
-        config.model.width,
-    )
-
-
-def _double(
-    hidden: keras.KerasTensor, filters: int, index: int
-) -> keras.KerasTensor:
-    hidden = keras.layers.Conv2DTranspose(
-        filters, 4, strides=2, padding="same", name=f"double_{index}"
-    )(hidden)
-    hidden = keras.layers.BatchNormalization(
-        momentum=0.9, epsilon=1e-5, name=f"normalize_{index}"
-    )(hidden)
-    return keras.layers.ReLU(name=f"stage_{index}")(hidden)

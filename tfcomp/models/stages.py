@@ -7,6 +7,7 @@ are given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import keras
@@ -17,7 +18,7 @@ def list_stages(model: keras.Model) -> list[str]:
     return [
         layer.name
         for layer in model.layers
-        if layer.name in ("code", "image") or _is_numbered(layer.name)
+        if re.fullmatch(r"code|stage_\d+|image", layer.name)
     ]
 
 
@@ -42,8 +43,3 @@ def make_stage_model(
     inputs = model.inputs[0] if len(model.inputs) == 1 else model.inputs
     outputs = {name: model.get_layer(name).output for name in names}
     return keras.Model(inputs, outputs, name=f"{model.name}_stages")
-
-
-def _is_numbered(name: str) -> bool:
-    prefix, _, number = name.partition("_")
-    return prefix == "stage" and number.isdigit()

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     import keras
 
 ENCODINGS = Registry("encoding")
-for _name in ("bump", "circle", "ramp", "one_hot", "positional"):
-    _module = f"tfcomp.models.encodings.{_name}_encoding"
-    ENCODINGS.register(_name, f"{_module}:make_{_name}")
+for _codes, _names in {
+    "population_codes": ("bump", "one_hot", "positional"),
+    "scalar_codes": ("circle", "ramp"),
+}.items():
+    for _name in _names:
+        _module = f"tfcomp.models.encodings.{_codes}"
+        ENCODINGS.register(_name, f"{_module}:make_{_name}")
 
 
 def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:

@@ -32,9 +32,10 @@ class FactorEncoding(keras.layers.Layer):
     A categorical factor has no order that a code could keep: a
     differentiable encoding gives it a one-hot code beside its own.
 
-    A subclass implements `encode_factor` for present values and
-    `code_size`. The layer always computes in float32, also under a mixed
-    precision policy: positions do not fit into 8 bits of mantissa.
+    A subclass implements `encode_factor` for present values and, if it does
+    not have one unit per grid value, `code_size`. The layer always computes
+    in float32, also under a mixed precision policy: positions do not fit
+    into 8 bits of mantissa.
 
     Args:
         space: The factors that are encoded, or its `to_dict`.
@@ -45,9 +46,11 @@ class FactorEncoding(keras.layers.Layer):
     Attributes:
         differentiable: Whether the code has a useful derivative with
             respect to the factors.
+        absent_value: The activity of every unit of an absent factor.
     """
 
     differentiable = True
+    absent_value = 0.0
 
     def __init__(self, space: FactorSpace | dict, **kwargs) -> None:
         kwargs["dtype"] = "float32"
@@ -62,11 +65,7 @@ class FactorEncoding(keras.layers.Layer):
 
     def code_size(self, factor: Factor) -> int:
         """Number of units that encode the factor."""
-        raise NotImplementedError
-
-    def absent_code(self) -> float:
-        """The activity of every unit of an absent factor."""
-        return 0.0
+        return factor.size
 
     def call(self, factors: tf.Tensor) -> tf.Tensor:
         codes = []
@@ -80,7 +79,7 @@ class FactorEncoding(keras.layers.Layer):
                 codes.append(tf.where(absent, 0.0, code))
                 continue
             code = self.encode_factor(present, factor)
-            codes.append(tf.where(absent, self.absent_code(), code))
+            codes.append(tf.where(absent, self.absent_value, code))
         return tf.concat(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:

@@ -1,6 +1,8 @@
-"""Ramp code: one unit per factor, linear in its value (section 3.1)."""
+"""Codes of one or two numbers per factor."""
 
 from __future__ import annotations
+
+import math
 
 import keras
 import tensorflow as tf
@@ -9,13 +11,14 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
+from tfcomp.models.encodings.factor_encoding import nearest_index
 
 RANGES = ("signed", "unit", "raw")
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class RampEncoding(FactorEncoding):
-    """A factor's value scaled to a fixed range.
+    """A factor's value scaled to a fixed range (section 3.1).
 
     Args:
         space: The factors.
@@ -48,9 +51,6 @@ class RampEncoding(FactorEncoding):
     def code_size(self, factor: Factor) -> int:
         return 1
 
-    def absent_code(self) -> float:
-        return self.absent_value
-
     def get_config(self) -> dict:
         return {
             **super().get_config(),
@@ -59,9 +59,51 @@ class RampEncoding(FactorEncoding):
         }
 
 
+@keras.saving.register_keras_serializable(package="tfcomp")
+class CircleEncoding(FactorEncoding):
+    """cos and sin of a periodic factor: no jump where it wraps (appendix F.2).
+
+    A factor that is not periodic is scaled to [-1, 1], as in the ramp code;
+    a categorical one is one-hot.
+    """
+
+    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+        unit = (values - factor.low) / (factor.high - factor.low)
+        if not factor.periodic:
+            return 2.0 * unit - 1.0
+        phase = 2.0 * math.pi * unit
+        return tf.concat([tf.cos(phase), tf.sin(phase)], axis=-1)
+
+    def code_size(self, factor: Factor) -> int:
+        return 2 if factor.periodic else 1
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class FactorIndex(FactorEncoding):
+    """The nearest grid index of every factor, NaN where it is absent.
+
+    It stands for a one-hot code where that would only select a row of a
+    lookup table. Like a one-hot code it is a step function of the factors.
+    """
+
+    differentiable = False
+    absent_value = float("nan")
+
+    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+        return nearest_index(values, factor)
+
+    def code_size(self, factor: Factor) -> int:
+        return 1
+
+
 def make_ramp(config: RunConfig, space: FactorSpace) -> RampEncoding:
     """The ramp code of a run."""
     model = config.model
     return RampEncoding(
         space, model.ramp_range, model.absent_value, name="code"
     )
+
+
+def make_circle(config: RunConfig, space: FactorSpace) -> CircleEncoding:
+    """The circle code of a run."""
+    return CircleEncoding(space, name="code")

@@ -1,0 +1,116 @@
+"""Population codes: about as many units as a factor has grid values."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.models.encodings.factor_encoding import FactorEncoding
+from tfcomp.models.encodings.factor_encoding import encode_one_hot
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class BumpEncoding(FactorEncoding):
+    """Units with Gaussian tuning, one per grid value v_i (section 3.1).
+
+    Their activity is exp(-(f - v_i)^2 / 2 s^2).
+
+    Args:
+        space: The factors.
+        sigma: Tuning width s in grid steps of the factor (pixels, for a
+            position).
+    """
+
+    def __init__(
+        self, space: FactorSpace | dict, sigma: float = 1.0, **kwargs
+    ) -> None:
+        super().__init__(space, **kwargs)
+        if sigma <= 0:
+            raise ValueError(f"sigma must be greater than 0, got {sigma}")
+        self.sigma = sigma
+
+    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+        distance = values - factor.values()  # [n, size]
+        if factor.periodic:
+            period = factor.high - factor.low
+            distance -= period * tf.round(distance / period)
+        return tf.exp(-0.5 * tf.square(distance / (self.sigma * factor.step)))
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "sigma": self.sigma}
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class OneHotEncoding(FactorEncoding):
+    """The unit of the nearest grid value is 1, all others are 0.
+
+    The code is a step function of the factors: its derivative is useless,
+    and geometry uses differences over the grid instead.
+    """
+
+    differentiable = False
+
+    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+        return encode_one_hot(values, factor)
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class PositionalEncoding(FactorEncoding):
+    """sin(w_k v) and cos(w_k v), v the factor in grid steps.
+
+    The sinusoids of Vaswani et al. (2017): angular frequencies fall
+    geometrically, w_k = max_wavelength^(-k / K), k = 0 .. K - 1. The code
+    of a factor is as long as its grid (rounded up to even), so that it has
+    the size of the bump and one-hot codes.
+
+    Args:
+        space: The factors.
+        max_wavelength: Ratio of the longest to the shortest wavelength.
+    """
+
+    def __init__(
+        self,
+        space: FactorSpace | dict,
+        max_wavelength: float = 10000.0,
+        **kwargs,
+    ) -> None:
+        super().__init__(space, **kwargs)
+        if max_wavelength <= 1:
+            raise ValueError(
+                f"max_wavelength must be greater than 1, got {max_wavelength}"
+            )
+        self.max_wavelength = max_wavelength
+
+    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+        count = self.code_size(factor) // 2
+        frequencies = self.max_wavelength ** (-np.arange(count) / count)
+        steps = (values - factor.low) / factor.step  # [n, 1]
+        phases = steps * frequencies.astype(np.float32)  # [n, K]
+        return tf.concat([tf.sin(phases), tf.cos(phases)], axis=-1)
+
+    def code_size(self, factor: Factor) -> int:
+        return 2 * ((factor.size + 1) // 2)
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "max_wavelength": self.max_wavelength}
+
+
+def make_bump(config: RunConfig, space: FactorSpace) -> BumpEncoding:
+    """The bump code of a run, as wide as the bump in the image."""
+    return BumpEncoding(space, config.data.sigma, name="code")
+
+
+def make_one_hot(config: RunConfig, space: FactorSpace) -> OneHotEncoding:
+    """The one-hot code of a run."""
+    return OneHotEncoding(space, name="code")
+
+
+def make_positional(
+    config: RunConfig, space: FactorSpace
+) -> PositionalEncoding:
+    """The positional code of a run."""
+    return PositionalEncoding(space, name="code")
