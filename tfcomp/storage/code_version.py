@@ -72,8 +72,8 @@ def hash_files(files: Iterable[tuple[str, Path]]) -> str:
 def _list(module: str) -> Iterator[tuple[str, Path]]:
     """The files of a module and their names, independent of the machine."""
     spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        return
+    if spec is None or not (spec.origin and spec.has_location):
+        return  # it has no source, as `sys`
     origin = Path(spec.origin)
     if not spec.submodule_search_locations:
         yield module, origin
