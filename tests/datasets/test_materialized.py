@@ -15,13 +15,13 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets import materialized
 from tfcomp.datasets.batches import make_batches
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.materialized import load_split
 from tfcomp.datasets.materialized import materialize
-from tfcomp.datasets.materialized import read_examples
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.run_folder import read_identity
 from tfcomp.training.experiment import make_training_model
@@ -33,6 +33,7 @@ DIGITS = (
     "--digit_source=stand_in",
     "--num_angles=37",
 )
+COMMAND = [sys.executable, "-m", "tfcomp.materialize", *SMALL]
 KINDS = {
     "grid": SMALL,
     "bright": (*SMALL, "--polarity=bright", "--sigma=1.3"),
@@ -53,8 +54,21 @@ def parse(*flags: str) -> RunConfig:
     return parse_config(list(flags))
 
 
+@pytest.fixture
+def stored(tmp_path: Path) -> RunConfig:
+    """A run that reads its examples below `tmp_path`; none are there yet."""
+    return parse(*SMALL, f"--examples_dir={tmp_path}")
+
+
+def attach(config: RunConfig, **changes: np.ndarray) -> Dataset:
+    """The dataset with the examples on disk, or with other splits."""
+    dataset = make_dataset(config)
+    splits = dataclasses.replace(dataset.splits, **changes)
+    return attach_examples(config, dataclasses.replace(dataset, splits=splits))
+
+
 def read_batches(config: RunConfig) -> list[tuple]:
-    dataset = attach_examples(config, make_dataset(config))
+    dataset = attach(config)
     assert (dataset.train_images is None) == (not config.data.examples_dir)
     batches = make_batches(dataset, 16, seed=3, first_step=2, num_steps=9)
     return list(batches.as_numpy_iterator())
@@ -70,11 +84,12 @@ def test_batches_have_the_same_bits(kind: str, tmp_path: Path) -> None:
         assert one[1].tobytes() == two[1].tobytes()
 
 
-def test_held_out_examples_are_there_too(tmp_path: Path) -> None:
-    config = parse(*SMALL)
-    materialize(config, tmp_path)
-    dataset = make_dataset(config)
-    found = load_split(config, tmp_path, "ood")
+def test_held_out_examples_are_there_too(
+    stored: RunConfig, tmp_path: Path
+) -> None:
+    materialize(stored, tmp_path)
+    dataset = make_dataset(stored)
+    found = load_split(stored, tmp_path, "ood")
     expected = dataset.splits.grid[dataset.splits.is_ood]
     np.testing.assert_array_equal(found.factors, expected)
     images = dataset.render_array(expected)
@@ -82,9 +97,9 @@ def test_held_out_examples_are_there_too(tmp_path: Path) -> None:
 
 
 def test_upright_digit_is_stored_twice(tmp_path: Path) -> None:
-    config = parse(*DIGITS, f"--examples_dir={tmp_path}")
+    config = parse(*DIGITS)
     materialize(config, tmp_path)
-    found = read_examples(config, make_dataset(config))
+    found = load_split(config, tmp_path, "train")
     assert (found.factors == 0).sum() == 2
 
 
@@ -102,7 +117,7 @@ def test_trained_weights_have_the_same_bits(tmp_path: Path) -> None:
 
 def train(config: RunConfig, folder: Path) -> list[np.ndarray]:
     """The weights after training, without analysis and export."""
-    dataset = attach_examples(config, make_dataset(config))
+    dataset = attach(config)
     model = make_training_model(config, dataset, tf.distribute.get_strategy())
     fit_model(model, dataset, config, str(folder))
     return model.get_weights()
@@ -147,24 +162,22 @@ def test_data_settings_count(flag: str, tmp_path: Path) -> None:
 # Writing
 
 
-def test_second_call_changes_nothing(tmp_path: Path) -> None:
-    config = parse(*SMALL)
-    folder = materialize(config, tmp_path)
+def test_second_call_changes_nothing(stored: RunConfig, tmp_path: Path) -> None:
+    folder = materialize(stored, tmp_path)
     before = {p: p.stat().st_mtime_ns for p in folder.iterdir()}
-    assert materialize(config, tmp_path) == folder
+    assert materialize(stored, tmp_path) == folder
     assert {p: p.stat().st_mtime_ns for p in folder.iterdir()} == before
 
 
 def test_examples_of_other_code_are_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = parse(*SMALL, f"--examples_dir={tmp_path}")
-    old = materialize(config, tmp_path)
+    old = materialize(stored, tmp_path)
     monkeypatch.setattr(materialized, "compute_code", lambda plugins: "new")
     with pytest.raises(RunError, match="no examples of this run"):
-        read_examples(config, make_dataset(config))
-    assert materialize(config, tmp_path) != old
-    assert len(read_examples(config, make_dataset(config)).images) > 0
+        attach(stored)
+    assert materialize(stored, tmp_path) != old
+    assert len(attach(stored).train_images) > 0
 
 
 def test_code_of_examples_is_that_of_plugins_too(
@@ -177,67 +190,51 @@ def test_code_of_examples_is_that_of_plugins_too(
     assert tf.__version__ in plain
 
 
-def test_two_processes_at_once(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "tfcomp.materialize",
-        *SMALL,
-        f"--examples_dir={tmp_path}",
-    ]
+def test_two_processes_at_once(stored: RunConfig, tmp_path: Path) -> None:
+    command = [*COMMAND, f"--examples_dir={tmp_path}"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     processes = [
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
+        subprocess.Popen(command, text=True, **pipes) for _ in range(2)
     ]
     outputs = [process.communicate() for process in processes]
     assert [p.returncode for p in processes] == [0, 0], outputs
     assert outputs[0][0] == outputs[1][0]
     assert outputs[0][0].startswith(f"examples  {tmp_path}")
-    config = parse(*SMALL, f"--examples_dir={tmp_path}")
-    read_examples(config, make_dataset(config))
+    attach(stored)
 
 
 # Refusals
 
 
-def test_absent_examples(tmp_path: Path) -> None:
-    config = parse(*SMALL, f"--examples_dir={tmp_path}")
+def test_absent_examples(stored: RunConfig) -> None:
     with pytest.raises(RunError, match="no examples.*tfcomp.materialize"):
-        attach_examples(config, make_dataset(config))
+        attach(stored)
 
 
-def test_other_examples_than_the_flags_describe(tmp_path: Path) -> None:
-    config = parse(*SMALL, f"--examples_dir={tmp_path}")
-    materialize(config, tmp_path)
-    dataset = make_dataset(config)
-    moved = dataset.splits.train.copy()
+def test_other_examples_than_the_flags_describe(
+    stored: RunConfig, tmp_path: Path
+) -> None:
+    materialize(stored, tmp_path)
+    moved = make_dataset(stored).splits.train.copy()
     moved[5, 1] = np.nextafter(moved[5, 1], np.float32(9))
-    splits = dataclasses.replace(dataset.splits, train=moved)
-    changed = dataclasses.replace(dataset, splits=splits)
     with pytest.raises(RunError, match="number 5 of training is at") as caught:
-        read_examples(config, changed)
+        attach(stored, train=moved)
     assert "\n" not in str(caught.value)
-    splits = dataclasses.replace(dataset.splits, train=moved[:-1])
-    changed = dataclasses.replace(dataset, splits=splits)
     with pytest.raises(RunError, match=r"must have images \[118, 12, 12, 1\]"):
-        read_examples(config, changed)
+        attach(stored, train=moved[:-1])
 
 
-def test_damaged_files(tmp_path: Path) -> None:
-    config = parse(*SMALL, f"--examples_dir={tmp_path}")
-    folder = materialize(config, tmp_path)
+def test_damaged_files(stored: RunConfig, tmp_path: Path) -> None:
+    folder = materialize(stored, tmp_path)
     records = next(folder.glob("*train*"))
     records.write_bytes(records.read_bytes()[:1000])
     with pytest.raises(RunError, match="cannot be read") as caught:
-        attach_examples(config, make_dataset(config))
+        attach(stored)
     assert "\n" not in str(caught.value)
 
 
 def test_dataset_without_a_builder(tmp_path: Path) -> None:
-    data = dataclasses.replace(parse(*SMALL).data, dataset="my_shapes")
-    config = dataclasses.replace(parse(*SMALL), data=data)
+    config = parse(*SMALL, "--dataset=my_shapes")
     with pytest.raises(RunError, match="my_shapes has no TFDS builder"):
         materialize(config, tmp_path)
     assert not list(tmp_path.iterdir())
@@ -245,10 +242,7 @@ def test_dataset_without_a_builder(tmp_path: Path) -> None:
 
 def test_command_needs_a_folder(tmp_path: Path) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "tfcomp.materialize", *SMALL],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
+        COMMAND, capture_output=True, text=True, cwd=tmp_path
     )
     assert result.returncode == 2
     assert result.stderr == (

@@ -24,8 +24,9 @@ from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import Splits
 from tfcomp.datasets.splits import make_splits
 
-DATASETS.register("gaussian_bumps", "tfcomp.datasets.bumps:make_bumps")
-DATASETS.register("stripes", "tfcomp.datasets.stripes:make_stripes")
+_PIXELS = "tfcomp.datasets.bumps_and_stripes"
+DATASETS.register("gaussian_bumps", f"{_PIXELS}:make_bumps")
+DATASETS.register("stripes", f"{_PIXELS}:make_stripes")
 DATASETS.register("rotated_digits", "tfcomp.datasets.digits:make_digits")
 
 __all__ = [

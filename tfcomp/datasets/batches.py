@@ -9,6 +9,7 @@ global batch. Batches are always full; they may span two passes.
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 
 from tfcomp.datasets.dataset import Dataset
@@ -36,9 +37,9 @@ def make_batches(
         num_steps: Number of batches; None for no end.
     """
     table = tf.constant(dataset.splits.train)
-    stored = None
-    if dataset.train_images is not None:
-        stored = tf.constant(dataset.train_images)
+    stored = dataset.train_images
+    if stored is not None:
+        stored = tf.constant(stored)
 
     def make_batch(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         rows = shuffle_numbers(numbers, len(dataset.splits.train), seed)
@@ -73,20 +74,13 @@ def shuffle_numbers(
         Rows, int64 [B]; each pass over the table has every row once.
     """
     passes = numbers // table_size
-    seeds = tf.stack(
-        [tf.zeros_like(passes), tf.fill(tf.shape(passes), int64(seed)), passes],
-        axis=1,
-    )  # [B, 3]
+    zeros = tf.zeros_like(passes)
+    seeds = tf.stack([zeros, zeros + seed, passes], axis=1)  # [B, 3]
     # `tf.random.experimental.index_shuffle` is this op with one seed for all
     # numbers; a batch that spans two passes needs one for each.
     return tf.raw_ops.RandomIndexShuffle(
         index=numbers % table_size,
         seed=seeds,
-        max_index=int64(table_size - 1),
+        max_index=np.int64(table_size - 1),
         rounds=ROUNDS,
     )
-
-
-def int64(value: int) -> tf.Tensor:
-    """A constant of the type of example numbers."""
-    return tf.constant(value, tf.int64)

@@ -17,6 +17,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import mnist
 from tfcomp.datasets import stand_in_digit as stand_in
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.factors import make_categories
@@ -36,17 +37,17 @@ def make_digits(config: RunConfig) -> Dataset:
     if data.grid_size != stand_in.SIZE:
         rule = f"must be {stand_in.SIZE} for the dataset rotated_digits"
         raise ConfigError("grid_size", rule, data.grid_size)
-    classes = parse_classes(data)
-    load = make_loader(data, classes)
-    space = make_angle_space(data.num_angles, classes)
+    classes = _parse_classes(data)
+    load = _make_loader(data, classes)
+    space = _make_space(data.num_angles, classes)
     region = parse_region(data.region, space)
     is_stand_in = data.digit_source == "stand_in"
     return Dataset(
         name=data.dataset,
         space=space,
         region=region,
-        splits=make_splits(space, region, draw_table(config, space, region)),
-        render=make_renderer(load, space),
+        splits=make_splits(space, region, _draw_table(config, space, region)),
+        render=_make_renderer(load, space),
         image_shape=(stand_in.SIZE, stand_in.SIZE, 1),
         has_position=False,
         first_row="top",
@@ -55,12 +56,7 @@ def make_digits(config: RunConfig) -> Dataset:
     )
 
 
-def parse_classes(data: DataConfig) -> list[int]:
-    """The digits of a run, rising.
-
-    Raises:
-        ConfigError: If they are not different digits, or only one.
-    """
+def _parse_classes(data: DataConfig) -> list[int]:
     if not data.digit_classes:
         return [data.digit_class]
     parts = [part.strip() for part in data.digit_classes.split(",")]
@@ -71,12 +67,9 @@ def parse_classes(data: DataConfig) -> list[int]:
     return sorted(map(int, parts))
 
 
-def make_angle_space(num_angles: int, classes: list[int]) -> FactorSpace:
-    """The angle, behind the digit if there are several.
-
-    The published angles are `num_angles` from 0 to 360 degrees inclusive;
-    the last is the first again, so the grid has one less.
-    """
+def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
+    # The published angles are `num_angles` from 0 to 360 degrees inclusive;
+    # the last is the first again, so the grid has one less.
     angle = Factor(
         "angle", num_angles - 1, 0.0, 360.0, unit="degrees", periodic=True
     )
@@ -85,22 +78,11 @@ def make_angle_space(num_angles: int, classes: list[int]) -> FactorSpace:
     return FactorSpace((make_categories("digit", classes), angle))
 
 
-def draw_table(
+def _draw_table(
     config: RunConfig, space: FactorSpace, region: Region
 ) -> np.ndarray:
-    """The training table [n, F].
-
-    All of ID has the upright image twice, at 0 and at 360 degrees, as
-    published: 888 images of 1000 angles without 160 to 200 degrees.
-
-    Args:
-        config: The run.
-        space: The angle, perhaps behind the digit.
-        region: Held-out combinations.
-
-    Raises:
-        ConfigError: As `draw_training_table`.
-    """
+    # All of ID has the upright image twice, at 0 and at 360 degrees, as
+    # published: 888 images of 1000 angles without 160 to 200 degrees.
     table = draw_training_table(config, space, region)
     if config.data.num_train or config.data.coordinates != "grid":
         return table
@@ -108,14 +90,10 @@ def draw_table(
     return np.concatenate([table, upright])
 
 
-def make_loader(
+def _make_loader(
     data: DataConfig, classes: list[int]
 ) -> Callable[[], np.ndarray]:
-    """A function that reads the digits, [digits, 28, 28].
-
-    Raises:
-        ConfigError: For an index that no stand-in digit has.
-    """
+    # A function that reads the digits, [digits, 28, 28].
     if data.digit_source == "stand_in":
         if data.digit_index:
             rule = "must be 0, a stand-in digit has one example"
@@ -126,11 +104,9 @@ def make_loader(
     )
 
 
-def make_renderer(
+def _make_renderer(
     load: Callable[[], np.ndarray], space: FactorSpace
-) -> Callable[[Any], Any]:
-    """The renderer of the digits that `load` reads."""
-
+) -> Render:
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
         import tensorflow as tf

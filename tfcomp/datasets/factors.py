@@ -75,12 +75,15 @@ class Factor:
 
     def to_index(self, values: np.ndarray) -> np.ndarray:
         """Nearest grid index of each value; -1 where the factor is absent."""
+        values = np.asarray(values)
         if self.levels:
-            return _find_nearest(np.asarray(values), self.values())
-        index = np.round((np.asarray(values) - self.low) / self.step)
-        if self.periodic:
-            index = np.mod(index, self.size)
-        index = np.clip(index, 0, self.size - 1)
+            distance = np.abs(values[..., None] - self.values())
+            index = distance.argmin(axis=-1)
+        else:
+            index = np.round((values - self.low) / self.step)
+            if self.periodic:
+                index = np.mod(index, self.size)
+            index = np.clip(index, 0, self.size - 1)
         return np.where(np.isnan(values), -1, np.nan_to_num(index)).astype(int)
 
 
@@ -162,12 +165,6 @@ def make_categories(name: str, levels: Sequence[float]) -> Factor:
         categorical=True,
         levels=rising,
     )
-
-
-def _find_nearest(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    distance = np.abs(values[..., None] - levels)
-    index = np.nan_to_num(distance, nan=np.inf).argmin(axis=-1)
-    return np.where(np.isnan(values), -1, index)
 
 
 def make_pixel_space(grid_size: int) -> FactorSpace:

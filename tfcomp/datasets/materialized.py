@@ -20,6 +20,7 @@ from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,18 +38,11 @@ DRAWN = ("coordinates", "num_train")
 DIGIT = ("digit_source", "digit_class", "digit_classes", "digit_index")
 
 
-@dataclasses.dataclass(frozen=True)
-class Recipe:
-    """How a dataset gets to disk.
-
-    Attributes:
-        module: Of its TFDS builder, `Builder`.
-        config: Name of the builder's configuration class, there.
-        settings: Those that decide its examples.
-    """
+class Recipe(NamedTuple):
+    """The TFDS builder of a dataset, and the flags that decide its examples."""
 
     module: str
-    config: str
+    config: str  # the configuration class of the builder, in its module
     settings: tuple[str, ...]
 
 
@@ -80,12 +74,8 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
     Several processes may do so at once: one writes, the others wait. The
     folder appears when it is complete.
 
-    Args:
-        config: The run.
-        examples_dir: Parent of the datasets; it is made.
-
     Returns:
-        The folder of the dataset.
+        The folder of the dataset, in `examples_dir`, which is made.
 
     Raises:
         RunError: If the dataset has no TFDS builder, the data that it is
@@ -109,22 +99,12 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
     """The dataset with the images of `--examples_dir`, if it is set.
 
     Raises:
-        RunError: As `read_examples`.
-    """
-    if not config.data.examples_dir:
-        return dataset
-    images = read_examples(config, dataset).images
-    return dataclasses.replace(dataset, train_images=images)
-
-
-def read_examples(config: RunConfig, dataset: Dataset) -> Examples:
-    """The training examples on disk, which must be those of the flags.
-
-    Raises:
         RunError: If they are absent, damaged or not the ones that the flags
             describe, down to the last bit of every factor.
     """
     folder = config.data.examples_dir
+    if not folder:
+        return dataset
     found = load_split(config, folder, "train")
     expected = dataset.splits.train
     wanted = (len(expected), *dataset.image_shape)
@@ -143,18 +123,13 @@ def read_examples(config: RunConfig, dataset: Dataset) -> Examples:
             f"describe: number {row} of training is at "
             f"{found.factors[row].tolist()}, not {expected[row].tolist()}"
         )
-    return found
+    return dataclasses.replace(dataset, train_images=found.images)
 
 
 def load_split(
     config: RunConfig, examples_dir: str | Path, split: str
 ) -> Examples:
-    """A split on disk, without any check of its content.
-
-    Args:
-        config: The run.
-        examples_dir: Parent of the datasets.
-        split: `train` or `ood`.
+    """A split on disk, `train` or `ood`, without any check of its content.
 
     Raises:
         RunError: If it is absent or cannot be read.

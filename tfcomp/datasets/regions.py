@@ -91,11 +91,9 @@ def make_corner(arguments: str, space: FactorSpace) -> Predicate:
     """Every ordered factor at least the bound, as `14`."""
     bound = _number(arguments)
     columns = _ordered(space)
-    for _, factor in columns:
-        _check_inside(factor, bound)
-    return lambda values: np.all(
-        [values[:, i] >= bound for i, _ in columns], axis=0
-    )
+    for column in columns:
+        _check_inside(space.factors[column], bound)
+    return lambda values: np.all(values[:, columns] >= bound, axis=1)
 
 
 @REGIONS.register("diagonal")
@@ -104,7 +102,7 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
     half_width = _number(arguments)
     if half_width < 0:
         raise ValueError("must have a half width of at least 0")
-    columns = [i for i, _ in _ordered(space)]
+    columns = _ordered(space)
     if len(columns) < 2:
         raise ValueError("of kind diagonal needs two ordered factors")
 
@@ -127,42 +125,37 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
         if name not in space.names:
             known = ", ".join(space.names)
             raise ValueError(f"must name factors among: {known}")
-        column = space.names.index(name)
-        tests.append(_interval_test(column, space[name], interval))
+        tests.append(_interval_test(space.names.index(name), interval, space))
     return lambda values: np.all([test(values) for test in tests], axis=0)
 
 
-def _interval_tests(interval: str, space: FactorSpace) -> list[Predicate]:
-    return [_interval_test(i, f, interval) for i, f in _ordered(space)]
+def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
+    return [_interval_test(column, text, space) for column in _ordered(space)]
 
 
-def _interval_test(column: int, factor: Factor, text: str) -> Predicate:
-    low, high = _interval(text)
-    _check_inside(factor, low)
-    _check_inside(factor, high)
-    if low <= high:
-        return lambda values: (
-            (values[:, column] >= low) & (values[:, column] <= high)
-        )
-    if not factor.periodic:
-        raise ValueError("must have its lower bound first")
-    return lambda values: (
-        (values[:, column] >= low) | (values[:, column] <= high)
-    )
-
-
-def _ordered(space: FactorSpace) -> list[tuple[int, Factor]]:
-    columns = [(i, f) for i, f in enumerate(space) if not f.categorical]
-    if not columns:
-        raise ValueError("of this kind needs an ordered factor")
-    return columns
-
-
-def _interval(text: str) -> tuple[float, float]:
+def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
     match = _INTERVAL.fullmatch(text)
     if match is None:
         raise ValueError("must have bounds of the form LOW-HIGH")
-    return float(match[1]), float(match[2])
+    low, high = map(float, match.groups())
+    factor = space.factors[column]
+    _check_inside(factor, low)
+    _check_inside(factor, high)
+    wraps = low > high
+    if wraps and not factor.periodic:
+        raise ValueError("must have its lower bound first")
+
+    def test(values: np.ndarray) -> np.ndarray:
+        above, below = values[:, column] >= low, values[:, column] <= high
+        return above | below if wraps else above & below
+
+    return test
+
+
+def _ordered(space: FactorSpace) -> list[int]:
+    if not space.ordered:
+        raise ValueError("of this kind needs an ordered factor")
+    return list(space.ordered)
 
 
 def _number(text: str) -> float:

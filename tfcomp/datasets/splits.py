@@ -82,11 +82,6 @@ def draw_training_table(
     repetition. Continuous ones: uniform in the space outside the region.
     The draw depends on the seed alone.
 
-    Args:
-        config: The run.
-        space: The factors.
-        region: Held-out combinations.
-
     Raises:
         ConfigError: If `num_train` exceeds the ID cells, or the region
             leaves no room for continuous positions.

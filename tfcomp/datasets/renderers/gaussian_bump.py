@@ -26,28 +26,33 @@ def render_gaussians(
     Returns:
         Images, float32 [n, N, N, 1], `image[row = y, column = x]`.
     """
-    profiles = compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
+    profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
     images = tf.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
-    return apply_polarity(images[..., tf.newaxis], polarity)
+    return _apply_polarity(images, polarity)
 
 
-def compute_profiles(
+def render_plus(
+    factors: tf.Tensor, grid_size: int, sigma: float, polarity: str = "bright"
+) -> tf.Tensor:
+    """The sum of the vertical stripe at x and the horizontal one at y.
+
+    It is what a network that has seen only stripes composes for an unseen
+    pair (section 4.2). Before polarity, its height is 2 at the crossing.
+    Arguments and result are those of `render_gaussians`.
+    """
+    profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
+    vertical = profiles[:, 0, tf.newaxis, :]  # [n, 1, N]
+    horizontal = profiles[:, 1, :, tf.newaxis]  # [n, N, 1]
+    return _apply_polarity(vertical + horizontal, polarity)
+
+
+def _compute_profiles(
     factors: tf.Tensor, grid_size: int, sigma: float
 ) -> tf.Tensor:
-    """The Gaussian of each coordinate along its axis of the image.
-
-    Computed in float64: the vectorized and the scalar float32 exponential
-    differ in the last bit, so that an image would depend on the batch in
-    which it is drawn.
-
-    Args:
-        factors: [n, F] positions in pixels; NaN where absent.
-        grid_size: Pixels N along a side.
-        sigma: Standard deviation in pixels.
-
-    Returns:
-        Profiles, float32 [n, F, N]; ones where the coordinate is absent.
-    """
+    # The Gaussian of each coordinate along its axis of the image, float32
+    # [n, F, N]; ones where the coordinate is absent. Computed in float64: the
+    # vectorized and the scalar float32 exponential differ in the last bit, so
+    # that an image would depend on the batch in which it is drawn.
     centers = tf.cast(factors, tf.float64)[..., tf.newaxis]  # [n, F, 1]
     pixels = tf.range(grid_size, dtype=tf.float64)
     profiles = tf.exp(-0.5 * tf.square((pixels - centers) / sigma))
@@ -56,6 +61,6 @@ def compute_profiles(
     return tf.cast(present, tf.float32)
 
 
-def apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
-    """Bright images as they are, dark ones inverted."""
+def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
+    images = images[..., tf.newaxis]
     return 1.0 - images if polarity == "dark" else images

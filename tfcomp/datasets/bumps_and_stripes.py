@@ -1,0 +1,109 @@
+"""Gaussian bumps (section 3.1) and stripes (section 4.2, appendix E).
+
+A vertical stripe at x is the combination (x, absent), a horizontal one at y
+is (absent, y): each factor shown by itself, rendered in pixel space. Among
+stripes, no combination of two values is ever trained on but the bumps that
+are asked for, which are drawn from ID.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config.data_config import DataConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import Render
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import Region
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.splits import draw_cells
+from tfcomp.datasets.splits import draw_training_table
+from tfcomp.datasets.splits import make_splits
+
+
+def make_bumps(config: RunConfig) -> Dataset:
+    """Bumps at ID positions, on the grid or continuous.
+
+    Raises:
+        ConfigError: For an impossible region or too many examples.
+    """
+    if config.data.num_bumps:
+        rule = "must be 0 for the dataset gaussian_bumps (see --num_train)"
+        raise ConfigError("num_bumps", rule, config.data.num_bumps)
+    space = make_pixel_space(config.data.grid_size)
+    region = parse_region(config.data.region, space)
+    train = draw_training_table(config, space, region)
+    return _make_dataset(config, space, region, train)
+
+
+def make_stripes(config: RunConfig) -> Dataset:
+    """All stripes, and `num_bumps` bumps at different ID cells.
+
+    The truth of a combination is a bump; that of a network that has seen
+    stripes only is the sum of the two stripes, and both are scored.
+
+    Raises:
+        ConfigError: For an impossible region or too many bumps.
+    """
+    space = make_pixel_space(config.data.grid_size)
+    region = parse_region(config.data.region, space)
+    stripes = _list_stripes(space)
+    grid = space.grid()
+    bumps = draw_cells(
+        grid[~region.contains(grid)],
+        config.data.num_bumps,
+        "num_bumps",
+        np.random.default_rng([config.training.seed, 0]),
+    )
+    # A cross or a gap holds back stripes, too.
+    train = np.concatenate([stripes[~region.contains(stripes)], bumps])
+    plus = _make_renderer(config.data, "render_plus")
+    return _make_dataset(
+        config, space, region, train, other_truths={"plus": plus}
+    )
+
+
+def _list_stripes(space: FactorSpace) -> np.ndarray:
+    # One row per value of each factor, the others absent (NaN).
+    rows = []
+    for column, factor in enumerate(space):
+        stripes = np.full((factor.size, len(space)), np.nan, np.float32)
+        stripes[:, column] = factor.values()
+        rows.append(stripes)
+    return np.concatenate(rows)
+
+
+def _make_dataset(
+    config: RunConfig,
+    space: FactorSpace,
+    region: Region,
+    train: np.ndarray,
+    **others: Any,
+) -> Dataset:
+    size = config.data.grid_size
+    return Dataset(
+        name=config.data.dataset,
+        space=space,
+        region=region,
+        splits=make_splits(space, region, train),
+        render=_make_renderer(config.data, "render_gaussians"),
+        image_shape=(size, size, 1),
+        polarity=config.data.polarity,
+        **others,
+    )
+
+
+def _make_renderer(data: DataConfig, name: str) -> Render:
+    def render(factors: Any) -> Any:
+        # Imported here: a bad flag must be answered without TensorFlow.
+        from tfcomp.datasets import renderers
+
+        draw = getattr(renderers, name)
+        return draw(factors, data.grid_size, data.sigma, data.polarity)
+
+    return render
