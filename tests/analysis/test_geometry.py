@@ -136,8 +136,11 @@ def test_summary_without_ood_points() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_diverged_model_is_null_not_perfect(bad: float) -> None:
-    g = np.concatenate([ORTHOGONAL, ORTHOGONAL])
+@pytest.mark.parametrize("num_factors", [2, 3])
+def test_a_diverged_model_is_null_not_perfect(
+    bad: float, num_factors: int
+) -> None:
+    g = np.stack([np.diag([4.0, 9.0, 1.0][:num_factors])] * 2)
     g[0, 0, 1] = bad
     summary = geometry.summarize_geometry(g, np.array([False, True]))
     assert summary["factorization"] is None

@@ -12,8 +12,7 @@ from sklearn.manifold import trustworthiness
 
 from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.manifolds import compute_pca
-from tfcomp.analysis.manifolds import compute_speed
-from tfcomp.analysis.manifolds import compute_turning_angle
+from tfcomp.analysis.manifolds import compute_steps
 from tfcomp.analysis.manifolds import compute_umap
 
 NUM_POINTS = 72
@@ -85,8 +84,7 @@ def test_speed_and_turning_equal_loops(
     periodic: bool, rng: np.random.Generator
 ) -> None:
     points = rng.normal(size=(9, 2, 3))
-    speed = compute_speed(points, periodic)
-    angle = compute_turning_angle(points, periodic)
+    speed, angle = compute_steps(points, periodic)
     assert speed.shape == angle.shape == (9,)
     flat = points.reshape(9, 6)
     for i in range(9):
@@ -102,14 +100,13 @@ def test_speed_and_turning_equal_loops(
 
 
 def test_circle_and_line() -> None:
-    circle = embed(CIRCLE, 50)
-    np.testing.assert_allclose(compute_turning_angle(circle, True), 5)
-    chord = 10 * np.sin(np.pi / NUM_POINTS)
-    np.testing.assert_allclose(compute_speed(circle, True), chord)
-    line = embed(np.arange(10.0)[:, None], 50)
-    np.testing.assert_allclose(compute_turning_angle(line)[1:-1], 0, atol=1e-9)
+    speed, angle = compute_steps(embed(CIRCLE, 50), periodic=True)
+    np.testing.assert_allclose(angle, 5)
+    np.testing.assert_allclose(speed, 10 * np.sin(np.pi / NUM_POINTS))
+    _, angle = compute_steps(embed(np.arange(10.0)[:, None], 50))
+    np.testing.assert_allclose(angle[1:-1], 0, atol=1e-9)
     there_and_back = np.array([0.0, 1.0, 0.0])[:, None]
-    assert compute_turning_angle(there_and_back)[1] == 180
+    assert compute_steps(there_and_back)[1][1] == 180
 
 
 def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
@@ -169,9 +166,8 @@ def test_noise_has_ratios_near_one(rng: np.random.Generator) -> None:
     found = compute_gap_statistics(noise, IN_GAP)
     assert found == {name: pytest.approx(1, abs=0.05) for name in NAMES}
     # Independent points: successive differences have a cosine of -1/2.
-    assert np.nanmedian(compute_turning_angle(noise)) == pytest.approx(
-        120, 0.01
-    )
+    _, angle = compute_steps(noise)
+    assert np.nanmedian(angle) == pytest.approx(120, 0.01)
 
 
 @pytest.mark.filterwarnings("error")

@@ -68,6 +68,13 @@ def test_numbers_in_blocks(stage) -> None:
     np.testing.assert_allclose(found.maps[0].ravel(), whole[:, best], atol=1e-6)
 
 
+def test_dead_stage_shows_no_unit() -> None:
+    dead = np.zeros((12, 5), np.float32)
+    tuning = compute_tuning(dead, (3, 4))
+    found = reduce_stage([dead], tuning, np.arange(12) < 2)
+    assert found.units.size == 0 and found.maps.shape == (0, 3, 4)
+
+
 @pytest.mark.parametrize("max_bytes", [10, 4_000_000, 2**29])
 def test_stages_in_groups_are_the_stages(
     smoke_run: RunConfig, max_bytes: int, monkeypatch: pytest.MonkeyPatch

@@ -35,16 +35,11 @@ def compute_border_distance(
     names = [i for i in range(len(space)) if i not in ordered]
     mask = np.asarray(is_ood, bool).reshape(space.shape)
     slices = mask.transpose(names + ordered)
-    shape = slices.shape
     periodic = [space.factors[i].periodic for i in ordered]
-    steps = np.stack(
-        [
-            _measure(part, periodic)
-            for part in slices.reshape(-1, *shape[len(names) :])
-        ]
-    )
-    back = np.argsort(names + ordered)
-    return steps.reshape(shape).transpose(back).ravel()
+    steps = np.empty(slices.shape)
+    for point in np.ndindex(slices.shape[: len(names)]):
+        steps[point] = _measure(slices[point], periodic)
+    return steps.transpose(np.argsort(names + ordered)).ravel()
 
 
 def correlate_with_distance(

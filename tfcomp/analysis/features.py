@@ -33,7 +33,7 @@ def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     flat = np.reshape(activations, (len(activations), -1))  # [n, units]
     if flat.shape[1] <= len(flat):
         return _normalize(_center(flat, is_ood).astype(np.float64), is_ood)
-    return rotate_blocks(_slice(flat), is_ood)
+    return rotate_blocks([flat], is_ood)
 
 
 def rotate_blocks(
@@ -52,7 +52,7 @@ def rotate_blocks(
     """
     gram = np.zeros((len(is_ood), len(is_ood)))
     for block in blocks:
-        for part in _slice(block):
+        for part in iterate_units(block):
             # Products in float32 for speed, their sum in float64.
             centered = _center(part.astype(np.float32), is_ood)
             gram += centered @ centered.T
@@ -62,8 +62,9 @@ def rotate_blocks(
     return _normalize(features, is_ood)
 
 
-def _slice(flat: np.ndarray) -> Iterator[np.ndarray]:
-    for start in range(0, flat.shape[1], BLOCK_UNITS):
+def iterate_units(flat: np.ndarray) -> Iterator[np.ndarray]:
+    """Parts of a stage [n, units], to copy no more than a part of it."""
+    for start in range(0, flat.shape[1], BLOCK_UNITS) or [0]:
         yield flat[:, start : start + BLOCK_UNITS]
 
 

@@ -1,7 +1,8 @@
 """Scores of a layer's geometry, from metric tensors over the factor grid.
 
 A metric tensor g = J^T J [F, F] says how far a layer's activations move when
-the factors do (paper section 3.4, appendix B). Per point, for two factors:
+the factors do (paper section 3.4, appendix B). Every function takes those of n
+points, g [n, F, F]. Per point, for two factors:
 
     log-volume  = log sqrt(det g) = sum of log singular values of J
     F           = 1 - |g_xy| / (g_xx + g_yy)          in [1/2, 1]   (eq. 7)
@@ -31,14 +32,9 @@ def is_dead(g: np.ndarray) -> np.ndarray:
 
     Lengths sqrt(g_ii) up to `FLOOR` count as zero, since what is left of
     them is rounding noise without a direction.
-
-    Args:
-        g: Metric tensors [n, F, F].
-
-    Returns:
-        Booleans [n].
     """
-    return (_squared_lengths(g) <= FLOOR**2).any(axis=1)
+    squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
+    return (squared_lengths <= FLOOR**2).any(axis=1)
 
 
 def compute_log_volume(g: np.ndarray) -> np.ndarray:
@@ -47,27 +43,19 @@ def compute_log_volume(g: np.ndarray) -> np.ndarray:
     Half the sum of the log eigenvalues of g: a determinant would underflow.
     Singular values of J below `FLOOR` are raised to it, so that a dead
     direction adds log(FLOOR), the least a direction can add.
-
-    Args:
-        g: Metric tensors [n, F, F].
-
-    Returns:
-        Log-volumes [n], at least F log(FLOOR).
     """
-    eigenvalues = np.linalg.eigvalsh(_finite(g))  # [n, F]
+    g = _finite(g)
+    # LAPACK may refuse NaN: it is given zeros instead.
+    eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
     singular_values = np.sqrt(np.maximum(eigenvalues, FLOOR**2))
-    return np.log(singular_values).sum(axis=1)
+    log_volume = np.log(singular_values).sum(axis=1)
+    return np.where(np.isnan(g[:, 0, 0]), np.nan, log_volume)
 
 
 def compute_factorization(g: np.ndarray) -> np.ndarray:
-    """The paper's factorization score (eq. 7), per point.
+    """The paper's factorization score (eq. 7), per point, in [1/2, 1].
 
-    Args:
-        g: Metric tensors [n, F, F].
-
-    Returns:
-        Scores [n] in [1/2, 1]: 1 for orthogonal directions, 1/2 for equally
-        long collinear ones and for dead points; NaN for one factor.
+    1 for orthogonal directions, 1/2 for equally long collinear ones.
     """
     scores = [
         1 - np.abs(xy) / _at_least_tiny(xx + yy) for xx, yy, xy in _pairs(g)
@@ -76,16 +64,10 @@ def compute_factorization(g: np.ndarray) -> np.ndarray:
 
 
 def compute_cosine_factorization(g: np.ndarray) -> np.ndarray:
-    """One minus the absolute cosine between directions, per point.
+    """One minus the absolute cosine between directions, per point, in [0, 1].
 
-    Unlike eq. 7 it does not rise when one direction is merely longer.
-
-    Args:
-        g: Metric tensors [n, F, F].
-
-    Returns:
-        Scores [n] in [0, 1]: 1 for orthogonal directions, 0 for collinear
-        ones and for dead points; NaN for one factor.
+    Unlike eq. 7 it does not rise when one direction is merely longer: 1 for
+    orthogonal directions, 0 for collinear ones.
     """
     scores = [
         1 - np.abs(xy) / _at_least_tiny(np.sqrt(xx) * np.sqrt(yy))
@@ -98,15 +80,9 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
     """Factorization of a layer as the published code has it.
 
     1 - mean |g_xy| / mean (g_xx + g_yy), with means over points: points
-    with long directions dominate, and dead points do not count at all. For
+    with long directions dominate, and dead points do not count at all. It is
+    1/2 if all points are dead, where the published code gives 1. For
     comparison only.
-
-    Args:
-        g: Metric tensors [n, F, F].
-
-    Returns:
-        The score, in [1/2, 1]: 1/2 if all points are dead (the published
-        code gives 1); NaN for one factor.
     """
     scores = []
     for xx, yy, xy in _pairs(g):
@@ -119,11 +95,7 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
 def summarize_geometry(
     g: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, float | None]:
-    """The geometry scores of one layer.
-
-    Args:
-        g: Metric tensors [n, F, F].
-        is_ood: Whether each point lies in the held-out region, [n].
+    """The geometry scores of one layer, its OOD points given by `is_ood` [n].
 
     Returns:
         `factorization` and `cosine_factorization`, means over all points;
@@ -146,10 +118,6 @@ def _finite(g: np.ndarray) -> np.ndarray:
     g = np.asarray(g, np.float64)
     is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)  # [n, 1, 1]
     return np.where(is_finite, g, np.nan)
-
-
-def _squared_lengths(g: np.ndarray) -> np.ndarray:
-    return np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
 
 
 def _pairs(g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -2,12 +2,13 @@
 
 Similarity of every pair of outputs (paper section 3.3, eq. 2 and 34;
 appendix F.1): cosine, L2 distance and pixel overlap. Matrices are [n, n],
-float64, rows and columns in the order of the outputs.
+float64, rows and columns in the order of the outputs [n, ...].
 
 Outputs are expected *bright*, a bump of 1 on a background of 0: pass
-`1 - images` for dark ones. On dark images the shared background is nearly
-all of every inner product, so each cosine lies within 0.004 of 1 (28 x 28
-pixels), and the threshold of the overlap would select the background.
+`1 - images` for dark ones, between which distances see no difference. On dark
+images the shared background is nearly all of every inner product, so each
+cosine lies within 0.004 of 1 (28 x 28 pixels), and the threshold of the
+overlap would select the background.
 
 A *blank* output (all zeros) has no direction and no bright pixel: its cosine
 and overlap are 0 with every output, itself included. An output that is not
@@ -27,15 +28,8 @@ THRESHOLD = 0.5
 
 @single_threaded
 def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
-    """Cosine similarity of every pair of outputs.
-
-    Args:
-        outputs: Bright outputs [n, ...]; flattened to [n, pixels].
-
-    Returns:
-        Cosines [n, n] in [-1, 1], to about 1e-6.
-    """
-    flat = _flatten(outputs)
+    """Cosine similarity of every pair, in [-1, 1], to about 1e-6."""
+    flat = flatten_outputs(outputs)
     # Scaled by the largest entry first: squares of 1e-200 underflow.
     flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
     flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
@@ -48,16 +42,8 @@ def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
 
 @single_threaded
 def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
-    """L2 distance of every pair of outputs, summed over pixels.
-
-    Args:
-        outputs: Outputs [n, ...] of either polarity, which distances do not
-            see; flattened to [n, pixels].
-
-    Returns:
-        Distances [n, n], at least 0, with a diagonal of exact zeros.
-    """
-    flat = _flatten(outputs)
+    """L2 distance of every pair over all pixels, exactly 0 to itself."""
+    flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
     # |a|^2 + |b|^2 - 2 ab cancels for close outputs: hence without the
     # common part (a white background), and in float64.
@@ -77,13 +63,7 @@ def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
 
     Linear in the distance, so there is no length scale to choose; once
     centered it is positive semidefinite, as minus a Euclidean distance is.
-
-    Args:
-        distances: [n, n], at least 0.
-
-    Returns:
-        Similarities [n, n] in [0, 1]: 1 for equal outputs, 0 for the most
-        distant pair. All 1 where all outputs are equal.
+    Where all outputs are equal, all similarities are 1.
     """
     largest = np.fmax.reduce(distances, axis=None, initial=0)
     return 1 - distances / (largest if largest > 0 else 1)
@@ -91,15 +71,8 @@ def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
 
 @single_threaded
 def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
-    """Pixel overlap of every pair: intersection over union of bright pixels.
-
-    Args:
-        outputs: Bright outputs [n, ...]; flattened to [n, pixels].
-
-    Returns:
-        Overlaps [n, n] in [0, 1].
-    """
-    flat = _flatten(outputs)
+    """Pixel overlap of every pair: intersection over union of bright pixels."""
+    flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
     bright = (flat > THRESHOLD).astype(np.float32)
     # Counts of pixels, which float32 holds exactly up to 2^24.
@@ -112,9 +85,11 @@ def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
     return overlap
 
 
-def _flatten(outputs: np.ndarray) -> np.ndarray:
-    # A float64 copy [n, pixels], NaN throughout a row that is not finite:
-    # an infinity would raise warnings further on, and become NaN there.
+def flatten_outputs(outputs: np.ndarray) -> np.ndarray:
+    """A float64 copy [n, pixels], NaN throughout a row that is not finite.
+
+    An infinity would raise warnings further on, and become NaN there.
+    """
     flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
     flat[~np.isfinite(flat).all(axis=1)] = np.nan
     return flat

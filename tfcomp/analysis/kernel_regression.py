@@ -23,12 +23,15 @@ for a predictor that always draws that mean.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.kernels import convert_to_steps
 from tfcomp.analysis.threads import single_threaded
 
@@ -50,7 +53,7 @@ class KernelFit:
         kernel: Name of the kernel.
         scales: Chosen length scales in grid steps, one per factor; a single
             one for the radial kernel. Empty if nothing could be fitted.
-        ridge: Chosen ridge; NaN if nothing could be fitted.
+        ridge: Chosen ridge; NaN likewise.
         r2_id: Leave-one-out R^2 over ID points.
         r2_ood: R^2 over OOD points. Both None where outputs are not finite,
             do not vary, or there are too few points.
@@ -123,9 +126,6 @@ def fit_kernel(
         outputs: Outputs [n, ...]: of a model, or true images. The rows of
             OOD points are compared with the prediction.
         is_ood: Whether each point lies in the held-out region, [n].
-
-    Returns:
-        The fit of the best setting.
     """
     is_ood = np.asarray(is_ood, bool)
     outputs = np.asarray(outputs)
@@ -138,31 +138,33 @@ def fit_kernel(
     make_kernel = KERNELS[kernel]
     # A radial kernel has one scale; broadcasting serves all factors.
     count = 1 if kernel == "radial" else points.shape[1]
-    candidates = list(itertools.product(SCALES, repeat=count))
-    chosen, ridge, error = _choose(
-        make_kernel, known, _rotate(targets), candidates
+    rotated = _rotate(targets)
+    error, scales, ridge = min(
+        (
+            (error, scales, ridge)
+            for scales in itertools.product(SCALES, repeat=count)
+            for error, ridge in _leave_one_out(
+                make_kernel(known, known, scales), rotated
+            )
+        ),
+        key=operator.itemgetter(0),
     )
-    solver = _Solver(make_kernel(known, known, chosen))
-    weights, intercept = solver.solve(targets, ridge)
-    predicted = make_kernel(queries, known, chosen) @ weights + intercept
+    gram = make_kernel(known, known, scales)
+    ((weights, intercept, _),) = _solve(gram, targets, [ridge])
+    predicted = make_kernel(queries, known, scales) @ weights + intercept
     mean = targets.mean(axis=0)
+    ood = flat[is_ood]
     return KernelFit(
         kernel,
-        chosen,
+        scales,
         ridge,
         _compute_r2(error, targets - mean, targets),
-        _compute_r2(
-            np.sum((flat[is_ood] - predicted) ** 2),
-            flat[is_ood] - mean,
-            flat[is_ood],
-        ),
+        _compute_r2(np.sum((ood - predicted) ** 2), ood - mean, ood),
     )
 
 
 def fit_kernels(
-    factors: np.ndarray,
-    outputs: np.ndarray,
-    is_ood: np.ndarray,
+    factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, KernelFit]:
     """The fit of every kernel by name; arguments as of `fit_kernel`."""
     return {
@@ -170,71 +172,47 @@ def fit_kernels(
     }
 
 
-class _Solver:
-    """Solves (K + ridge) a + b = Y, sum a = 0, for many ridges.
+def _solve(
+    gram: np.ndarray, targets: np.ndarray, ridges: Sequence[float]
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Solves (K + ridge) a + b = Y, sum a = 0, for every ridge.
 
-    From one eigendecomposition K = U diag(w) U^T. Products with U^T are
-    kept, as targets stay the same from ridge to ridge.
+    From one eigendecomposition K = U diag(w) U^T.
+
+    Yields:
+        Weights a = M Y [n, pixels], intercept b [pixels], and the diagonal of
+        M = B - B 1 1^T B / 1^T B 1, where B = (K + ridge)^-1.
     """
-
-    def __init__(self, gram: np.ndarray) -> None:
-        eigenvalues, self.vectors = np.linalg.eigh(gram)
-        # The smallest are zero up to rounding, and may be just below it.
-        self.eigenvalues = np.maximum(eigenvalues, 0)
-        self.rotated_ones = self.vectors.sum(axis=0)  # U^T 1, [n]
-
-    def solve(
-        self, targets: np.ndarray, ridge: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Weights a [n, pixels] and intercept b [pixels]."""
-        weights, intercept, _ = self._solve(self.vectors.T @ targets, ridge)
-        return weights, intercept
-
-    def leave_one_out_errors(self, targets: np.ndarray) -> list[float]:
-        """Summed squared error of points left out one by one, per ridge.
-
-        Exact, without refitting: the residual of the full fit is ridge * a_i
-        and the share of a point in its own prediction is 1 - ridge * M_ii,
-        where a = M Y; their ratio is a_i / M_ii.
-        """
-        rotated = self.vectors.T @ targets
-        errors = []
-        for ridge in RIDGES:
-            weights, _, diagonal = self._solve(rotated, ridge)
-            residuals = weights / diagonal[:, None]
-            errors.append(float(np.vdot(residuals, residuals)))
-        return errors
-
-    def _solve(
-        self, rotated: np.ndarray, ridge: float
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        # With B = (K + ridge)^-1: M = B - B 1 1^T B / 1^T B 1.
-        inverse = 1 / (self.eigenvalues + ridge)
-        scaled_ones = inverse * self.rotated_ones
-        total = scaled_ones @ self.rotated_ones  # 1^T B 1
-        intercept = scaled_ones @ rotated / total  # [pixels]
-        centered = rotated - np.outer(self.rotated_ones, intercept)
-        weights = self.vectors @ (inverse[:, None] * centered)
-        diagonal = self.vectors**2 @ inverse
-        diagonal -= (self.vectors @ scaled_ones) ** 2 / total
-        return weights, intercept, diagonal
+    eigenvalues, vectors = np.linalg.eigh(gram)
+    # The smallest are zero up to rounding, and may be just below it.
+    eigenvalues = np.maximum(eigenvalues, 0)
+    rotated_ones = vectors.sum(axis=0)  # U^T 1, [n]
+    rotated = vectors.T @ targets
+    for ridge in ridges:
+        inverse = 1 / (eigenvalues + ridge)
+        scaled_ones = inverse * rotated_ones
+        total = scaled_ones @ rotated_ones  # 1^T B 1
+        intercept = scaled_ones @ rotated / total
+        centered = rotated - np.outer(rotated_ones, intercept)
+        weights = vectors @ (inverse[:, None] * centered)
+        diagonal = vectors**2 @ inverse
+        diagonal -= (vectors @ scaled_ones) ** 2 / total
+        yield weights, intercept, diagonal
 
 
-def _choose(
-    make_kernel: Callable[..., np.ndarray],
-    known: np.ndarray,
-    targets: np.ndarray,
-    candidates: list[tuple[float, ...]],
-) -> tuple[tuple[float, ...], float, float]:
-    # Scales, ridge and error of the smallest leave-one-out error.
-    best = None
-    for scales in candidates:
-        solver = _Solver(make_kernel(known, known, scales))
-        errors = solver.leave_one_out_errors(targets)
-        i = int(np.argmin(errors))
-        if best is None or errors[i] < best[2]:
-            best = scales, RIDGES[i], errors[i]
-    return best
+def _leave_one_out(
+    gram: np.ndarray, targets: np.ndarray
+) -> Iterator[tuple[float, float]]:
+    """Summed squared error of points left out one by one, and the ridge.
+
+    Exact, without refitting: the residual of the full fit is ridge * a_i and
+    the share of a point in its own prediction is 1 - ridge * M_ii; their
+    ratio is a_i / M_ii.
+    """
+    solutions = _solve(gram, targets, RIDGES)
+    for ridge, (weights, _, diagonal) in zip(RIDGES, solutions, strict=True):
+        residuals = weights / diagonal[:, None]
+        yield float(np.vdot(residuals, residuals)), ridge
 
 
 def _scaled_squares(
@@ -260,5 +238,4 @@ def _compute_r2(
     # Outputs that only differ by the rounding of their mean do not vary.
     if not total > 1e-24 * np.vdot(values, values):
         return None
-    r2 = float(1 - squared_error / total)
-    return r2 if np.isfinite(r2) else None
+    return finite_or_none(1 - squared_error / total)

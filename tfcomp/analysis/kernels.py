@@ -55,12 +55,7 @@ def make_conjunctive_kernel(
 ) -> np.ndarray:
     """Conjunctive kernel: 1 where all factors agree, else 0.
 
-    Args:
-        factors: Factor values [n, F].
-        width: As in `make_factorized_kernel`.
-
-    Returns:
-        Kernel [n, n] in [0, 1].
+    Arguments are those of `make_factorized_kernel`.
     """
     return np.prod(list(_similarities(factors, width)), axis=0)
 
@@ -78,16 +73,11 @@ IDEAL_KERNELS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
-    """Centered alignment of two kernels over the same points.
+    """Centered alignment of two kernels [n, n] over the same points.
 
-    Args:
-        gram: [n, n].
-        kernel: [n, n].
-
-    Returns:
-        The alignment in [-1, 1]. 0 where a kernel is the same for all rows or
-        for all columns: it orders no pair of points, so it agrees with
-        nothing. NaN for no points or values that are not finite.
+    It lies in [-1, 1], and is 0 where a kernel is the same for all rows or
+    for all columns: it orders no pair of points, so it agrees with nothing.
+    NaN for no points or values that are not finite.
     """
     gram, kernel = np.asarray(gram), np.asarray(kernel)
     if gram.shape != kernel.shape:
@@ -95,18 +85,14 @@ def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
             "gram and kernel must have the same shape; received "
             f"{gram.shape} and {kernel.shape}"
         )
-    if not (np.isfinite(gram).all() and np.isfinite(kernel).all()):
-        return float("nan")
-    if gram.size == 0:
+    is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
+    if gram.size == 0 or not is_finite:
         return float("nan")
     return float(np.clip(np.vdot(_center(gram), _center(kernel)), -1, 1))
 
 
 def summarize_alignment(
-    gram: np.ndarray,
-    factors: np.ndarray,
-    rows: np.ndarray,
-    width: float = 0.0,
+    gram: np.ndarray, factors: np.ndarray, rows: np.ndarray, width: float = 0.0
 ) -> dict[str, float | None]:
     """Alignment of a Gram matrix with each ideal kernel, on some points.
 
@@ -137,10 +123,7 @@ def convert_to_steps(factors: np.ndarray) -> np.ndarray:
     """Factor values in grid steps from the first value of each factor.
 
     Makes distances along different factors comparable. A step is the mean
-    spacing of the values that occur, so the table must be on a grid.
-
-    Args:
-        factors: Factor values [n, F].
+    spacing of the values that occur, so the table [n, F] must be on a grid.
 
     Returns:
         Coordinates [n, F], float64, from 0 up to a factor's size less one.

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.threads import single_threaded
 
 UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
@@ -127,10 +128,10 @@ def compute_umap(activations: np.ndarray) -> np.ndarray:
         return reducer.fit_transform(features)
 
 
-def compute_speed(
+def compute_steps(
     activations: np.ndarray, periodic: bool = False
-) -> np.ndarray:
-    """Length of every step along a curve.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Length of every step along a curve, and angle between successive ones.
 
     Args:
         activations: Points in the order of the factor, [n, ...].
@@ -138,36 +139,31 @@ def compute_speed(
 
     Returns:
         Speeds [n], entry i from point i to i + 1, in activation per step
-        (Euclidean norm over units); the last is NaN unless periodic.
+        (Euclidean norm over units), the last one NaN unless periodic; and
+        angles [n] in degrees, 0 to 180, between the steps before and after
+        every point, NaN beside a step without length and, unless periodic,
+        at both ends.
     """
-    steps = _compute_steps(activations, periodic)
+    flat = np.reshape(activations, (len(activations), -1))
+    flat = flat.astype(np.result_type(flat, np.float32), copy=False)
+    if len(flat) < 3:
+        raise ValueError(
+            f"activations must have at least 3 points, received {len(flat)}."
+        )
+    steps = np.roll(flat, -1, axis=0) - flat
+    floor = RELATIVE_FLOOR * np.linalg.norm(flat, axis=1).max()
+    steps[np.linalg.norm(steps, axis=1) <= floor] = 0
     speed = np.linalg.norm(steps, axis=1)
-    return speed if periodic else np.append(speed, np.nan)
-
-
-def compute_turning_angle(
-    activations: np.ndarray, periodic: bool = False
-) -> np.ndarray:
-    """Angle between the steps before and after every point of a curve.
-
-    Args:
-        activations: Points in the order of the factor, [n, ...].
-        periodic: Whether the last point is followed by the first.
-
-    Returns:
-        Angles [n] in degrees, 0 to 180. NaN at both ends unless periodic,
-        and beside a step without length.
-    """
-    steps = _compute_steps(activations, periodic)
-    lengths = np.linalg.norm(steps, axis=1, keepdims=True)
+    lengths = speed[:, None]
     after = steps / np.where(lengths > 0, lengths, np.nan)  # unit vectors
     before = np.roll(after, 1, axis=0)
     # The arc cosine of their product would lose angles below 0.03 degrees.
     difference = np.linalg.norm(after - before, axis=1)
     angle = 2 * np.arctan2(difference, np.linalg.norm(after + before, axis=1))
-    if not periodic:  # the first entry compares with the last step
-        angle = np.concatenate([[np.nan], angle[1:], [np.nan]])
-    return np.degrees(angle)
+    if not periodic:  # the last step leads back to the first point
+        speed = np.append(speed[:-1], np.nan)
+        angle = np.concatenate([[np.nan], angle[1:-1], [np.nan]])
+    return speed, np.degrees(angle)
 
 
 def compute_gap_statistics(
@@ -192,28 +188,13 @@ def compute_gap_statistics(
     is_ood = np.asarray(is_ood, bool)
     step_inside = is_ood | np.roll(is_ood, -1)
     angle_inside = step_inside | np.roll(is_ood, 1)
-    speed = compute_speed(activations, periodic)
-    angle = compute_turning_angle(activations, periodic)
+    speed, angle = compute_steps(activations, periodic)
     return {
         "speed_ratio": _compare(speed, step_inside, np.median),
         "turning_ratio": _compare(angle, angle_inside, np.median),
         "max_speed_ratio": _compare(speed, step_inside, np.max),
         "max_turning_ratio": _compare(angle, angle_inside, np.max),
     }
-
-
-def _compute_steps(activations: np.ndarray, periodic: bool) -> np.ndarray:
-    """Differences of successive points, [n or n - 1, units]."""
-    flat = np.reshape(activations, (len(activations), -1))
-    flat = flat.astype(np.result_type(flat, np.float32), copy=False)
-    if len(flat) < 3:
-        raise ValueError(
-            f"activations must have at least 3 points, received {len(flat)}."
-        )
-    steps = np.roll(flat, -1, axis=0) - flat
-    floor = RELATIVE_FLOOR * np.linalg.norm(flat, axis=1).max()
-    steps[np.linalg.norm(steps, axis=1) <= floor] = 0
-    return steps if periodic else steps[:-1]
 
 
 def _compare(
@@ -227,5 +208,4 @@ def _compare(
     if inside.size == 0 or outside.size == 0:
         return None
     reference = reduce(outside)
-    ratio = reduce(inside) / reference if reference > 0 else np.nan
-    return float(ratio) if np.isfinite(ratio) else None
+    return finite_or_none(reduce(inside) / reference) if reference > 0 else None

@@ -50,6 +50,7 @@ import scipy.optimize
 from scipy.spatial.distance import cdist
 
 from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.gram import flatten_outputs
 from tfcomp.analysis.kernels import convert_to_steps
 from tfcomp.analysis.threads import single_threaded
 
@@ -98,13 +99,9 @@ def compute_superposition(
         factors: Factor values on a grid, [n, F].
         outputs: Bright outputs [n, ...]; flattened to [n, pixels].
         is_ood: Whether each point lies in the held-out region, [n].
-
-    Returns:
-        The scores of every OOD point.
     """
     is_ood = np.asarray(is_ood, bool)
-    flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
-    flat[~np.isfinite(flat).all(axis=1)] = np.nan
+    flat = flatten_outputs(outputs)
     known, unseen = flat[~is_ood], flat[is_ood]
     points = convert_to_steps(factors)
     shares = points[is_ood][:, None] == points[~is_ood]  # [n_ood, n_id, F]
@@ -117,11 +114,8 @@ def compute_superposition(
         scores = _score_point(unseen[i], known, shares[i], distances[i])
         for name, score in zip(PREDICTORS, scores, strict=True):
             r2[name][i] = score
-    return SuperpositionScores(
-        r2=r2,
-        is_blank=is_blank,
-        distance=distances.min(axis=1, initial=np.inf),
-    )
+    distance = distances.min(axis=1, initial=np.inf)
+    return SuperpositionScores(r2, is_blank, distance)
 
 
 def summarize_superposition(
@@ -132,8 +126,8 @@ def summarize_superposition(
     Args:
         scores: Of every OOD point.
         min_distance: Points nearer to an ID point are left out, in grid
-            steps; 0 for none. Next to the border the bump of a neighbor
-            explains most of any output: with sigma 1, from 4 steps on no more.
+            steps: next to the border the bump of a neighbor explains most of
+            any output, with sigma 1 from 4 steps on no more (see `FAR`).
 
     Returns:
         Per predictor `<name>_r2`, the mean over points, in which faint
@@ -166,28 +160,25 @@ def _score_point(
     nearest = np.argsort(distances, kind="stable")[: sharing.sum()]
     return (
         _project(target, np.stack(means)),
-        _project_nonnegative(target, known[sharing]),
+        _project(target, known[sharing], nonnegative=True),
         _project(target, np.stack(shells)),
-        _project_nonnegative(target, known[nearest]),
+        _project(target, known[nearest], nonnegative=True),
     )
 
 
-def _project(target: np.ndarray, regressors: np.ndarray) -> float:
+def _project(
+    target: np.ndarray, regressors: np.ndarray, nonnegative: bool = False
+) -> float:
     # R^2 of least squares; regressors that say the same count once.
     if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
         return float("nan")
     unit, regressors = _normalize(target[None])[0], _normalize(regressors)
-    weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
-    return _clip(1 - np.sum((unit - weights @ regressors) ** 2))
-
-
-def _project_nonnegative(target: np.ndarray, regressors: np.ndarray) -> float:
-    # R^2 of nonnegative least squares.
-    if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
-        return float("nan")
-    unit, regressors = _normalize(target[None])[0], _normalize(regressors)
-    _, residual = scipy.optimize.nnls(regressors.T, unit)
-    return _clip(1 - residual**2)
+    if nonnegative:
+        error = scipy.optimize.nnls(regressors.T, unit)[1] ** 2
+    else:
+        weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
+        error = np.sum((unit - weights @ regressors) ** 2)
+    return float(np.clip(1 - error, 0, 1))
 
 
 def _normalize(rows: np.ndarray) -> np.ndarray:
@@ -195,10 +186,6 @@ def _normalize(rows: np.ndarray) -> np.ndarray:
     # even by a cut-off of the solver; a blank row stays.
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1)
-
-
-def _clip(r2: float) -> float:
-    return float(np.clip(r2, 0, 1))
 
 
 def _median_energy(known: np.ndarray) -> float:

@@ -19,19 +19,18 @@ is 1.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tfcomp.analysis.features import iterate_units
 from tfcomp.analysis.threads import single_threaded
 
 # Smallest variance of a unit that counts, relative to the largest of its
 # stage: a standard deviation of 1e-4 of the largest. Rounding of float32
 # activations lies well below, and whatever lies between moves no later layer.
 DEAD_VARIANCE = 1e-8
-BLOCK_UNITS = 4096
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def compute_stage_tuning(
     decomposed = [
         _decompose(part, shape)
         for block in blocks
-        for part in _iterate_blocks(_flatten(block, shape))
+        for part in iterate_units(_flatten(block, shape))
     ]
     variance = np.concatenate([variance for variance, _ in decomposed])
     parts = np.concatenate([parts for _, parts in decomposed])  # [units, F]
@@ -100,9 +99,6 @@ def compute_stage_tuning(
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
     """The numbers of one stage.
 
-    Args:
-        tuning: Of all its units.
-
     Returns:
         `additive_share_mean`, `additive_share_median` (every live unit counts
         the same) and `additive_share_weighted` (by variance: the additive
@@ -111,52 +107,23 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
     """
     share = tuning.additive_share[~tuning.is_dead]
     variance = tuning.variance[~tuning.is_dead]
-    names = ("mean", "median", "weighted")
-    values: list[float | None] = [None] * len(names)
+    scores: dict[str, float | None] = {
+        "additive_share_mean": None,
+        "additive_share_median": None,
+        "additive_share_weighted": None,
+        "dead_unit_fraction": float(np.mean(tuning.is_dead)),
+    }
     if share.size and np.isfinite(share).all():
         weighted = np.average(share, weights=variance)
-        values = [float(np.mean(share)), float(np.median(share))]
-        values.append(float(weighted))
-    scores = {
-        f"additive_share_{name}": value
-        for name, value in zip(names, values, strict=True)
-    }
-    scores["dead_unit_fraction"] = float(np.mean(tuning.is_dead))
+        scores["additive_share_mean"] = float(np.mean(share))
+        scores["additive_share_median"] = float(np.median(share))
+        scores["additive_share_weighted"] = float(weighted)
     return scores
 
 
-def compute_unit_maps(
-    activations: np.ndarray, shape: Sequence[int], units: Sequence[int]
-) -> np.ndarray:
-    """Activation of some units over the grid.
-
-    Args:
-        activations: As for `compute_tuning`.
-        shape: Size of the grid per factor.
-        units: Indices into the flattened units, [k]; `range(units)` for all.
-
-    Returns:
-        Maps [k, *shape], float64.
-    """
-    shape = tuple(shape)
-    flat = _flatten(activations, shape)
-    chosen = flat[:, np.asarray(units, int)].astype(np.float64)
-    return np.ascontiguousarray(chosen.T).reshape(-1, *shape)
-
-
 def compute_marginals(maps: np.ndarray) -> list[np.ndarray]:
-    """Mean activation as a function of each factor.
-
-    Args:
-        maps: Activations [k, *shape].
-
-    Returns:
-        One array [k, size] per factor, averaged over the other factors.
-    """
-    axes = range(1, maps.ndim)
-    return [
-        maps.mean(axis=tuple(a for a in axes if a != kept)) for kept in axes
-    ]
+    """Mean activation [k, size] of maps [k, *shape] along each factor."""
+    return _average_others(maps, range(1, maps.ndim))
 
 
 @single_threaded
@@ -204,28 +171,27 @@ def _flatten(activations: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.reshape(activations, (len(activations), -1))
 
 
-def _iterate_blocks(flat: np.ndarray) -> Iterator[np.ndarray]:
-    # By blocks, to keep no second copy of a stage, in float64 at that.
-    for start in range(0, flat.shape[1], BLOCK_UNITS):
-        yield flat[:, start : start + BLOCK_UNITS].astype(np.float64)
-
-
 def _decompose(
     block: np.ndarray, shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Variance of units [n, block] in total, and of each main effect."""
     with np.errstate(invalid="ignore", over="ignore"):
+        block = block.astype(np.float64)
         # A row is taken off first, so that a constant unit is exactly zero.
-        block = block - block[0]
+        block -= block[0].copy()
         block -= block.mean(axis=0)
         variance = np.einsum("nu,nu->u", block, block) / len(block)
-        grid = block.reshape(*shape, -1)  # [*shape, block]
-        axes = range(len(shape))
-        effects = [
-            grid.mean(axis=tuple(a for a in axes if a != kept)) for kept in axes
-        ]  # [size, block] per factor
+        grid = block.reshape(*shape, block.shape[1])
+        effects = _average_others(grid, range(len(shape)))  # [size, block]
         parts = [np.mean(effect**2, axis=0) for effect in effects]
     return variance, np.stack(parts, axis=1)
+
+
+def _average_others(maps: np.ndarray, axes: range) -> list[np.ndarray]:
+    # For each axis, the mean over the others.
+    return [
+        maps.mean(axis=tuple(a for a in axes if a != kept)) for kept in axes
+    ]
 
 
 def _remove(values: np.ndarray, basis: np.ndarray) -> np.ndarray:
@@ -239,5 +205,7 @@ def _remove(values: np.ndarray, basis: np.ndarray) -> np.ndarray:
 def _project(flat: np.ndarray, direction: np.ndarray) -> np.ndarray:
     # A centered direction does not see the mean of a unit.
     with np.errstate(invalid="ignore", over="ignore"):
-        projections = [direction @ block for block in _iterate_blocks(flat)]
+        projections = [
+            direction @ part.astype(np.float64) for part in iterate_units(flat)
+        ]
     return np.nan_to_num(np.concatenate(projections))  # [units]

@@ -16,7 +16,6 @@ from tfcomp.analysis.features import rotate_blocks
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.analysis.tuning import compute_marginals
 from tfcomp.analysis.tuning import compute_tuning
-from tfcomp.analysis.tuning import compute_unit_maps
 from tfcomp.analysis.tuning import select_units
 
 SHOWN_UNITS = 4
@@ -67,6 +66,7 @@ def reduce_stage(
     best = np.concatenate(columns, axis=1)
     variance = compute_tuning(best, tuning.shape).variance
     chosen = select_units(best, variance, SHOWN_UNITS)
-    maps = compute_unit_maps(best, tuning.shape, chosen)
+    maps = best[:, chosen].T.astype(np.float64, order="C")
+    maps = maps.reshape(-1, *tuning.shape)
     units = np.array(candidates, int)[chosen]
     return StageNumbers(units, maps, compute_marginals(maps), features)
