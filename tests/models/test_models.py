@@ -1,4 +1,4 @@
-"""CNN and MLP decoders: sizes, stages, precision, users' own models."""
+"""Decoders: sizes, stages, precision, users' own models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from tfcomp.models.stages import make_stage_model
 from tfcomp.train import check_config
 
 SMALL = ["--flagfile=smoke.flags"]
+MLP = ["--model=mlp", "--width=256"]
+LOW_RANK = ["--flagfile=low_rank.flags"]
+ROTATION = ["--flagfile=rotated_mnist.flags"]
 FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
+EACH_MODEL = pytest.mark.parametrize("name", ["cnn", "mlp"])
 
 
 def make(*flags: str) -> keras.Model:
@@ -39,62 +43,81 @@ def mixed_precision() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "depth", "weights"),
+    ("flags", "weights"),
     [
-        ("bump", 2, 307_457),
-        ("bump", 3, 344_385),
-        ("bump", 4, 381_313),
-        ("ramp", 2, 138_113),
-        ("ramp", 3, 175_041),
-        ("ramp", 4, 211_969),
+        (["--encoding=bump", "--depth=2"], 307_457),
+        (["--encoding=bump", "--depth=3"], 344_385),
+        (["--encoding=bump", "--depth=4"], 381_313),
+        (["--encoding=ramp", "--depth=2"], 138_113),
+        (["--encoding=ramp", "--depth=3"], 175_041),
+        (["--encoding=ramp", "--depth=4"], 211_969),
+        ([*MLP, "--depth=2"], 281_872),
+        ([*MLP, "--depth=3"], 347_664),
+        (LOW_RANK, 133_218),
+        ([*ROTATION, "--encoding=ramp"], 406_913),
+        ([*ROTATION, "--encoding=circle"], 413_185),
     ],
 )
-def test_published_sizes_of_the_cnn(
-    encoding: str, depth: int, weights: int
-) -> None:
-    model = make(f"--encoding={encoding}", f"--depth={depth}")
-    assert model.count_params() == weights
+def test_published_sizes(flags: list[str], weights: int) -> None:
+    trained = make(*flags).trainable_weights
+    assert sum(np.prod(weight.shape) for weight in trained) == weights
 
 
-@pytest.mark.parametrize(("depth", "weights"), [(2, 281_872), (3, 347_664)])
-def test_published_sizes_of_the_mlp(depth: int, weights: int) -> None:
-    model = make("--model=mlp", "--width=256", f"--depth={depth}")
-    assert model.count_params() == weights
-
-
-def shapes_of(model: keras.Model) -> dict[str, tuple[int, ...]]:
-    outputs = make_stage_model(model)(FACTORS[:1])
-    return {name: tuple(outputs[name].shape[1:]) for name in outputs}
-
-
-def test_stages_of_the_cnn() -> None:
-    model = make("--depth=4", "--width=8")
-    assert shapes_of(model) == {
-        "code": (56,),
-        "stage_0": (7, 7, 8),
-        "stage_1": (14, 14, 8),
-        "stage_2": (28, 28, 8),
-        "stage_3": (28, 28, 8),
-        "stage_4": (28, 28, 8),
-        "image": (28, 28, 1),
-    }
-    numbered = [f"stage_{index}" for index in range(5)]
-    assert list_stages(model) == ["code", *numbered, "image"]
-
-
-def test_stages_of_the_mlp() -> None:
-    model = make("--model=mlp", "--depth=2", "--width=9")
-    assert list_stages(model) == ["code", "stage_0", "stage_1", "image"]
-    assert shapes_of(model) == {
-        "code": (56,),
-        "stage_0": (9,),
-        "stage_1": (9,),
-        "image": (28, 28, 1),
-    }
+@pytest.mark.parametrize(
+    ("flags", "shapes"),
+    [
+        (
+            ["--depth=4", "--width=8"],
+            {
+                "code": (56,),
+                "stage_0": (7, 7, 8),
+                "stage_1": (14, 14, 8),
+                "stage_2": (28, 28, 8),
+                "stage_3": (28, 28, 8),
+                "stage_4": (28, 28, 8),
+                "image": (28, 28, 1),
+            },
+        ),
+        (
+            ["--model=mlp", "--depth=2", "--width=9"],
+            {
+                "code": (56,),
+                "stage_0": (9,),
+                "stage_1": (9,),
+                "image": (28, 28, 1),
+            },
+        ),
+        (
+            LOW_RANK,
+            {
+                "code": (2,),
+                "stage_0": (32, 32, 2),
+                "stage_1": (32, 32, 2),
+                "stage_2": (32, 32, 2),
+                "image": (32, 32, 1),
+            },
+        ),
+        (
+            [*ROTATION, "--width=4"],
+            {
+                "code": (2,),
+                "stage_0": (7, 7, 8),
+                "stage_1": (14, 14, 8),
+                "stage_2": (28, 28, 4),
+                "image": (28, 28, 1),
+            },
+        ),
+    ],
+)
+def test_stages(flags: list[str], shapes: dict[str, tuple]) -> None:
+    model = make(*flags)
+    assert list_stages(model) == list(shapes)
+    outputs = make_stage_model(model).output
+    assert {k: v.shape[1:] for k, v in outputs.items()} == shapes
 
 
 @pytest.mark.parametrize("size", [12, 32])
-@pytest.mark.parametrize("name", ["cnn", "mlp"])
+@pytest.mark.parametrize("name", ["cnn", "mlp", "rotation"])
 def test_grid_sizes(name: str, size: int) -> None:
     model = make(
         f"--model={name}",
@@ -108,7 +131,7 @@ def test_grid_sizes(name: str, size: int) -> None:
     assert np.isfinite(image).all()
 
 
-@pytest.mark.parametrize("name", ["cnn", "mlp"])
+@EACH_MODEL
 @pytest.mark.parametrize("encoding", ["bump", "ramp", "one_hot", "positional"])
 def test_every_encoding_draws_different_images(
     name: str, encoding: str
@@ -121,14 +144,14 @@ def test_every_encoding_draws_different_images(
     assert np.abs(images[0] - images[2]).max() > 1e-6
 
 
-@pytest.mark.parametrize("name", ["cnn", "mlp"])
+@EACH_MODEL
 def test_absent_factors_give_finite_images(name: str) -> None:
     stripes = np.array([[3, np.nan], [np.nan, 5]], np.float32)
     images = make(*SMALL, f"--model={name}").predict(stripes, verbose=0)
     assert np.isfinite(images).all()
 
 
-@pytest.mark.parametrize("name", ["cnn", "mlp"])
+@EACH_MODEL
 def test_output_is_float32_under_mixed_precision(
     name: str, mixed_precision: None
 ) -> None:
@@ -141,7 +164,7 @@ def test_output_is_float32_under_mixed_precision(
     assert outputs["stage_0"].dtype == "bfloat16"
 
 
-@pytest.mark.parametrize("name", ["cnn", "mlp"])
+@EACH_MODEL
 def test_stage_model_shares_the_weights(name: str) -> None:
     model = make(*SMALL, f"--model={name}")
     stages = make_stage_model(model)
@@ -160,7 +183,7 @@ def test_hidden_stages_are_rectified() -> None:
     assert np.min(outputs["image"]) < 0.0
 
 
-@pytest.mark.parametrize("name", ["cnn", "mlp"])
+@EACH_MODEL
 def test_saved_model_draws_the_same(name: str, tmp_path: Path) -> None:
     model = make(*SMALL, f"--model={name}")
     model.save(tmp_path / "model.keras")
@@ -176,9 +199,18 @@ def test_saved_model_draws_the_same(name: str, tmp_path: Path) -> None:
     [
         (["--grid_size=30"], "--grid_size must be a multiple of 4"),
         (["--depth=1"], "--depth must be at least 2 for the model cnn"),
+        (
+            ["--model=rotation", "--grid_size=30"],
+            "--grid_size must be a multiple of 4 for the model rotation",
+        ),
+        ([*LOW_RANK, "--rank=33"], "--rank must be at most --grid_size=32"),
+        (
+            [*LOW_RANK, "--encoding=ramp"],
+            "--encoding must be one_hot or bump for the model low_rank",
+        ),
     ],
 )
-def test_rules_of_the_cnn(flags: list[str], message: str) -> None:
+def test_rules_of_the_models(flags: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check_config(parse_config(flags))
     check_config(parse_config([*flags, "--model=mlp"]))
@@ -198,29 +230,35 @@ def test_user_chooses_a_model_of_their_own_by_name() -> None:
     assert model.get_layer("stage_0").units == 3
 
 
-def make_foreign_model() -> keras.Model:
+@pytest.fixture
+def foreign_model() -> keras.Model:
     factors = keras.Input((2,))
     hidden = keras.layers.Dense(3, name="stage_a")(factors)
     return keras.Model(factors, keras.layers.Dense(4, name="out")(hidden))
 
 
-def test_stages_of_a_foreign_model_are_given() -> None:
-    model = make_foreign_model()
-    assert list_stages(model) == []
-    outputs = make_stage_model(model, ["out", "stage_a"])(FACTORS)
+def test_stages_of_a_foreign_model_are_given(
+    foreign_model: keras.Model,
+) -> None:
+    assert list_stages(foreign_model) == []
+    outputs = make_stage_model(foreign_model, ["out", "stage_a"])(FACTORS)
     assert {k: tuple(v.shape) for k, v in outputs.items()} == {
         "out": (3, 4),
         "stage_a": (3, 3),
     }
-    np.testing.assert_array_equal(outputs["out"], model(FACTORS))
+    np.testing.assert_array_equal(outputs["out"], foreign_model(FACTORS))
 
 
-@pytest.mark.parametrize("stages", [None, []])
-def test_stage_model_without_stages(stages: list | None) -> None:
-    with pytest.raises(ValueError, match="give the layers to analyze"):
-        make_stage_model(make_foreign_model(), stages)
-
-
-def test_stage_model_of_an_unknown_layer() -> None:
-    with pytest.raises(ValueError, match="nowhere"):
-        make_stage_model(make_foreign_model(), ["out", "nowhere"])
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        (None, "give the layers to analyze"),
+        ([], "give the layers to analyze"),
+        (["out", "nowhere"], "nowhere"),
+    ],
+)
+def test_stages_that_are_not_there(
+    foreign_model: keras.Model, stages: list | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_stage_model(foreign_model, stages)
