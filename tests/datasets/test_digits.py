@@ -152,22 +152,15 @@ def test_no_network_is_used(mnist_dir: Path, tmp_path: Path) -> None:
 # Mistakes
 
 
-def write_damaged(folder: Path, kind: str) -> Path:
-    version = folder / kind / "mnist" / "3.0.1"
+@pytest.mark.parametrize(
+    "info", ["{", '{"name": "mnist", "version": "3.0.1"}'], ids=["info", "data"]
+)
+def test_damaged_directory_is_one_line(info: str, tmp_path: Path) -> None:
+    version = tmp_path / "mnist" / "3.0.1"
     version.mkdir(parents=True)
-    info = version / "dataset_info.json"
-    if kind == "no info":
-        info.write_text("{")
-    else:
-        info.write_text('{"name": "mnist", "version": "3.0.1"}')
-    return folder / kind
-
-
-@pytest.mark.parametrize("kind", ["no info", "no data"])
-def test_damaged_directory_is_one_line(kind: str, tmp_path: Path) -> None:
-    folder = write_damaged(tmp_path, kind)
+    (version / "dataset_info.json").write_text(info)
     with pytest.raises(RunError, match="cannot be read") as caught:
-        mnist.load_digit(str(folder), 4, 0)
+        mnist.load_digit(str(tmp_path), 4, 0)
     assert "\n" not in str(caught.value)
 
 
@@ -185,17 +178,10 @@ def test_truncated_records_are_one_line(
 
 
 def test_command_without_data(tmp_path: Path) -> None:
+    flags = ("--flagfile=rotated_mnist.flags", f"--data_dir={tmp_path / 'no'}")
+    command = [sys.executable, "-m", "tfcomp.train", *flags]
     result = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tfcomp.train",
-            "--flagfile=rotated_mnist.flags",
-            f"--data_dir={tmp_path / 'none'}",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
+        command, capture_output=True, text=True, cwd=tmp_path
     )
     assert result.returncode == 2
     line = result.stderr.strip().splitlines()[-1]

@@ -10,12 +10,14 @@ import pytest
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_categories
 from tfcomp.datasets.factors import make_pixel_space
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
 DEPTH = Factor("depth", 5, -1.0, 1.0)
 DIGIT = Factor("digit", 3, 0.0, 2.0, categorical=True)
-MIXED = FactorSpace((ANGLE, DEPTH, DIGIT))
+NAMES = make_categories("names", [4, 0, 1])
+MIXED = FactorSpace((ANGLE, DEPTH, DIGIT, NAMES))
 
 
 def test_values_include_both_ends() -> None:
@@ -38,7 +40,7 @@ def test_grid_has_the_last_factor_fastest() -> None:
     expected = list(itertools.product(*(f.values().tolist() for f in MIXED)))
     grid = MIXED.grid()
     assert grid.dtype == np.float32
-    assert grid.shape == (8 * 5 * 3, 3)
+    assert grid.shape == (8 * 5 * 3 * 3, 4)
     np.testing.assert_array_equal(grid, np.array(expected, np.float32))
 
 
@@ -84,10 +86,20 @@ def test_to_index_wraps(value: float, index: int) -> None:
 
 
 def test_to_index_of_absent_factors() -> None:
-    table = np.array([[90.0, np.nan, 2.0], [np.nan, 1.0, np.nan]], np.float32)
+    nan = np.nan
+    table = np.array([[90, nan, 2, nan], [nan, 1, nan, 4]], np.float32)
     index = MIXED.to_index(table)
-    np.testing.assert_array_equal(index, [[2, -1, 2], [-1, 4, -1]])
+    np.testing.assert_array_equal(index, [[2, -1, 2, -1], [-1, 4, -1, 2]])
     assert np.issubdtype(index.dtype, np.integer)
+
+
+def test_levels() -> None:
+    assert NAMES.values().tolist() == [0, 1, 4]
+    values = np.array([4, 0, 1, np.nan, 3.5])
+    assert NAMES.to_index(values).tolist() == [2, 0, 1, -1, 2]
+    assert MIXED.ordered == (0, 1)
+    with pytest.raises(ValueError, match="need a categorical"):
+        Factor("x", 2, 0.0, 1.0, levels=(0.0, 1.0))
 
 
 def test_factor_of_one_value() -> None:
@@ -109,7 +121,7 @@ def test_factor_without_a_range(size: int, low: float, high: float) -> None:
 
 def test_sample_stays_inside_and_repeats() -> None:
     first = MIXED.sample(500, np.random.default_rng(3))
-    assert first.shape == (500, 3)
+    assert first.shape == (500, 4)
     assert first.dtype == np.float32
     for column, factor in zip(first.T, MIXED, strict=True):
         assert factor.low <= column.min() < column.max() <= factor.high

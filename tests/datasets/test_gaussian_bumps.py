@@ -21,6 +21,7 @@ from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
 from tfcomp.datasets.regions import parse_region
 
 Builder = tfcomp.datasets.gaussian_bumps.Builder
+Splits = dict[str, list[dict]]
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +30,14 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def splits(data_dir: Path) -> dict[str, list[dict]]:
+def splits(data_dir: Path) -> Splits:
     """The examples of `donut`, loaded by name and without a network."""
     refuse = mock.Mock(side_effect=AssertionError("there is no network"))
     with mock.patch("socket.socket.connect", refuse):
         loaded = tfds.load("gaussian_bumps/donut", data_dir=data_dir)
     assert not refuse.called
+    known = tfds.list_builders(with_community_datasets=False)
+    assert "gaussian_bumps" in known
     return {name: list(tfds.as_numpy(data)) for name, data in loaded.items()}
 
 
@@ -46,7 +49,7 @@ def stack(examples: list[dict]) -> tuple[np.ndarray, np.ndarray]:
     return factors[order], images[order]
 
 
-def test_splits_partition_the_grid(splits: dict[str, list[dict]]) -> None:
+def test_splits_partition_the_grid(splits: Splits) -> None:
     rows = {
         name: {(e["value_x"], e["value_y"]) for e in examples}
         for name, examples in splits.items()
@@ -57,9 +60,7 @@ def test_splits_partition_the_grid(splits: dict[str, list[dict]]) -> None:
     assert all(6 <= x <= 22 and 6 <= y <= 22 for x, y in rows["ood"])
 
 
-def test_examples_are_those_of_the_dataset(
-    splits: dict[str, list[dict]],
-) -> None:
+def test_examples_are_those_of_the_dataset(splits: Splits) -> None:
     dataset = make_dataset(make_config({"polarity": "bright"}))
     grid, is_ood = dataset.splits.grid, dataset.splits.is_ood
     for name, table in (("train", grid[~is_ood]), ("ood", grid[is_ood])):
@@ -68,9 +69,7 @@ def test_examples_are_those_of_the_dataset(
         np.testing.assert_array_equal(images, dataset.render_array(table))
 
 
-def test_labels_are_indices_of_the_values(
-    splits: dict[str, list[dict]],
-) -> None:
+def test_labels_are_indices_of_the_values(splits: Splits) -> None:
     for name, examples in splits.items():
         for example in examples:
             assert example["label_x"] == example["value_x"]
@@ -81,12 +80,7 @@ def test_labels_are_indices_of_the_values(
             assert peak == (example["value_y"], example["value_x"])
 
 
-def test_builder_is_registered() -> None:
-    known = tfds.list_builders(with_community_datasets=False)
-    assert "gaussian_bumps" in known
-
-
-def test_info(data_dir: Path, splits: dict[str, list[dict]]) -> None:
+def test_info(data_dir: Path, splits: Splits) -> None:
     info = tfds.builder("gaussian_bumps/donut", data_dir=data_dir).info
     assert info.features["image"].shape == (28, 28, 1)
     assert info.features["label_x"].num_classes == 28
@@ -107,16 +101,16 @@ def test_every_configuration_has_its_region(name: str, data_dir: Path) -> None:
     np.testing.assert_array_equal(found, dataset.splits.is_ood)
 
 
-def test_configuration_of_ones_own(data_dir: Path) -> None:
-    config = BumpsConfig(
-        name="small_dark",
-        region="corner:5",
-        grid_size=8,
-        sigma=0.8,
-        polarity="dark",
-    )
+def prepare(data_dir: Path, **settings: object) -> Builder:
+    """A builder with images of 8 pixels, its examples written."""
+    config = BumpsConfig(name=settings["region"], grid_size=8, **settings)
     builder = Builder(config=config, data_dir=data_dir)
     builder.download_and_prepare()
+    return builder
+
+
+def test_configuration_of_ones_own(data_dir: Path) -> None:
+    builder = prepare(data_dir, region="corner:5", sigma=0.8, polarity="dark")
     assert builder.info.splits["train"].num_examples == 64 - 9
     example = next(iter(tfds.as_numpy(builder.as_dataset(split="ood"))))
     assert example["image"].shape == (8, 8, 1)
@@ -124,9 +118,7 @@ def test_configuration_of_ones_own(data_dir: Path) -> None:
 
 
 def test_without_a_region_there_is_no_ood_split(data_dir: Path) -> None:
-    config = BumpsConfig(name="small_all", region="none", grid_size=8)
-    builder = Builder(config=config, data_dir=data_dir)
-    builder.download_and_prepare()
+    builder = prepare(data_dir, region="none")
     assert list(builder.info.splits) == ["train"]
     assert builder.info.splits["train"].num_examples == 64
 

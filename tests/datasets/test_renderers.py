@@ -15,8 +15,9 @@ POINTS = np.array(
     [[3, 5], [0, 11], [2.3, 7.9], [11, 0], [-4.0, 30.0]], np.float32
 )
 STRIPES = np.array([[3.5, np.nan], [np.nan, 8.0]], np.float32)
-NOTHING_PRESENT = np.array([[np.nan, np.nan]], np.float32)
+ALL = np.concatenate([POINTS, STRIPES, np.full((1, 2), np.nan, np.float32)])
 RENDERERS = pytest.mark.parametrize("render", [render_gaussians, render_plus])
+POLARITIES = pytest.mark.parametrize("polarity", ["bright", "dark"])
 
 
 def gauss(distance: float, sigma: float) -> float:
@@ -24,54 +25,46 @@ def gauss(distance: float, sigma: float) -> float:
 
 
 def draw_slowly(
-    factors: np.ndarray, size: int, sigma: float, combine
+    factors: np.ndarray, size: int, sigma: float, polarity: str, combine
 ) -> np.ndarray:
     """Pixel by pixel; an absent coordinate counts as one everywhere."""
     images = np.zeros((len(factors), size, size, 1))
-    for index, (x, y) in enumerate(factors.tolist()):
-        for row in range(size):
-            for column in range(size):
-                along_x = 1.0 if math.isnan(x) else gauss(column - x, sigma)
-                along_y = 1.0 if math.isnan(y) else gauss(row - y, sigma)
-                images[index, row, column, 0] = combine(along_x, along_y)
-    return images
+    for index, row, column in np.ndindex(images.shape[:3]):
+        x, y = factors[index].tolist()
+        along_x = 1.0 if math.isnan(x) else gauss(column - x, sigma)
+        along_y = 1.0 if math.isnan(y) else gauss(row - y, sigma)
+        images[index, row, column, 0] = combine(along_x, along_y)
+    return 1 - images if polarity == "dark" else images
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 2.5])
-@pytest.mark.parametrize("polarity", ["bright", "dark"])
+@POLARITIES
 def test_bump_equals_loop(sigma: float, polarity: str) -> None:
-    factors = np.concatenate([POINTS, STRIPES, NOTHING_PRESENT])
-    found = render_gaussians(factors, 12, sigma, polarity)
-    expected = draw_slowly(factors, 12, sigma, lambda a, b: a * b)
-    if polarity == "dark":
-        expected = 1 - expected
+    found = render_gaussians(ALL, 12, sigma, polarity)
+    expected = draw_slowly(ALL, 12, sigma, polarity, lambda a, b: a * b)
     assert found.shape == (8, 12, 12, 1)
     assert found.dtype == tf.float32
     np.testing.assert_allclose(found, expected, atol=2e-7)
 
 
-@pytest.mark.parametrize("polarity", ["bright", "dark"])
+@POLARITIES
 def test_plus_equals_loop(polarity: str) -> None:
     found = render_plus(POINTS, 12, 1.5, polarity)
-    expected = draw_slowly(POINTS, 12, 1.5, lambda a, b: a + b)
-    if polarity == "dark":
-        expected = 1 - expected
+    expected = draw_slowly(POINTS, 12, 1.5, polarity, lambda a, b: a + b)
     assert found.shape == (5, 12, 12, 1)
     np.testing.assert_allclose(found, expected, atol=3e-7)
 
 
-@RENDERERS
-def test_rows_are_y_and_columns_are_x(render) -> None:
-    image = render(np.array([[2.0, 9.0]], np.float32), 12, 1.0)[0, :, :, 0]
+@pytest.mark.parametrize(
+    ("render", "height"), [(render_gaussians, 1.0), (render_plus, 2.0)]
+)
+def test_peak_is_in_row_y_and_column_x(render, height: float) -> None:
+    point = np.array([[2.0, 9.0]], np.float32)
+    image = render(point, 12, 1.0)[0, :, :, 0]
     peak = np.unravel_index(np.argmax(image), image.shape)
     assert peak == (9, 2)
-
-
-def test_peak_heights() -> None:
-    point = np.array([[2.0, 9.0]], np.float32)
-    assert np.max(render_gaussians(point, 12, 1.0)) == 1.0
-    assert np.min(render_gaussians(point, 12, 1.0, "dark")) == 0.0
-    assert np.max(render_plus(point, 12, 1.0)) == 2.0
+    assert np.max(image) == height
+    assert np.min(render(point, 12, 1.0, "dark")) == 1.0 - height
 
 
 def test_absent_coordinate_makes_a_stripe() -> None:
@@ -82,7 +75,7 @@ def test_absent_coordinate_makes_a_stripe() -> None:
     assert horizontal[:, 0].argmax() == 8
 
 
-@pytest.mark.parametrize("polarity", ["bright", "dark"])
+@POLARITIES
 def test_plus_is_the_sum_of_its_stripes(polarity: str) -> None:
     x, y = POINTS[:, :1], POINTS[:, 1:]
     absent = np.full_like(x, np.nan)
@@ -105,11 +98,10 @@ def test_dark_is_one_minus_bright(render) -> None:
 
 @RENDERERS
 def test_eager_equals_inside_tf_data(render) -> None:
-    factors = np.concatenate([POINTS, STRIPES, NOTHING_PRESENT])
-    data = tf.data.Dataset.from_tensor_slices(factors).batch(3)
+    data = tf.data.Dataset.from_tensor_slices(ALL).batch(3)
     data = data.map(lambda rows: render(rows, 12, 1.3, "dark"))
     found = np.concatenate(list(data.as_numpy_iterator()))
-    np.testing.assert_array_equal(found, render(factors, 12, 1.3, "dark"))
+    np.testing.assert_array_equal(found, render(ALL, 12, 1.3, "dark"))
 
 
 @RENDERERS

@@ -1,4 +1,4 @@
-"""Encodings against NumPy; absent factors, gradients, serialization."""
+"""Encodings against NumPy; absent and categorical factors, gradients."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.run_config import make_config
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_categories
 from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.evaluation.evaluator import make_probe_targets
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
 from tfcomp.models.encodings.population_codes import BumpEncoding
 from tfcomp.models.encodings.population_codes import OneHotEncoding
 from tfcomp.models.encodings.population_codes import PositionalEncoding
+from tfcomp.models.encodings.scalar_codes import CircleEncoding
 from tfcomp.models.encodings.scalar_codes import FactorIndex
 from tfcomp.models.encodings.scalar_codes import RampEncoding
+from tfcomp.models.stages import make_stage_model
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
 SPACE = FactorSpace(
@@ -32,13 +38,16 @@ TABLE = np.array(
 ABSENT = np.array(
     [[np.nan, 1, 90], [2, np.nan, np.nan], [np.nan] * 3], np.float32
 )
+NAMED = FactorSpace((make_categories("digit", [4, 0, 1]), ANGLE))
+POINTS = np.array([[4, 0], [0, 90], [1, 135]], np.float32)
 ALL = {
     "bump": BumpEncoding(SPACE),
+    "circle": CircleEncoding(SPACE),
     "ramp": RampEncoding(SPACE),
     "one_hot": OneHotEncoding(SPACE),
     "positional": PositionalEncoding(SPACE),
 }
-POPULATIONS = ("bump", "one_hot", "positional")
+DIFFERENTIABLE = ("bump", "circle", "ramp", "positional")
 
 
 def encode(encoding: FactorEncoding, table: np.ndarray) -> np.ndarray:
@@ -140,7 +149,17 @@ def test_ramp_ranges(scaled_to: str, expected: list) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", POPULATIONS)
+def test_circle_against_numpy() -> None:
+    table = np.concatenate([TABLE, ABSENT])
+    x, z, angle = table.T
+    radians = np.deg2rad(angle)
+    codes = [x / 2 - 1, z / 3, np.cos(radians), np.sin(radians)]
+    expected = np.nan_to_num(np.stack(codes, axis=1))  # zeros where absent
+    found = encode(ALL["circle"], table)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bump", "one_hot", "positional"])
 def test_absent_factor_is_zeros(name: str) -> None:
     parts = split(encode(ALL[name], ABSENT), ALL[name])
     for column, part in enumerate(parts):
@@ -167,7 +186,7 @@ def test_present_factors_do_not_care_for_absent_ones(name: str) -> None:
         np.testing.assert_array_equal(part[present], expected[present])
 
 
-@pytest.mark.parametrize("name", ["bump", "ramp", "positional"])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradient_is_finite_and_zero_where_absent(name: str) -> None:
     factors = tf.constant(np.concatenate([TABLE, ABSENT]))
     with tf.GradientTape() as tape:
@@ -180,7 +199,7 @@ def test_gradient_is_finite_and_zero_where_absent(name: str) -> None:
     np.testing.assert_array_equal(gradient != 0, ~np.isnan(factors))
 
 
-@pytest.mark.parametrize("name", ["bump", "ramp", "positional"])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradient_is_that_of_differences(name: str) -> None:
     table = np.array([[1.3, 0.8, 40.0], [2.6, -1.7, 101.0]], np.float32)
     factors = tf.constant(table)
@@ -198,7 +217,43 @@ def test_gradient_is_that_of_differences(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_only_the_one_hot_code_has_no_derivative(name: str) -> None:
-    assert ALL[name].differentiable == (name != "one_hot")
+    assert ALL[name].differentiable == (name in DIFFERENTIABLE)
+
+
+# Categorical factors
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_code_of_a_categorical_factor_is_one_hot(name: str) -> None:
+    layer = type(ALL[name])(NAMED)
+    code = encode(layer, POINTS)
+    np.testing.assert_array_equal(code[:, :3], np.eye(3)[[2, 0, 1]])
+    assert code.shape == layer.compute_output_shape(POINTS.shape)
+
+
+@pytest.mark.parametrize("name", ["circle", "one_hot"])
+def test_geometry_is_over_ordered_factors(name: str) -> None:
+    factors = keras.Input((2,), name="factors")
+    code = type(ALL[name])(NAMED, name="code")(factors)
+    model = keras.Model(factors, keras.layers.Dense(5, name="image")(code))
+    metrics = compute_stage_metrics(
+        make_stage_model(model),
+        tf.constant(POINTS),
+        choose_jacobian(model, NAMED),
+    )
+    assert metrics["image"].shape == (3, 1, 1)
+    if name == "circle":  # unit circle, per degree
+        np.testing.assert_allclose(
+            metrics["code"][:, 0, 0], np.deg2rad(1) ** 2, rtol=1e-5
+        )
+
+
+def test_probes_look_for_cos_and_sin() -> None:
+    targets = make_probe_targets(NAMED, POINTS)
+    np.testing.assert_allclose(targets[:2], [[1, 0], [0, 1]], atol=1e-6)
+
+
+# Layers
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -216,6 +271,7 @@ def test_output_shape(name: str) -> None:
         BumpEncoding(SPACE, 1.7, name="code"),
         RampEncoding(SPACE, "unit", -0.5, name="code"),
         OneHotEncoding(SPACE, name="code"),
+        CircleEncoding(SPACE, name="code"),
         PositionalEncoding(SPACE, 30.0, name="code"),
         FactorIndex(SPACE, name="code"),
     ],
@@ -240,31 +296,30 @@ def test_saved_model_has_the_same_code(
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_float32_under_mixed_precision(name: str) -> None:
+def test_float32_under_mixed_precision(
+    name: str, mixed_precision: None
+) -> None:
     expected = encode(ALL[name], TABLE)
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        encoding = type(ALL[name]).from_config(ALL[name].get_config())
-        found = encoding(tf.constant(TABLE))
-    finally:
-        keras.config.set_dtype_policy(policy)
+    encoding = type(ALL[name]).from_config(ALL[name].get_config())
+    found = encoding(tf.constant(TABLE))
     assert encoding.compute_dtype == "float32"
     assert found.dtype == tf.float32
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("encoding", "value", "message"),
     [
-        (lambda: BumpEncoding(SPACE, 0.0), "sigma must be greater than 0"),
-        (lambda: RampEncoding(SPACE, "wide"), "scaled_to must be one of"),
-        (lambda: PositionalEncoding(SPACE, 1.0), "must be greater than 1"),
+        (BumpEncoding, 0.0, "sigma must be greater than 0"),
+        (RampEncoding, "wide", "scaled_to must be one of"),
+        (PositionalEncoding, 1.0, "must be greater than 1"),
     ],
 )
-def test_bad_arguments(make, message: str) -> None:
+def test_bad_arguments(
+    encoding: type[FactorEncoding], value: object, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        make()
+        encoding(SPACE, value)
 
 
 def test_encodings_of_a_run_follow_its_flags() -> None:

@@ -66,20 +66,18 @@ def test_matrices_equal_loop() -> None:
 
 
 @pytest.mark.parametrize(
-    "index",
+    ("index", "dtype"),
     [
-        np.array([1, 4], "int32"),
-        np.array([[1], [4]], "int64"),
-        np.array([1, 4], "uint8"),
-        np.array([0.6, 4.4], "float32"),
-        np.array([[1.0], [4.0]], "float32"),
+        ([[1], [4]], "int64"),
+        ([1, 4], "uint8"),
+        ([0.6, 4.4], "float32"),
+        ([[1.0], [4.0]], "float32"),
     ],
 )
-def test_index_of_any_kind(index: np.ndarray) -> None:
+def test_index_of_any_kind(index: list, dtype: str) -> None:
     layer = make_layer()
-    np.testing.assert_array_equal(
-        layer(index), layer(np.array([1, 4], "int32"))
-    )
+    expected = layer(np.array([1, 4], "int32"))
+    np.testing.assert_array_equal(layer(np.array(index, dtype)), expected)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +93,7 @@ def test_absent_factor_is_the_zero_matrix(index: np.ndarray) -> None:
     image = layer(index).numpy()
     np.testing.assert_array_equal(image[:-1], 0.0)
     np.testing.assert_allclose(image[-1], layer.matrices()[0], atol=1e-6)
-    gradients = compute_gradients(layer, index[:-1], 1.0)
-    for gradient in gradients:
+    for gradient in compute_gradients(layer, index[:-1], 1.0):
         np.testing.assert_array_equal(gradient, 0.0)
 
 
@@ -111,13 +108,10 @@ def test_index_equals_one_hot_code(
     code = np.eye(NUM_VALUES, dtype="float32")[index]
     np.testing.assert_allclose(by_code(code), by_index(index), atol=1e-6)
     cotangent = rng.normal(size=(4, ROWS, COLUMNS)).astype("float32")
-    pairs = zip(
-        compute_gradients(by_code, code, cotangent),
-        compute_gradients(by_index, index, cotangent),
-        strict=True,
-    )
-    for expected, actual in pairs:
-        np.testing.assert_allclose(actual, expected, atol=1e-5)
+    expected = compute_gradients(by_code, code, cotangent)
+    actual = compute_gradients(by_index, index, cotangent)
+    for one, two in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-5)
 
 
 def test_soft_code_mixes_matrices_differentiably(
@@ -180,9 +174,7 @@ def test_zero_vectors_are_finite(
 ) -> None:
     layer = make_layer(orthogonal=orthogonal)
     coefficients, left, right = layer.get_weights()
-    left[0, 1] = 0.0
-    left[1] = 0.0
-    right[1] = 0.0
+    left[0, 1] = left[1] = right[1] = 0.0
     left[2, 1] = left[2, 0]
     layer.set_weights([coefficients, left, right])
     index = np.arange(NUM_VALUES)
@@ -230,14 +222,12 @@ def test_spectrum_is_that_of_the_matrices() -> None:
 
 def test_initial_state_of_the_published_size() -> None:
     keras.utils.set_random_seed(0)
-    layer = LowRankEmbedding(
-        32,
-        32,
-        32,
-        coefficient_regularizer=EntropyRegularizer(0.1),
-        left_regularizer=VarianceRegularizer(0.01),
-        right_regularizer=VarianceRegularizer(0.01),
-    )
+    penalties = {
+        "coefficient_regularizer": EntropyRegularizer(0.1),
+        "left_regularizer": VarianceRegularizer(0.01),
+        "right_regularizer": VarianceRegularizer(0.01),
+    }
+    layer = LowRankEmbedding(32, 32, 32, **penalties)
     layer.build((None,))
     assert layer.count_params() == 32 * 32 + 2 * 32 * 32 * 32
     entropy, left, right = (float(loss) for loss in layer.losses)
@@ -287,10 +277,7 @@ def test_plain_model_fits_and_reloads_elsewhere(
 ) -> None:
     keras.utils.set_random_seed(0)
     index = keras.Input((), name="index")
-    hidden = LowRankEmbedding(
-        NUM_VALUES,
-        (ROWS, COLUMNS),
-        RANK,
+    hidden = make_layer(
         coefficient_regularizer=EntropyRegularizer(1e-3),
         left_regularizer=VarianceRegularizer(1e-3, "unit"),
     )(index)
@@ -299,9 +286,8 @@ def test_plain_model_fits_and_reloads_elsewhere(
     x = np.arange(NUM_VALUES).repeat(8).astype("float32")
     target = rng.normal(size=(NUM_VALUES, ROWS * COLUMNS)).astype("float32")
     y = target[x.astype(int)]
-    history = model.fit(x, y, batch_size=8, epochs=20, verbose=0)
-    losses = history.history["loss"]
-    assert losses[-1] < losses[0]
+    history = model.fit(x, y, batch_size=8, epochs=20, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0]
 
     model.save(tmp_path / "model.keras")
     np.save(tmp_path / "expected.npy", model(x[::4]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import keras
@@ -32,14 +31,6 @@ def make(*flags: str) -> keras.Model:
     check_config(config)
     build = MODELS.get(config.model.model).load()
     return build(config, make_dataset(config))
-
-
-@pytest.fixture
-def mixed_precision() -> Iterator[None]:
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    yield
-    keras.config.set_dtype_policy(policy)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ import tensorflow as tf
 from tfcomp.models.regularizers import EntropyRegularizer
 from tfcomp.models.regularizers import VarianceRegularizer
 
+BASES = pytest.mark.parametrize("basis", ["raw", "unit"])
+REDUCTIONS = pytest.mark.parametrize("reduction", ["sum", "mean"])
+
 
 def compute_entropy_slowly(coefficients: np.ndarray) -> list[float]:
     entropies = []
@@ -48,17 +51,13 @@ def compute_differences(function, weight: np.ndarray) -> np.ndarray:
     return gradient
 
 
-@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@REDUCTIONS
 def test_entropy_equals_loop(rng: np.random.Generator, reduction: str) -> None:
     coefficients = rng.normal(size=(5, 4))
     regularizer = EntropyRegularizer(0.3, reduction)
     expected = getattr(np, reduction)(compute_entropy_slowly(coefficients))
-    np.testing.assert_allclose(
-        regularizer.penalty(coefficients), expected, rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        regularizer(coefficients), 0.3 * expected, rtol=1e-6
-    )
+    found = (regularizer.penalty(coefficients), regularizer(coefficients))
+    np.testing.assert_allclose(found, (expected, 0.3 * expected), rtol=1e-6)
 
 
 def test_entropy_gradient_equals_differences(rng: np.random.Generator) -> None:
@@ -105,21 +104,19 @@ def test_entropy_of_the_published_initial_state(
     assert np.mean(pays) == pytest.approx(17.8, abs=0.2)
 
 
-@pytest.mark.parametrize("basis", ["raw", "unit"])
-@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@BASES
+@REDUCTIONS
 def test_variance_equals_loop(
     rng: np.random.Generator, basis: str, reduction: str
 ) -> None:
     vectors = rng.normal(1.0, 2.0, size=(4, 3, 5))
     regularizer = VarianceRegularizer(0.2, basis, reduction)
     expected = getattr(compute_variance_slowly(vectors, basis), reduction)()
-    np.testing.assert_allclose(
-        regularizer.penalty(vectors), expected, rtol=1e-5
-    )
-    np.testing.assert_allclose(regularizer(vectors), 0.2 * expected, rtol=1e-5)
+    found = (regularizer.penalty(vectors), regularizer(vectors))
+    np.testing.assert_allclose(found, (expected, 0.2 * expected), rtol=1e-5)
 
 
-@pytest.mark.parametrize("basis", ["raw", "unit"])
+@BASES
 def test_variance_gradient_equals_differences(
     rng: np.random.Generator, basis: str
 ) -> None:
@@ -131,7 +128,7 @@ def test_variance_gradient_equals_differences(
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("basis", ["raw", "unit"])
+@BASES
 def test_variance_keeps_digits_near_constant_vectors(basis: str) -> None:
     vectors = (1000.0 + np.arange(8.0) / 64).reshape(1, 1, 8)
     expected = compute_variance_slowly(vectors, basis).sum()
@@ -139,7 +136,7 @@ def test_variance_keeps_digits_near_constant_vectors(basis: str) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("basis", ["raw", "unit"])
+@BASES
 def test_variance_of_zero_vector_is_finite(
     rng: np.random.Generator, basis: str
 ) -> None:
@@ -187,10 +184,9 @@ def test_bad_weight_is_named(regularizer, weight: object) -> None:
 
 
 def test_bad_choices_are_named() -> None:
-    with pytest.raises(ValueError, match="reduction must be .*'max'"):
-        EntropyRegularizer(0.1, reduction="max")
-    with pytest.raises(ValueError, match="reduction must be .*'max'"):
-        VarianceRegularizer(0.1, reduction="max")
+    for regularizer in (EntropyRegularizer, VarianceRegularizer):
+        with pytest.raises(ValueError, match="reduction must be .*'max'"):
+            regularizer(0.1, reduction="max")
     with pytest.raises(ValueError, match="basis must be .*'rows'"):
         VarianceRegularizer(0.1, basis="rows")
     with pytest.raises(ValueError, match="at least 2 entries.*3, 2, 1"):
