@@ -31,11 +31,8 @@ def test_planted_rank_is_found(
     ranks = compute_effective_ranks(make_planted(rng, rank, units), IS_OOD)
     for name in RANKS:
         assert ranks["all"][name] == pytest.approx(rank, abs=0.01)
-    assert [ranks[s]["num_points"] for s in ("all", "id", "ood")] == [
-        60,
-        40,
-        20,
-    ]
+    counts = [subset["num_points"] for subset in ranks.values()]
+    assert counts == [60, 40, 20]
     for subset in ("id", "ood"):
         assert ranks[subset]["num_components"] <= rank
         assert ranks[subset]["participation_ratio"] <= rank + 1e-3
@@ -98,9 +95,8 @@ def test_rotation_scale_and_shift_do_not_matter(
     units: int, rng: np.random.Generator
 ) -> None:
     activations = rng.normal(size=(NUM_POINTS, units)).astype(np.float32)
-    rotation, _ = np.linalg.qr(rng.normal(size=(units, 30)))
     if units == 30:
-        moved = activations @ rotation
+        moved = activations @ np.linalg.qr(rng.normal(size=(30, 30)))[0]
     else:
         moved = activations[:, rng.permutation(units)]
     expected = compute_effective_ranks(activations, IS_OOD)

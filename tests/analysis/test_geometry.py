@@ -9,12 +9,6 @@ import pytest
 
 from tfcomp.analysis import geometry
 
-
-def make_metrics(n: int, units: int, num_factors: int) -> np.ndarray:
-    jacobian = np.random.default_rng(2).normal(size=(n, units, num_factors))
-    return np.einsum("nui,nuj->nij", jacobian, jacobian)
-
-
 ORTHOGONAL = np.diag([4.0, 9.0])[None]
 COLLINEAR = np.ones((1, 2, 2))
 # y is three times as long as x, in the same direction.
@@ -37,14 +31,14 @@ DEAD = np.zeros((1, 2, 2))
 def test_factorization(
     g: np.ndarray, score: float, cosine_score: float
 ) -> None:
-    assert geometry.compute_factorization(g)[0] == pytest.approx(score)
-    assert geometry.compute_cosine_factorization(g)[0] == pytest.approx(
-        cosine_score, abs=1e-12
-    )
+    assert geometry.compute_factorization(g) == pytest.approx([score])
+    found = geometry.compute_cosine_factorization(g)
+    assert found == pytest.approx([cosine_score], abs=1e-12)
 
 
 def test_scores_stay_in_their_intervals_and_ignore_scale() -> None:
-    g = make_metrics(200, 3, 3)
+    jacobian = np.random.default_rng(2).normal(size=(200, 3, 3))
+    g = np.einsum("nui,nuj->nij", jacobian, jacobian)
     for compute, worst in [
         (geometry.compute_factorization, 0.5),
         (geometry.compute_cosine_factorization, 0.0),
@@ -57,12 +51,10 @@ def test_scores_stay_in_their_intervals_and_ignore_scale() -> None:
 
 def test_three_factors_average_over_pairs() -> None:
     g = np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]])
-    expected = (0.5 + 1 + 1) / 3
-    assert geometry.compute_factorization(g)[0] == pytest.approx(expected)
-    expected = (0 + 1 + 1) / 3
-    assert geometry.compute_cosine_factorization(g)[0] == pytest.approx(
-        expected
-    )
+    found = geometry.compute_factorization(g)
+    assert found == pytest.approx([(0.5 + 1 + 1) / 3])
+    found = geometry.compute_cosine_factorization(g)
+    assert found == pytest.approx([(0 + 1 + 1) / 3])
 
 
 def test_one_factor_has_no_pair() -> None:
@@ -94,12 +86,9 @@ def test_log_volume_equals_log_of_singular_values() -> None:
     jacobian = np.random.default_rng(3).normal(size=(50, 20, 3))
     g = np.einsum("nui,nuj->nij", jacobian, jacobian)
     singular_values = np.linalg.svd(jacobian, compute_uv=False)
-    np.testing.assert_allclose(
-        geometry.compute_log_volume(g), np.log(singular_values).sum(axis=1)
-    )
-    np.testing.assert_allclose(
-        geometry.compute_log_volume(g), 0.5 * np.linalg.slogdet(g)[1]
-    )
+    found = geometry.compute_log_volume(g)
+    np.testing.assert_allclose(found, np.log(singular_values).sum(axis=1))
+    np.testing.assert_allclose(found, 0.5 * np.linalg.slogdet(g)[1])
 
 
 def test_log_volume_has_a_floor() -> None:

@@ -44,15 +44,11 @@ def slow_jacobians(model, factors) -> dict[str, np.ndarray]:
     """The definition: one backward pass per unit."""
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(factors)
-        stages = model(factors)
         flat = {
             name: tf.reshape(h, [len(factors), -1])
-            for name, h in stages.items()
+            for name, h in model(factors).items()
         }
-    return {
-        name: tape.batch_jacobian(h, factors).numpy()
-        for name, h in flat.items()
-    }
+    return {name: tape.batch_jacobian(h, factors) for name, h in flat.items()}
 
 
 def bump_code(factors: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -123,24 +119,17 @@ def test_odd_stages() -> None:
     def stage_fn(f: tf.Tensor) -> dict[str, tf.Tensor]:
         h = tf.sin(f)
         constant = tf.ones([tf.shape(f)[0], 3])
-        return {
-            "factors": f,
-            "h": h,
-            "same": h,
-            "constant": constant,
-            "row": tf.reduce_sum(h, axis=1),
-        }
+        stages = {"factors": f, "h": h, "same": h, "constant": constant}
+        return stages | {"row": tf.reduce_sum(h, axis=1)}
 
     factors = make_factors(3, 2)
     found = compute_stage_jacobians(stage_fn, factors)
     expected = tf.linalg.diag(tf.cos(factors))
     np.testing.assert_array_equal(found["factors"][0], np.eye(2))
-    np.testing.assert_allclose(found["h"], expected, atol=1e-6)
-    np.testing.assert_allclose(found["same"], expected, atol=1e-6)
+    row = tf.cos(factors)[:, None]
+    for name, values in (("h", expected), ("same", expected), ("row", row)):
+        np.testing.assert_allclose(found[name], values, atol=1e-6)
     np.testing.assert_array_equal(found["constant"], np.zeros((3, 3, 2)))
-    np.testing.assert_allclose(
-        found["row"], tf.cos(factors)[:, None], atol=1e-6
-    )
 
 
 def test_all_stages_constant() -> None:

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
+from tests.analysis.planted import hold_out
+from tests.analysis.planted import make_bumps
+from tests.analysis.planted import make_grid
 from tfcomp.analysis import kernel_regression as kr
 
 SIZE = 11
-GRID = np.array(list(itertools.product(range(SIZE), repeat=2)), np.float32)
-IS_OOD = ((GRID >= 4) & (GRID <= 6)).all(axis=1)
-
-
-def make_additive(pixels: int = 8) -> np.ndarray:
-    """Arbitrary functions of x plus arbitrary functions of y."""
-    rng = np.random.default_rng(6)
-    of_x, of_y = rng.normal(size=(2, SIZE, pixels))
-    x, y = GRID.astype(int).T
-    return 4 + of_x[x] + of_y[y]
-
-
-def make_bumps() -> np.ndarray:
-    profiles = np.exp(-0.5 * (np.arange(SIZE) - GRID[..., None]) ** 2)
-    return np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
+GRID = make_grid(SIZE, SIZE)
+IS_OOD = hold_out(GRID, 4, 6)
+BUMPS = make_bumps(GRID, SIZE)
 
 
 def slow_kernel(kernel: str, a: np.ndarray, b: np.ndarray) -> float:
@@ -87,7 +76,10 @@ def test_leave_one_out_equals_refits(
 
 
 def test_a_planted_additive_function_is_recovered() -> None:
-    fits = kr.fit_kernels(GRID, make_additive(), IS_OOD)
+    """Arbitrary functions of x plus arbitrary functions of y."""
+    of_x, of_y = np.random.default_rng(6).normal(size=(2, SIZE, 8))
+    x, y = GRID.astype(int).T
+    fits = kr.fit_kernels(GRID, 4 + of_x[x] + of_y[y], IS_OOD)
     assert fits["additive"].r2_ood > 0.999
     assert fits["additive"].r2_id > 0.999
     others = [fits[name].r2_ood for name in ("product", "radial")]
@@ -95,7 +87,7 @@ def test_a_planted_additive_function_is_recovered() -> None:
 
 
 def test_bumps_are_no_additive_function() -> None:
-    fits = kr.fit_kernels(GRID, make_bumps(), IS_OOD)
+    fits = kr.fit_kernels(GRID, BUMPS, IS_OOD)
     assert fits["additive"].r2_id < 0.5
     assert fits["product"].r2_id > 0.9
 
@@ -112,7 +104,7 @@ def test_each_factor_has_its_own_scale() -> None:
 
 @pytest.mark.parametrize("kernel", list(kr.KERNELS))
 def test_ood_outputs_change_nothing_but_the_score(kernel: str) -> None:
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     expected = kr.fit_kernel(kernel, GRID, outputs, IS_OOD)
     outputs[IS_OOD] = np.random.default_rng(0).normal(size=(9, SIZE, SIZE))
     found = kr.fit_kernel(kernel, GRID, outputs, IS_OOD)
@@ -123,17 +115,16 @@ def test_ood_outputs_change_nothing_but_the_score(kernel: str) -> None:
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_scale_and_offset_do_not_matter(scale: float) -> None:
-    outputs = make_bumps()
-    expected = kr.fit_kernel("product", GRID, outputs, IS_OOD)
-    found = kr.fit_kernel("product", GRID, scale * (1 - outputs), IS_OOD)
+    expected = kr.fit_kernel("product", GRID, BUMPS, IS_OOD)
+    found = kr.fit_kernel("product", GRID, scale * (1 - BUMPS), IS_OOD)
     assert found.scales == expected.scales
     assert found.r2_id == pytest.approx(expected.r2_id, rel=1e-5)
     assert found.r2_ood == pytest.approx(expected.r2_ood, rel=1e-5)
 
 
 def test_three_factors() -> None:
-    grid = np.array(list(itertools.product(range(5), repeat=3)), float)
-    is_ood = (grid == 2).all(axis=1)
+    grid = make_grid(5, 5, 5)
+    is_ood = hold_out(grid, 2, 2)
     outputs = np.sin(grid).sum(axis=1)[:, None]
     fit = kr.fit_kernel("additive", grid, outputs, is_ood)
     assert len(fit.scales) == 3
@@ -149,7 +140,7 @@ def test_constant_outputs_have_nothing_to_explain(value: float) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_broken_outputs_give_none(value: float) -> None:
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     outputs[np.flatnonzero(IS_OOD)[2]] = value
     fit = kr.fit_kernel("product", GRID, outputs, IS_OOD)
     assert fit.r2_id > 0.9 and fit.r2_ood is None
@@ -160,5 +151,5 @@ def test_broken_outputs_give_none(value: float) -> None:
 
 def test_too_few_id_points_give_none() -> None:
     is_ood = np.arange(len(GRID)) > 0
-    fit = kr.fit_kernel("product", GRID, make_bumps(), is_ood)
+    fit = kr.fit_kernel("product", GRID, BUMPS, is_ood)
     assert fit.r2_id is None and fit.r2_ood is None

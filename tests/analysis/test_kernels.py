@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
+from tests.analysis.planted import hold_out
+from tests.analysis.planted import make_bumps
+from tests.analysis.planted import make_grid
 from tfcomp.analysis import kernels
 from tfcomp.analysis.gram import compute_cosine_gram
 
-
-def make_grid(*sizes: int) -> np.ndarray:
-    return np.array(list(itertools.product(*map(range, sizes))), np.float32)
-
-
-def make_bumps(grid: np.ndarray, size: int = 28) -> np.ndarray:
-    profiles = np.exp(-0.5 * (np.arange(size) - grid[..., None]) ** 2)
-    return np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
-
-
 GRID = make_grid(28, 28)
-IS_OOD = ((GRID >= 6) & (GRID <= 22)).all(axis=1)
+IS_OOD = hold_out(GRID, 6, 22)
 SOME = np.random.default_rng(0).permutation(GRID)[:60]
 
 
@@ -46,7 +38,7 @@ def test_absent_factors_agree_with_none() -> None:
 
 def test_wide_conjunctive_kernel_is_the_cosine_of_bumps() -> None:
     inner = GRID[IS_OOD]
-    cosines = compute_cosine_gram(make_bumps(inner))
+    cosines = compute_cosine_gram(make_bumps(inner, 28))
     kernel = kernels.make_conjunctive_kernel(inner, width=1.0)
     np.testing.assert_allclose(cosines, kernel, atol=1e-3)
     narrow = kernels.make_factorized_kernel(inner, width=1e-3)
@@ -55,7 +47,7 @@ def test_wide_conjunctive_kernel_is_the_cosine_of_bumps() -> None:
 
 def test_true_bumps_resemble_both_ideal_kernels() -> None:
     """Published settings: cosines, centered, over OOD points only."""
-    cosines = compute_cosine_gram(make_bumps(GRID))
+    cosines = compute_cosine_gram(make_bumps(GRID, 28))
     scores = kernels.summarize_alignment(cosines, GRID, IS_OOD)
     assert scores["alignment_factorized"] == pytest.approx(0.41, abs=0.005)
     assert scores["alignment_conjunctive"] == pytest.approx(0.42, abs=0.005)

@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+from tests.analysis.planted import hold_out
+from tests.analysis.planted import make_grid
 from tfcomp.analysis.features import rotate_features
 from tfcomp.analysis.probes import compute_probe_scores
 
-GRID_SIZE = 14
-
-
-def make_targets() -> np.ndarray:
-    axis = np.arange(GRID_SIZE, dtype=np.float64)
-    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-
-
-TARGETS = make_targets()
-# A square in the middle is held out.
-IS_OOD = ((TARGETS >= 4) & (TARGETS <= 9)).all(axis=1)
+TARGETS = make_grid(14, 14)
+IS_OOD = hold_out(TARGETS, 4, 9)
+NO_SCORES = {"probe_r2_id": None, "probe_r2_ood": None}
 
 
 def make_noise(units: int, n: int = len(TARGETS)) -> np.ndarray:
@@ -119,7 +113,7 @@ def test_too_few_points_give_none() -> None:
     assert scores["probe_r2_ood"] is None
     all_held_out = np.ones(len(TARGETS), bool)
     scores = compute_probe_scores(features, TARGETS, all_held_out)
-    assert scores == {"probe_r2_id": None, "probe_r2_ood": None}
+    assert scores == NO_SCORES
 
 
 def test_a_factor_that_does_not_vary_is_left_out() -> None:
@@ -127,11 +121,11 @@ def test_a_factor_that_does_not_vary_is_left_out() -> None:
     scores = compute_probe_scores(make_linear(20), targets, IS_OOD)
     assert scores["probe_r2_ood"] > 0.999
     scores = compute_probe_scores(make_linear(20), targets[:, 1:], IS_OOD)
-    assert scores == {"probe_r2_id": None, "probe_r2_ood": None}
+    assert scores == NO_SCORES
 
 
 def test_a_diverged_model_gives_none() -> None:
     features = make_linear(20)
     features[3, 4] = np.nan
     scores = compute_probe_scores(features, TARGETS, IS_OOD)
-    assert scores == {"probe_r2_id": None, "probe_r2_ood": None}
+    assert scores == NO_SCORES

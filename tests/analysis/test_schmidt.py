@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
+from tests.analysis.planted import make_bumps
+from tests.analysis.planted import make_grid
 from tfcomp.analysis import kernels
 from tfcomp.analysis import schmidt
 from tfcomp.analysis.gram import compute_cosine_gram
-
-
-def make_grid(nx: int, ny: int) -> np.ndarray:
-    return np.array(list(itertools.product(range(nx), range(ny))), float)
 
 
 def make_gram(n: int) -> np.ndarray:
@@ -61,7 +58,7 @@ def test_the_order_of_points_does_not_matter(
 def test_planted_ranks(
     name: str, rank: int, width: float, scale: float
 ) -> None:
-    grid = make_grid(7, 6)
+    grid = make_grid(7, 6).astype(float)
     gram = scale * kernels.IDEAL_KERNELS[name](grid, width=width)
     values = schmidt.compute_schmidt_values(gram, grid)
     assert (values > 1e-12 * values[0]).sum() == rank
@@ -79,9 +76,8 @@ def test_equal_terms_explain_equal_shares() -> None:
 
 def test_true_bumps_are_one_product() -> None:
     grid = make_grid(28, 28)
-    profiles = np.exp(-0.5 * (np.arange(28) - grid[..., None]) ** 2)
-    bumps = np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
-    scores = schmidt.summarize_schmidt(compute_cosine_gram(bumps), grid)
+    cosines = compute_cosine_gram(make_bumps(grid, 28))
+    scores = schmidt.summarize_schmidt(cosines, grid)
     assert scores["schmidt_effective_rank"] == pytest.approx(1, abs=1e-6)
     assert scores["schmidt_explained_1"] == pytest.approx(1, abs=1e-6)
 
@@ -95,15 +91,14 @@ def test_blank_and_broken_kernels_give_none(value: float) -> None:
 
 def test_only_full_grids_of_two_factors() -> None:
     gram, grid = make_gram(20), make_grid(4, 5)
-    with pytest.raises(ValueError, match=r"\[n, 2\]"):
-        schmidt.compute_schmidt_values(gram, grid[:, :1])
-    with pytest.raises(ValueError, match="4 x 5 combinations"):
-        schmidt.compute_schmidt_values(gram[:-1, :-1], grid[:-1])
     twice = np.concatenate([grid[:-1], grid[:1]])
-    with pytest.raises(ValueError, match="combinations once"):
-        schmidt.compute_schmidt_values(gram, twice)
-    with pytest.raises(ValueError, match="must have shape"):
-        schmidt.compute_schmidt_values(gram[:-1], grid)
-    gram[0, 1] += 1
-    with pytest.raises(ValueError, match="symmetric"):
-        schmidt.compute_schmidt_values(gram, grid)
+    skewed = gram + np.eye(20, k=1)
+    for bad_gram, bad_grid, message in (
+        (gram, grid[:, :1], r"\[n, 2\]"),
+        (gram[:-1, :-1], grid[:-1], "4 x 5 combinations"),
+        (gram, twice, "combinations once"),
+        (gram[:-1], grid, "must have shape"),
+        (skewed, grid, "symmetric"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            schmidt.compute_schmidt_values(bad_gram, bad_grid)

@@ -12,13 +12,12 @@ SIZE = 12
 POLARITIES = ("bright", "dark")
 
 
-def draw_bump(x: float, y: float, sigma: float = 1.0) -> np.ndarray:
+def draw_bump(x: float, y: float) -> np.ndarray:
     """Draws one bump on black, `[row = y, column = x]`, pixel by pixel."""
     image = np.zeros((SIZE, SIZE))
-    for row in range(SIZE):
-        for column in range(SIZE):
-            square = (column - x) ** 2 + (row - y) ** 2
-            image[row, column] = math.exp(-square / (2 * sigma**2))
+    for row, column in np.ndindex(SIZE, SIZE):
+        square = (column - x) ** 2 + (row - y) ** 2
+        image[row, column] = math.exp(-square / 2)
     return image
 
 
@@ -282,14 +281,15 @@ def test_scores_of_an_empty_set(
     assert metrics.compute_peaks(empty, polarity).shape == (0, 2)
 
 
-def test_unknown_polarity_is_named() -> None:
-    image = np.zeros((1, 3, 3))
-    calls = (
-        lambda: metrics.compute_peaks(image, "gray"),
-        lambda: metrics.compute_position_error(image, [(0, 0)], "gray"),
-        lambda: metrics.count_peaks(image, "gray"),
-        lambda: metrics.compute_scores(image, image, None, "gray"),
-    )
-    for call in calls:
-        with pytest.raises(ValueError, match="polarity .* 'gray'"):
-            call()
+@pytest.mark.parametrize(
+    ("compute", "arguments"),
+    [
+        (metrics.compute_peaks, ()),
+        (metrics.compute_position_error, ([(0, 0)],)),
+        (metrics.count_peaks, ()),
+        (metrics.compute_scores, (np.zeros((1, 3, 3)), None)),
+    ],
+)
+def test_unknown_polarity_is_named(compute, arguments: tuple) -> None:
+    with pytest.raises(ValueError, match="polarity .* 'gray'"):
+        compute(np.zeros((1, 3, 3)), *arguments, "gray")

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
+from tests.analysis.planted import hold_out
+from tests.analysis.planted import make_bumps
+from tests.analysis.planted import make_grid
 from tfcomp.analysis import superposition as sp
 
 SIZE = 16
-GRID = np.array(list(itertools.product(range(SIZE), repeat=2)), np.float32)
-IS_OOD = ((GRID >= 3) & (GRID <= 12)).all(axis=1)
+GRID = make_grid(SIZE, SIZE)
+IS_OOD = hold_out(GRID, 3, 12)
+BUMPS = make_bumps(GRID, SIZE)
 OOD_ROWS = np.flatnonzero(IS_OOD)
 
 
-def make_bumps(sigma: float = 1.0) -> np.ndarray:
-    offsets = (np.arange(SIZE) - GRID[..., None]) / sigma
-    profiles = np.exp(-0.5 * offsets**2)
-    return np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
-
-
 def make_superposed(weight_x: float = 0.7, weight_y: float = 0.4) -> np.ndarray:
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     for i in OOD_ROWS:
         shares = (GRID == GRID[i]) & ~IS_OOD[:, None]
         outputs[i] = weight_x * outputs[shares[:, 0]].mean(axis=0)
@@ -31,7 +27,7 @@ def make_superposed(weight_x: float = 0.7, weight_y: float = 0.4) -> np.ndarray:
 
 
 def make_copies() -> np.ndarray:
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     known = np.flatnonzero(~IS_OOD)
     for i in OOD_ROWS:
         squares = ((GRID[known] - GRID[i]) ** 2).sum(axis=1)
@@ -56,10 +52,10 @@ def test_a_superposer_scores_one() -> None:
 
 
 def test_a_composer_scores_nothing() -> None:
-    summary = summarize(make_bumps())
+    summary = summarize(BUMPS)
     assert summary["superposition_r2"] < 0.06
     assert summary["superposition_span_r2"] < 0.35
-    far = summarize(make_bumps(), min_distance=4)
+    far = summarize(BUMPS, min_distance=4)
     for name in sp.PREDICTORS:
         assert far[f"{name}_r2"] < 0.001
 
@@ -72,7 +68,7 @@ def test_a_copier_is_conjunctive() -> None:
 
 
 def test_unequal_weights_need_the_span() -> None:
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     for i in OOD_ROWS:
         x, y = GRID[i].astype(int)
         first, second = x * SIZE + 2, 13 * SIZE + y
@@ -83,7 +79,7 @@ def test_unequal_weights_need_the_span() -> None:
 
 
 def test_scores_equal_plain_least_squares(rng: np.random.Generator) -> None:
-    outputs = make_bumps() + 0.1 * rng.normal(size=(len(GRID), SIZE, SIZE))
+    outputs = BUMPS + 0.1 * rng.normal(size=(len(GRID), SIZE, SIZE))
     scores = sp.compute_superposition(GRID, outputs, IS_OOD)
     flat = outputs.reshape(len(GRID), -1)
     for row in (0, 37, 99):
@@ -100,7 +96,7 @@ def test_scores_equal_plain_least_squares(rng: np.random.Generator) -> None:
 
 
 def test_points_are_described() -> None:
-    scores = sp.compute_superposition(GRID * [1, 5], make_bumps(), IS_OOD)
+    scores = sp.compute_superposition(GRID * [1, 5], BUMPS, IS_OOD)
     assert all(r2.shape == (100,) for r2 in scores.r2.values())
     distance = scores.distance.reshape(10, 10)
     np.testing.assert_array_equal(distance[4], [1, 2, 3, 4, 5, 5, 4, 3, 2, 1])
@@ -108,14 +104,13 @@ def test_points_are_described() -> None:
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-8, 1e8])
 def test_scale_of_all_outputs_does_not_matter(scale: float) -> None:
-    expected = summarize(make_superposed(0.9, 0.1) + 0.05 * make_bumps())
-    outputs = scale * (make_superposed(0.9, 0.1) + 0.05 * make_bumps())
-    assert summarize(outputs) == pytest.approx(expected)
+    outputs = make_superposed(0.9, 0.1) + 0.05 * BUMPS
+    assert summarize(scale * outputs) == pytest.approx(summarize(outputs))
 
 
 def test_faint_outputs_count_like_others() -> None:
     outputs = make_superposed()
-    outputs[OOD_ROWS[::2]] = make_bumps()[OOD_ROWS[::2]]
+    outputs[OOD_ROWS[::2]] = BUMPS[OOD_ROWS[::2]]
     expected = summarize(outputs)
     outputs[OOD_ROWS[::2]] *= 1e-2
     faint = summarize(outputs)
@@ -124,7 +119,7 @@ def test_faint_outputs_count_like_others() -> None:
 
 
 def test_nonnegative_spans_do_not_fit_noise(rng: np.random.Generator) -> None:
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     outputs[IS_OOD] = rng.normal(size=(100, SIZE, SIZE))
     summary = summarize(outputs)
     assert summary["superposition_r2"] < 0.02
@@ -147,7 +142,7 @@ def test_blank_outputs_have_no_score(rng: np.random.Generator) -> None:
 
 
 def test_blank_id_outputs_explain_nothing() -> None:
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     outputs[~IS_OOD] = 0
     summary = summarize(outputs)
     for name in sp.PREDICTORS:
@@ -171,7 +166,7 @@ def test_broken_outputs_spoil_only_what_uses_them(value: float) -> None:
 def test_a_gap_leaves_one_shared_factor() -> None:
     """In a gap of x, an OOD point shares no x with any ID point."""
     is_ood = (GRID[:, 0] >= 6) & (GRID[:, 0] <= 9)
-    outputs = make_bumps()
+    outputs = BUMPS.copy()
     for i in np.flatnonzero(is_ood):
         outputs[i] = outputs[~is_ood & (GRID[:, 1] == GRID[i, 1])].mean(axis=0)
     scores = sp.compute_superposition(GRID, outputs, is_ood)
@@ -180,15 +175,15 @@ def test_a_gap_leaves_one_shared_factor() -> None:
 
 def test_points_that_share_nothing_have_no_score() -> None:
     is_ood = ((GRID >= 6) & (GRID <= 9)).any(axis=1)
-    scores = sp.compute_superposition(GRID, make_bumps(), is_ood)
-    shares_nothing = ((GRID >= 6) & (GRID <= 9)).all(axis=1)[is_ood]
+    scores = sp.compute_superposition(GRID, BUMPS, is_ood)
+    shares_nothing = hold_out(GRID, 6, 9)[is_ood]
     for r2 in scores.r2.values():
         np.testing.assert_array_equal(np.isnan(r2), shares_nothing)
 
 
 def test_three_factors_have_three_means() -> None:
-    grid = np.array(list(itertools.product(range(4), repeat=3)), float)
-    is_ood = (grid >= 2).all(axis=1)
+    grid = make_grid(4, 4, 4)
+    is_ood = hold_out(grid, 2, 3)
     outputs = np.eye(len(grid))
     for i in np.flatnonzero(is_ood):
         outputs[i] = sum(
@@ -202,6 +197,6 @@ def test_three_factors_have_three_means() -> None:
 @pytest.mark.parametrize("all_ood", [True, False])
 def test_without_id_or_ood_points_there_is_nothing(all_ood: bool) -> None:
     is_ood = np.full(len(GRID), all_ood)
-    scores = sp.compute_superposition(GRID, make_bumps(), is_ood)
+    scores = sp.compute_superposition(GRID, BUMPS, is_ood)
     summary = sp.summarize_superposition(scores, 0)
     assert summary["superposition_r2"] is None

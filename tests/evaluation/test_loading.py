@@ -28,14 +28,12 @@ def test_load_run(copy: Path, smoke_run: RunConfig) -> None:
     assert image.shape == (1, 12, 12, 1)
 
 
-def test_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="does not exist"):
-        check_run(tmp_path / "nothing")
-
-
-def test_folder_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="has no run.flags"):
-        check_run(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "message"), [("no", "does not exist"), ("", "has no run.flags")]
+)
+def test_folder_without_a_run(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(RunError, match=message):
+        check_run(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "model.keras"])

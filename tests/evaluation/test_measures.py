@@ -27,9 +27,7 @@ def test_border_of_fading_images(make_study) -> None:
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
-    np.testing.assert_allclose(
-        fading["border_relative_mse"], expected, rtol=1e-4
-    )
+    assert fading["border_relative_mse"] == pytest.approx(expected, rel=1e-4)
     # No error at all has no ranks.
     perfect = measure_border(make_study("truth"))
     assert perfect["border_rank_correlation"] is None
@@ -131,24 +129,19 @@ def test_additive_share(make_study) -> None:
 def test_interpolation_of_edges(make_turned) -> None:
     study = make_turned("interpolated")
     found = measure_interpolation(study)
-    assert found["edge_r2"] == pytest.approx(1, abs=1e-4)
-    assert found["edge_r2_min"] == pytest.approx(1, abs=1e-4)
-    assert found["edge_linear_r2"] == pytest.approx(1, abs=1e-4)
+    for name in ("edge_r2", "edge_r2_min", "edge_linear_r2"):
+        assert found[name] == pytest.approx(1, abs=1e-4)
     assert 0 < found["edge_truth_r2"] < 0.9
     # A network that turns the digit scores what the true images score.
     rotating = measure_interpolation(make_turned("truth"))
-    assert rotating["edge_r2"] == pytest.approx(
-        found["edge_truth_r2"], abs=1e-3
-    )
+    expected = pytest.approx(found["edge_truth_r2"], abs=1e-3)
+    assert rotating["edge_r2"] == expected
 
 
 def test_error_curve(make_turned) -> None:
     study = make_turned("interpolated")
     found = measure_error_curve(study)
-    values, error = (
-        np.array(found["curve_values"]),
-        np.array(found["curve_mse"]),
-    )
+    values, error = map(np.array, (found["curve_values"], found["curve_mse"]))
     inside = (values >= 160) & (values <= 200)
     assert error[~inside].max() < 1e-9 < error[inside].min()
     correlation = measure_border(study)["border_rank_correlation"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from tensorboard.backend.event_processing.data_provider import (
     MultiplexerDataProvider,
 )
@@ -24,6 +25,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.evaluation.projector import make_sprite
 from tfcomp.evaluation.projector import write_projector
 
+Stages = dict[str, np.ndarray]
 NUM_POINTS = 7
 METADATA = {
     "x": np.array([0, 1, 2, 3, 4, 5, np.nan], np.float32),
@@ -40,7 +42,7 @@ def run_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def stages(rng: np.random.Generator) -> dict[str, np.ndarray]:
+def stages(rng: np.random.Generator) -> Stages:
     return {
         "code": rng.normal(size=(NUM_POINTS, 3)).astype(np.float32),
         "block/1": rng.normal(size=(NUM_POINTS, 4, 5, 6)),
@@ -77,7 +79,7 @@ class Server:
 
 
 def test_tensorboard_serves_tensors_metadata_and_sprite(
-    run_dir: Path, stages: dict[str, np.ndarray], images: np.ndarray
+    run_dir: Path, stages: Stages, images: np.ndarray
 ) -> None:
     write_projector(run_dir, stages, METADATA, images)
     server = Server(run_dir.parent)
@@ -94,10 +96,9 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(
     for name, info in infos.items():
         assert info["sprite"]["singleImageDim"] == [4, 3]  # width, height
         text = server.get("metadata", run="run", name=name).decode()
-        assert text.splitlines()[0] == "x\tregion"
-        assert text.splitlines()[1] == "0\tID"
-        assert text.splitlines()[-1] == "\ttab and line"
-        assert len(text.splitlines()) == 1 + NUM_POINTS
+        header, first, *_, last = lines = text.splitlines()
+        assert (header, first) == ("x\tregion", "0\tID")
+        assert last == "\ttab and line" and len(lines) == 1 + NUM_POINTS
         png = server.get("sprite_image", run="run", name=name)
         sprite = matplotlib.image.imread(io.BytesIO(png))  # [9, 12, 4]
         expected, _ = make_sprite(images[..., 0])
@@ -105,40 +106,36 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(
 
 
 def test_large_stages_keep_their_distances(
-    run_dir: Path, stages: dict[str, np.ndarray]
+    run_dir: Path, stages: Stages, images: np.ndarray
 ) -> None:
     """With fewer points than components, up to one common scale."""
-    write_projector(run_dir, stages, METADATA)
+    write_projector(run_dir, stages, METADATA, images)
     server = Server(run_dir.parent)
     tensor = server.get("tensor", run="run", name="block/1")
     found = np.frombuffer(tensor, np.float32).reshape(NUM_POINTS, -1)
     raw = stages["block/1"].reshape(NUM_POINTS, -1)
-    ratio = [
-        np.linalg.norm(raw[0] - raw[i]) / np.linalg.norm(found[0] - found[i])
-        for i in range(1, NUM_POINTS)
-    ]
+    ratio = pdist(raw) / pdist(found)
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-4)
 
 
 def test_single_column_gets_company(
-    run_dir: Path, stages: dict[str, np.ndarray]
+    run_dir: Path, stages: Stages, images: np.ndarray
 ) -> None:
     """The browser takes the header of a single column for a point."""
-    write_projector(run_dir, stages, {"x": METADATA["x"]})
+    write_projector(run_dir, stages, {"x": METADATA["x"]}, images)
     text = (run_dir / "projector" / "metadata.tsv").read_text()
     assert text.splitlines()[:2] == ["x\tindex", "0\t0"]
 
 
 def test_writing_again_replaces(
-    run_dir: Path, stages: dict[str, np.ndarray], images: np.ndarray
+    run_dir: Path, stages: Stages, images: np.ndarray
 ) -> None:
     write_projector(run_dir, stages, METADATA, images)
-    file = write_projector(run_dir, {"code": stages["code"]}, METADATA)
+    file = write_projector(run_dir, {"code": stages["code"]}, METADATA, images)
     assert file == run_dir / "projector_config.pbtxt"
     config = json.loads(Server(run_dir.parent).get("info", run="run"))
     (info,) = config["embeddings"]
     assert info["tensorName"] == "code"
-    assert "sprite" not in info
 
 
 def test_sprite_runs_row_by_row_and_is_upright(images: np.ndarray) -> None:
@@ -162,10 +159,10 @@ def test_sprite_stays_within_the_limit_of_browsers() -> None:
 
 
 def test_folder_without_event_files_is_refused(
-    tmp_path: Path, stages: dict[str, np.ndarray]
+    tmp_path: Path, stages: Stages, images: np.ndarray
 ) -> None:
     with pytest.raises(RunError, match="event files"):
-        write_projector(tmp_path, stages, METADATA)
+        write_projector(tmp_path, stages, METADATA, images)
     assert not list(tmp_path.iterdir())
 
 

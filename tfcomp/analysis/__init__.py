@@ -28,29 +28,3 @@ from tfcomp.analysis.superposition import compute_superposition
 from tfcomp.analysis.superposition import summarize_superposition
 from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import summarize_tuning
-
-__all__ = [
-    "compute_cosine_factorization",
-    "compute_cosine_gram",
-    "compute_difference_jacobians",
-    "compute_effective_ranks",
-    "compute_factorization",
-    "compute_gap_statistics",
-    "compute_log_volume",
-    "compute_pca",
-    "compute_probe_scores",
-    "compute_ratio_factorization",
-    "compute_scores",
-    "compute_stage_jacobians",
-    "compute_stage_metrics",
-    "compute_superposition",
-    "compute_tuning",
-    "compute_umap",
-    "evaluate_in_batches",
-    "fit_kernels",
-    "summarize_alignment",
-    "summarize_geometry",
-    "summarize_schmidt",
-    "summarize_superposition",
-    "summarize_tuning",
-]

@@ -101,11 +101,9 @@ def compute_spectrum(features: np.ndarray) -> np.ndarray:
 
 
 def summarize_spectrum(eigenvalues: np.ndarray | None) -> Ranks:
-    """The three numbers of a spectrum.
+    """The three numbers of a spectrum [m], largest first, not all 0.
 
-    Args:
-        eigenvalues: Of a covariance, largest first, [m], not all 0; None for
-            points that do not differ.
+    None stands for the spectrum of points that do not differ.
     """
     if eigenvalues is None:
         names = ("participation_ratio", "entropy_rank", "num_components")

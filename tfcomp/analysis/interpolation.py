@@ -65,9 +65,7 @@ def find_edges(
     known = np.flatnonzero(~is_ood)
     rows = np.flatnonzero(is_ood)
     if periodic:
-        known = np.concatenate(
-            [known - len(is_ood), known, known + len(is_ood)]
-        )
+        known = np.add.outer([-len(is_ood), 0, len(is_ood)], known).ravel()
     after = np.searchsorted(known, rows)
     inside = (after > 0) & (after < len(known))
     rows, after = rows[inside], after[inside]
@@ -82,16 +80,13 @@ def compute_interpolation(
     is_ood: np.ndarray,
     periodic: bool = False,
 ) -> Interpolation:
-    """Compares the outputs in a gap with the images at its edges.
+    """Compares the outputs between two known points with the images there.
 
     Args:
         outputs: Along one ordered factor, background 0, [n, ...].
         truth: True images, the same shape.
         is_ood: Whether each point is held out, [n].
         periodic: Whether the last point is followed by the first.
-
-    Returns:
-        The scores of every held-out point between two known ones.
     """
     outputs = np.reshape(outputs, (len(outputs), -1)).astype(np.float64)
     truth = np.reshape(truth, (len(truth), -1)).astype(np.float64)
@@ -120,10 +115,7 @@ def interpolate_edges(
 
 
 def summarize_interpolation(scores: Interpolation) -> dict[str, float | None]:
-    """Means (and the least R^2) over the held-out points.
-
-    Args:
-        scores: Of one curve.
+    """Means (and the least R^2) over the held-out points of one curve.
 
     Returns:
         `interpolation_r2`, `interpolation_r2_min`, `linear_r2` and
@@ -154,7 +146,5 @@ def _score(
 
 
 def _compute_r2(target: np.ndarray, prediction: np.ndarray) -> float:
-    total = np.sum(target**2)
-    if total == 0:
-        return float("nan")
+    total = np.sum(target**2) or np.nan
     return float(1 - np.sum((target - prediction) ** 2) / total)

@@ -68,7 +68,7 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         )
         for column in pulled_columns
     ]
-    return _stack_columns(columns, list(stages))
+    return _stack_columns(columns)
 
 
 def compute_difference_jacobians(
@@ -127,7 +127,7 @@ def compute_difference_jacobians(
                 for name in above
             }
         )
-    return _stack_columns(columns, list(columns[0]))
+    return _stack_columns(columns)
 
 
 def compute_stage_metrics(
@@ -135,15 +135,12 @@ def compute_stage_metrics(
     factors: tf.Tensor,
     jacobian_fn: JacobianFn = compute_stage_jacobians,
 ) -> StageDict:
-    """Metric tensors g = J^T J of all stages.
+    """Metric tensors g = J^T J [n, F, F] of all stages, float64, unnormalized.
 
     Args:
         stage_fn: Maps factors [n, F] to the stages {name: [n, ...]}.
         factors: Float tensor [n, F].
         jacobian_fn: Called as `jacobian_fn(stage_fn, factors)`.
-
-    Returns:
-        A metric tensor [n, F, F] per stage, float64, unnormalized.
     """
     jacobians = jacobian_fn(stage_fn, factors)
     return {name: _compute_metric(j) for name, j in jacobians.items()}
@@ -222,10 +219,10 @@ def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
     )  # [n, F, F]
 
 
-def _stack_columns(columns: list[StageDict], names: list[str]) -> StageDict:
+def _stack_columns(columns: list[StageDict]) -> StageDict:
     return {
         name: tf.stack([_flatten(c[name]) for c in columns], axis=-1)
-        for name in names
+        for name in columns[0]
     }
 
 

@@ -66,24 +66,19 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     asymmetry = np.abs(gram - gram.T).max()
     if asymmetry > TOLERANCE * np.abs(gram).max():
         raise ValueError(f"gram must be symmetric; differs by {asymmetry:g}")
-    parts = _split(gram[np.ix_(order, order)].reshape(nx, ny, nx, ny))
     values = [
         scipy.linalg.svdvals(part, overwrite_a=True, check_finite=False)
-        for part in parts
+        for part in _split(gram[np.ix_(order, order)].reshape(nx, ny, nx, ny))
         if part.size
     ]
     return np.sort(np.concatenate(values))[::-1]
 
 
 def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
-    """Share of the first m terms in the squared norm of the kernel.
+    """Share of the first 1, 2, ... terms in the squared norm of the kernel.
 
-    Args:
-        values: Singular values, largest first.
-
-    Returns:
-        The share [len(values)] of the first 1, 2, ... terms; NaN for a
-        kernel that is zero or not finite.
+    From the singular values, largest first; NaN for a kernel that is zero or
+    not finite.
     """
     squares = _square(values)
     return np.cumsum(squares / squares.sum())
@@ -92,11 +87,7 @@ def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
 def summarize_schmidt(
     gram: np.ndarray, factors: np.ndarray
 ) -> dict[str, float | None]:
-    """Numbers of the Schmidt decomposition of one Gram matrix.
-
-    Args:
-        gram: Symmetric matrix [n, n] over a full grid.
-        factors: Values of two factors [n, 2].
+    """Numbers of the decomposition; arguments of `compute_schmidt_values`.
 
     Returns:
         `schmidt_effective_rank`, and the shares `schmidt_explained_1` of

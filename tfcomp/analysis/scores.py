@@ -30,15 +30,7 @@ _CONNECTED[1] = True
 
 
 def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
-    """Computes the mean squared error of every image.
-
-    Args:
-        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
-        truth: True images of the same size.
-
-    Returns:
-        Squared error averaged over pixels, `[n]`.
-    """
+    """Squared error of every image, averaged over pixels, `[n]`."""
     images, truth = _to_stack(images), _to_stack(truth)
     if images.shape != truth.shape:
         raise ValueError(
@@ -49,25 +41,17 @@ def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
 
 
 def compute_mse(images: ArrayLike, truth: ArrayLike) -> float:
-    """Computes the squared error, averaged over images and pixels.
-
-    Args:
-        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
-        truth: True images of the same size.
-
-    Returns:
-        The mean squared error; NaN without any image.
-    """
+    """Squared error, averaged over images and pixels; NaN without images."""
     return _mean(compute_mse_per_image(images, truth))
 
 
 def compute_relative_mse(
     images: ArrayLike, truth: ArrayLike, background: float
 ) -> float:
-    """Computes the MSE in units of the MSE of a blank image.
+    """The MSE in units of the MSE of a blank image.
 
     Args:
-        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
+        images: Images to score.
         truth: True images of the same size.
         background: Value of the pixels of the blank image, 0 for bright and
             1 for dark images.
@@ -78,17 +62,11 @@ def compute_relative_mse(
     """
     truth = _to_stack(truth)
     blank = compute_mse(np.full_like(truth, background), truth)
-    if blank == 0:
-        return float("nan")
-    return compute_mse(images, truth) / blank
+    return compute_mse(images, truth) / blank if blank != 0 else float("nan")
 
 
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
     """Finds the brightest (bright) or darkest (dark) pixel of every image.
-
-    Args:
-        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
-        polarity: `bright` or `dark`.
 
     Returns:
         Positions (x, y) in pixels, `[n, 2]`: the first one row by row where
@@ -105,17 +83,17 @@ def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
 def compute_position_error(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> FloatArray:
-    """Computes the distance of the peak of every image from its true place.
+    """Euclidean distance of the peak of every image from its true place, px.
 
     Args:
-        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
-        positions: True positions (x, y) in pixels, `[n, 2]`. An absent
-            coordinate (that of a stripe along its length) is NaN, and the
-            distance is taken in the other one.
+        images: Images.
+        positions: True positions. An absent coordinate (that of a stripe
+            along its length) is NaN, and the distance is taken in the other
+            one.
         polarity: `bright` or `dark`.
 
     Returns:
-        Euclidean distances in pixels, `[n]`; NaN for an image without a peak.
+        Distances `[n]`; NaN for an image without a peak.
     """
     offsets = _compute_offsets(images, positions, polarity)
     return np.hypot(offsets[:, 0], offsets[:, 1])
@@ -124,17 +102,9 @@ def compute_position_error(
 def compute_position_accuracy(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> float:
-    """Computes the fraction of images whose peak is at its true place.
+    """Fraction of images with a peak within 1 pixel of the truth in both axes.
 
-    Args:
-        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
-        positions: True positions (x, y) in pixels, `[n, 2]`; an absent
-            coordinate is NaN.
-        polarity: `bright` or `dark`.
-
-    Returns:
-        The fraction with a peak within 1 pixel of the truth in both axes;
-        NaN without any image.
+    Arguments are those of `compute_position_error`; NaN without any image.
     """
     offsets = _compute_offsets(images, positions, polarity)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
@@ -146,23 +116,21 @@ def compute_position_accuracy(
 def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """Counts the local extrema above half of the height of a bump.
 
-    A superposition of training images has several. Neighbors are the eight
-    pixels around one, and a plateau of equal pixels counts once.
-
-    Args:
-        images: Images, `[n, H, W, 1]` or `[n, H, W]`.
-        polarity: `bright` (local maxima) or `dark` (local minima).
-
-    Returns:
-        Numbers of peaks, `[n]`.
+    Local maxima of bright images, minima of dark ones; a superposition of
+    training images has several. Neighbors are the eight pixels around one,
+    and a plateau of equal pixels counts once.
     """
     bright = _to_bright(images, polarity)
     bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
     highest = ndimage.maximum_filter(bright, _NEIGHBORHOOD, mode="nearest")
     is_top = (bright == highest) & (bright > PEAK_THRESHOLD)  # [n, H, W]
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
+    # No neighbor of a top is higher, but that of an equally high neighbor may
+    # be: such a plateau is a step on a slope (a shoulder) and not a peak.
+    others = np.where(is_top, -np.inf, bright)
+    beside = ndimage.maximum_filter(others, _NEIGHBORHOOD, mode="nearest")
     is_peak = np.ones(num_labels + 1, bool)
-    is_peak[labels[_find_shoulders(bright, is_top)]] = False
+    is_peak[labels[is_top & (beside == bright)]] = False
     is_peak[0] = False  # the label of all other pixels
     tops, first_pixel = np.unique(labels, return_index=True)
     image = first_pixel // max(1, bright.shape[1] * bright.shape[2])
@@ -178,10 +146,10 @@ def compute_scores(
     """Computes all scores of a set of images.
 
     Args:
-        images: Images to score, `[n, H, W, 1]` or `[n, H, W]`.
+        images: Images to score.
         truth: True images of the same size.
-        positions: True positions (x, y) in pixels, `[n, 2]`, or `None` if
-            the images have none (rotated digits).
+        positions: True positions, or `None` if the images have none (rotated
+            digits).
         polarity: `bright` or `dark`.
 
     Returns:
@@ -220,19 +188,6 @@ def _compute_offsets(
     is_absent = np.isnan(positions) & ~np.isnan(peaks)
     is_absent &= ~is_absent.all(axis=1, keepdims=True)
     return np.where(is_absent, 0.0, peaks - positions)
-
-
-def _find_shoulders(
-    bright: FloatArray, is_top: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Finds tops that belong to a plateau with a higher pixel beside it.
-
-    No neighbor of such a top is higher, but an equally high neighbor of it
-    has a higher one, so that the plateau is a step on a slope and not a peak.
-    """
-    others = np.where(is_top, -np.inf, bright)
-    highest = ndimage.maximum_filter(others, _NEIGHBORHOOD, mode="nearest")
-    return is_top & (highest == bright)
 
 
 def _to_stack(images: ArrayLike) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -53,16 +54,16 @@ def score_subsets(
     subsets: dict[str, np.ndarray],
 ) -> dict[str, dict[str, float | None]]:
     """Scores of outputs over the grid, for each subset of its points."""
-    positions = dataset.splits.grid if dataset.has_position else None
-    result = {}
-    for name, rows in subsets.items():
-        result[name] = compute_scores(
+    grid = dataset.splits.grid
+    return {
+        name: compute_scores(
             images[rows],
             truth[rows],
-            None if positions is None else positions[rows],
+            grid[rows] if dataset.has_position else None,
             dataset.polarity,
         )
-    return result
+        for name, rows in subsets.items()
+    }
 
 
 def compute_relative_error(
@@ -102,13 +103,12 @@ def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
     if getattr(layers.get("code"), "differentiable", True):
         return _keep_names_fixed(compute_stage_jacobians, space)
     ordered = [space.factors[column] for column in space.ordered]
-    low = [factor.low for factor in ordered]
-    high = [factor.values()[-1] for factor in ordered]
-    step = [factor.step for factor in ordered]
-
-    def differences(stage_fn: Callable, factors) -> dict:
-        return compute_difference_jacobians(stage_fn, factors, low, high, step)
-
+    differences = functools.partial(
+        compute_difference_jacobians,
+        low=[factor.low for factor in ordered],
+        high=[factor.values()[-1] for factor in ordered],
+        step=[factor.step for factor in ordered],
+    )
     return _keep_names_fixed(differences, space)
 
 
@@ -183,14 +183,12 @@ class Evaluator:
         images = evaluate_in_batches(self._draw, splits.grid)["image"]
         truth = dataset.render_array(splits.grid)
         subsets = {"id": splits.is_id, "ood": splits.is_ood}
-        scores = score_subsets(dataset, images, truth, subsets)
-        if splits.is_test.any():
-            test = {"id_test": splits.is_test}
-            scores.update(score_subsets(dataset, images, truth, test))
+        test = {"id_test": splits.is_test} if splits.is_test.any() else {}
+        scores = score_subsets(dataset, images, truth, subsets | test)
         for name, render in dataset.other_truths.items():
             other = dataset.render_array(splits.grid, render)
             named = {f"{key}_{name}": rows for key, rows in subsets.items()}
-            scores.update(score_subsets(dataset, images, other, named))
+            scores |= score_subsets(dataset, images, other, named)
         return Evaluation(images, truth, scores)
 
     def measure_geometry(self) -> dict[str, np.ndarray]:
@@ -202,9 +200,8 @@ class Evaluator:
     ) -> LayerAnalysis:
         """Geometry and probes of every stage over the whole grid.
 
-        Args:
-            metrics: What `measure_geometry` gave for the same weights, where
-                it is known.
+        `metrics` are what `measure_geometry` gave for the same weights, where
+        that is known.
         """
         if metrics is None:
             metrics = self.measure_geometry()

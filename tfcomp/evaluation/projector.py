@@ -22,7 +22,6 @@ import matplotlib.image
 import numpy as np
 from google.protobuf import text_format
 from numpy.typing import ArrayLike
-from tensorboard.plugins.projector import EmbeddingInfo
 from tensorboard.plugins.projector import ProjectorConfig
 
 from tfcomp.analysis.manifolds import compute_pca
@@ -41,10 +40,10 @@ MAX_COMPONENTS = 50
 
 
 def write_projector(
-    folder: str | Path,
+    folder: Path,
     stages: Mapping[str, np.ndarray],
     metadata: Mapping[str, ArrayLike],
-    images: np.ndarray | None = None,
+    images: np.ndarray,
 ) -> Path:
     """Writes what the projector shows for one run, replacing what was there.
 
@@ -65,24 +64,27 @@ def write_projector(
     Raises:
         RunError: If `folder` has no event files.
     """
-    folder = Path(folder)
-    _check_folder(folder)
+    if not any(folder.glob("*tfevents*")):
+        raise RunError(
+            f"{folder} must hold event files of TensorBoard, or its projector "
+            "does not look there"
+        )
     _check_lengths(stages, metadata, images)
     (folder / SUBFOLDER).mkdir(exist_ok=True)
     write_text(folder / METADATA_FILE, _format_metadata(metadata))
-    shared = EmbeddingInfo(metadata_path=METADATA_FILE)
-    if images is not None:
-        size = _write_sprite(folder / SPRITE_FILE, images)
-        shared.sprite.image_path = SPRITE_FILE
-        shared.sprite.single_image_dim.extend(size)
+    size = _write_sprite(folder / SPRITE_FILE, images)
     config = ProjectorConfig()
     for index, (stage, features) in enumerate(stages.items()):
-        embedding = config.embeddings.add()
-        embedding.CopyFrom(shared)
-        embedding.tensor_name = stage
-        embedding.tensor_path = _name_tensor_file(index, stage)
-        shape = _write_tensor(folder / embedding.tensor_path, features)
-        embedding.tensor_shape.extend(shape)
+        safe = re.sub(r"[^\w.-]", "_", stage)  # a stage may be called block/1
+        path = f"{SUBFOLDER}/{index:02d}_{safe}.tsv"
+        embedding = config.embeddings.add(
+            tensor_name=stage,
+            tensor_path=path,
+            tensor_shape=_write_tensor(folder / path, features),
+            metadata_path=METADATA_FILE,
+        )
+        embedding.sprite.image_path = SPRITE_FILE
+        embedding.sprite.single_image_dim.extend(size)
     write_text(folder / CONFIG_FILE, text_format.MessageToString(config))
     return folder / CONFIG_FILE
 
@@ -143,28 +145,14 @@ def _format_cell(value: object) -> str:
     return " ".join(str(value).split())  # no tab and no line of its own
 
 
-def _name_tensor_file(index: int, stage: str) -> str:
-    safe = re.sub(r"[^\w.-]", "_", stage)  # a stage may be called block/1
-    return f"{SUBFOLDER}/{index:02d}_{safe}.tsv"
-
-
-def _check_folder(folder: Path) -> None:
-    if not any(folder.glob("*tfevents*")):
-        raise RunError(
-            f"{folder} must hold event files of TensorBoard, or its projector "
-            "does not look there"
-        )
-
-
 def _check_lengths(
     stages: Mapping[str, np.ndarray],
     metadata: Mapping[str, ArrayLike],
-    images: np.ndarray | None,
+    images: np.ndarray,
 ) -> None:
     lengths = {name: len(values) for name, values in stages.items()}
     lengths |= {name: np.size(values) for name, values in metadata.items()}
-    if images is not None:
-        lengths["images"] = len(images)
+    lengths["images"] = len(images)
     if not stages or not metadata or len(set(lengths.values())) != 1:
         raise ValueError(
             "stages and metadata must have at least one entry, and all of "

@@ -14,12 +14,17 @@ from typing import Any
 import numpy as np
 
 from tfcomp.statistics.seed_statistics import compute_statistics
+from tfcomp.statistics.seed_statistics import list_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
+NUMBERS = (
+    *("difference", "sd", "low", "high", "n", "p", "p_holm"),
+    *("ratio", "ratio_low", "ratio_high"),
+)
 
 
 def compare_settings(
@@ -85,23 +90,13 @@ def _compare(
     seeds = first.index.intersection(second.index).sort_values()
     a, b = first[seeds].to_numpy(), second[seeds].to_numpy()  # [n]
     found = compute_statistics(b - a, method)
-    numbers = {
-        "difference": found and found.mean,
-        "sd": found and found.deviation,
-        "low": found and found.low,
-        "high": found and found.high,
-        "n": len(seeds),
-        "p": _test(b - a),
-        "p_holm": None,
-    }
     ratio = None
     if score.endswith(RATIO_ENDINGS) and len(seeds) and min(*a, *b) > 0:
         ratio = compute_statistics(np.log(b) - np.log(a), method)
-    return numbers | {
-        "ratio": ratio and _exp(ratio.mean),
-        "ratio_low": ratio and _exp(ratio.low),
-        "ratio_high": ratio and _exp(ratio.high),
-    }
+    numbers = [*list_numbers(found), len(seeds), _test(b - a), None]
+    mean, _, low, high = list_numbers(ratio)
+    numbers += [_exp(mean), _exp(low), _exp(high)]
+    return dict(zip(NUMBERS, numbers, strict=True))
 
 
 def _test(differences: np.ndarray) -> float | None:

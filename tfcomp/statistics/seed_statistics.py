@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import astuple
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
@@ -143,7 +144,7 @@ def summarize(
         values = group["value"].dropna()
         complete = len(values) == len(group)
         found = compute_statistics(values, method) if complete else None
-        rows.append([*key, *_list_numbers(found), len(values)])
+        rows.append([*key, *list_numbers(found), len(values)])
     columns = [*keys, "mean", "sd", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
@@ -156,10 +157,9 @@ def get_score(metrics: Mapping[str, Any], path: str) -> float | None:
     return value if isinstance(value, int | float) else None
 
 
-def _list_numbers(found: Statistics | None) -> tuple[float | None, ...]:
-    if found is None:
-        return None, None, None, None
-    return found.mean, found.deviation, found.low, found.high
+def list_numbers(found: Statistics | None) -> tuple[float | None, ...]:
+    """Mean, deviation and interval; None each without statistics."""
+    return astuple(found)[:4] if found else (None,) * 4
 
 
 def _compute_half_width(deviation: float, count: int) -> float:

@@ -1,0 +1,23 @@
+"""Grids of factors and the images of bumps on them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+
+def make_grid(*sizes: int) -> np.ndarray:
+    """Every combination of integers below the sizes, [n, F], last fastest."""
+    return np.array(list(itertools.product(*map(range, sizes))), np.float32)
+
+
+def hold_out(grid: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Which points have all factors from `first` to `last`, [n]."""
+    return ((grid >= first) & (grid <= last)).all(axis=1)
+
+
+def make_bumps(grid: np.ndarray, size: int) -> np.ndarray:
+    """Gaussian bumps of sigma 1 at the points (x, y), [n, size, size]."""
+    profiles = np.exp(-0.5 * (np.arange(size) - grid[..., None]) ** 2)
+    return np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
