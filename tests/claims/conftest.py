@@ -14,9 +14,8 @@ from typing import Any
 import pandas
 import pytest
 
-from tfcomp.claims import CLAIMS
+from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.claim import ClaimResult
-from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.flag_text import parse_run_flags
@@ -26,27 +25,17 @@ from tfcomp.config.run_flags import parse_config
 
 SEEDS = range(4)
 STAGES = ("code", "stage_0", "stage_1", "stage_2", "image")
-# Settings: a flagfile and flags.
-CNNS = (("donut.flags",), ("ramp.flags",))
-MLPS = (("mlp.flags",), ("mlp.flags", "--encoding=ramp", "--epochs=100"))
-STRIPED = tuple(
-    ("stripes_and_bumps.flags", f"--num_bumps={n}") for n in (0, 10, 100)
-)
-_numbers = itertools.count()
-
+STRIPED = "stripes_and_bumps.flags"
+# Settings that go together, by name: a flagfile and flags each.
+SETTINGS = {
+    "cnns": (("donut.flags",), ("ramp.flags",)),
+    "mlps": (("mlp.flags",), ("mlp.flags", "--encoding=ramp", "--epochs=100")),
+    "striped": tuple((STRIPED, f"--num_bumps={n}") for n in (0, 10, 100)),
+}
 # How far from its rule a number is planted: well inside, well outside, or on
 # both sides of the bound, one seed here and one there.
 KINDS = ("reproduced", "refuted", "undecided")
-
-
-def plant(bound: float, kind: str, seed: int, gap: float = 0.2) -> float:
-    """A number that is above a bound, below it, or on either side."""
-    noise = 0.01 * gap * seed
-    if kind == "reproduced":
-        return bound + gap + noise
-    if kind == "refuted":
-        return bound - gap - noise
-    return bound + gap * (-1) ** seed + noise
+_numbers = itertools.count()
 
 
 def make_run(
@@ -90,186 +79,181 @@ def make_run(
     )
 
 
-def plant_runs(
-    settings: Iterable[tuple[str, ...]], numbers: Callable[[int], dict]
+def make_runs(
+    name: str, *flags: str, seeds: Iterable[int] = range(3), **numbers: Any
 ) -> list[Run]:
-    """Runs of some settings, a flagfile and flags each, at every seed."""
+    """Runs of some settings, or of a flagfile, at every seed."""
     return [
-        make_run(flagfile, seed, *flags, **numbers(seed))
-        for flagfile, *flags in settings
-        for seed in SEEDS
+        make_run(flagfile, seed, *own, *flags, **numbers)
+        for flagfile, *own in SETTINGS.get(name, [(name,)])
+        for seed in seeds
     ]
 
 
-def slope(amount: float) -> list[float]:
-    """Numbers per stage that rise (amount > 0) or fall."""
-    return [0.5 + amount * place for place in range(len(STAGES))]
+def plant_seed(kind: str, seed: int) -> dict[str, list[Run]]:
+    """Runs of one seed, by the claim that they decide."""
+    make = functools.partial(make_runs, seeds=[seed])
 
+    def plant(bound: float, gap: float = 0.2) -> float:
+        """A number above a bound, below it, or on either side."""
+        noise = 0.01 * gap * seed
+        if kind == "undecided":
+            return bound + gap * (-1) ** seed + noise
+        return bound + (gap + noise) * (1 if kind == "reproduced" else -1)
 
-def fall(kind: str, seed: int) -> list[float]:
-    """Numbers per stage that fall, rise, or either."""
-    return slope(-0.1 * plant(0, kind, seed))
+    def slope(amount: float) -> list[float]:
+        """Numbers per stage that rise (amount > 0) or fall."""
+        return [0.5 + amount * place for place in range(len(STAGES))]
 
+    def make_layers(values: list[float], *names: str) -> dict:
+        return {"layers": dict.fromkeys(names, values)}
 
-def spread(value: float) -> dict[str, list[float]]:
-    """A spread of log-volume at every stage but the code."""
-    names = ("log_volume_sd", "log_volume_sd_id", "log_volume_sd_ood")
-    return dict.fromkeys(names, [9.0, *[value] * 4])
+    def drop(height: float) -> dict:
+        values = [1.0, 1.0, 0.99, 0.99 - height, 0.98 - height]
+        return make_layers(values, "factorization")
 
+    def spread(value: float) -> dict[str, list[float]]:
+        """A spread of log-volume at every stage but the code."""
+        names = ("log_volume_sd", "log_volume_sd_id", "log_volume_sd_ood")
+        return dict.fromkeys(names, [9.0, *[value] * 4])
 
-def plant_c1(kind: str) -> list[Run]:
-    files = ("donut.flags", "ramp.flags", "one_hot.flags", "positional.flags")
-    settings = [(file,) for file in files]
-    settings += [(file, "--region=corner:14") for file in files[:2]]
-    return plant_runs(settings, lambda s: {"relative": plant(0.5, kind, s)})
-
-
-def plant_c2(kind: str) -> list[Run]:
-    return plant_runs(MLPS, lambda s: {"relative": plant(0.5, kind, s)})
-
-
-def plant_c3(kind: str) -> list[Run]:
-    return plant_runs(
-        CNNS[:1],
-        lambda seed: {
-            "border_rank_correlation": plant(0, kind, seed),
-            "border_relative_mse": [0.2, 0.5 + 0.1 * seed, 1.1],
-        },
-    )
-
-
-def plant_c4(kind: str) -> list[Run]:
-    return plant_runs(
-        CNNS,
-        lambda seed: {
-            "superposition_r2": plant(0.5, kind, seed),
-            "conjunctive_r2": plant(0.5, kind, seed) - 0.2,
-            "superposition_far_r2": 0.6,
-            "conjunctive_far_r2": 0.1,
-        },
-    )
-
-
-def plant_c5(kind: str) -> list[Run]:
-    return plant_runs(
-        CNNS,
-        lambda seed: {
-            "alignment_factorized": 0.3 + plant(0, kind, seed),
-            "alignment_conjunctive": 0.3,
-            "alignment_constant": 0.0,
-            "alignment_factorized_smooth": 0.6,
-            "alignment_radial": 0.4,
-        },
-    )
-
-
-def plant_c6(kind: str) -> list[Run]:
-    names = ("factorization", "cosine_factorization")
-    return plant_runs(
-        CNNS, lambda s: {"layers": dict.fromkeys(names, fall(kind, s))}
-    )
-
-
-def plant_c7(kind: str) -> list[Run]:
-    def at(depth: int, drop: Callable[[int], float]) -> list[Run]:
-        def numbers(seed: int) -> dict:
-            low = 0.99 - drop(seed)
-            values = [1.0, 1.0, 0.99, low, low - 0.01]
-            return {"layers": {"factorization": values}}
-
-        return plant_runs([("ramp.flags", f"--depth={depth}")], numbers)
-
-    shallow = at(2, lambda seed: 0.1 + plant(0, kind, seed, 0.05))
-    return shallow + at(4, lambda seed: 0.3) + at(6, lambda seed: 0.1)
-
-
-def plant_c8(kind: str) -> list[Run]:
-    names = ("probe_r2_id", "probe_r2_ood")
-    return plant_runs(
-        CNNS, lambda s: {"layers": dict.fromkeys(names, fall(kind, s))}
-    )
-
-
-def plant_c9(kind: str) -> list[Run]:
-    def numbers(seed: int) -> dict:
+    falling = slope(-0.1 * plant(0))
+    gap = plant(0)
+    curve = {
+        "curve_values": [0.0, 180.0, 360.0],
+        "curve_mse": [1e-4, 1e-2 * (seed + 1), 1e-4],
+    }
+    jumps = [1.0, 0.9, 2 - plant(0, 1.0), 0.5, 0.5]
+    return {
+        "C1": [
+            *make("cnns", relative=plant(0.5)),
+            *make("cnns", "--region=corner:14", relative=plant(0.5)),
+            *make("one_hot.flags", relative=plant(0.5)),
+            *make("positional.flags", relative=plant(0.5)),
+        ],
+        "C2": make("mlps", relative=plant(0.5)),
+        "C3": make(
+            "donut.flags",
+            border_rank_correlation=plant(0),
+            border_relative_mse=[0.2, 0.5 + 0.1 * seed, 1.1],
+        ),
+        "C4": make(
+            "cnns",
+            superposition_r2=plant(0.5),
+            conjunctive_r2=plant(0.5) - 0.2,
+            superposition_far_r2=0.6,
+            conjunctive_far_r2=0.1,
+        ),
+        "C5": make(
+            "cnns",
+            alignment_factorized=0.3 + plant(0),
+            alignment_conjunctive=0.3,
+            alignment_constant=0.0,
+            alignment_factorized_smooth=0.6,
+            alignment_radial=0.4,
+        ),
+        "C6": make(
+            "cnns",
+            **make_layers(falling, "factorization", "cosine_factorization"),
+        ),
+        "C7": [
+            *make("ramp.flags", "--depth=2", **drop(0.1 + plant(0, 0.05))),
+            *make("ramp.flags", "--depth=4", **drop(0.3)),
+            *make("ramp.flags", "--depth=6", **drop(0.1)),
+        ],
+        "C8": make(
+            "cnns", **make_layers(falling, "probe_r2_id", "probe_r2_ood")
+        ),
         # Wider than the code's at one stage, narrower at the next: without
         # sizes it would cancel. The code's own -0.15 is no warp.
-        step = {"reproduced": 0.1, "refuted": 0.0}.get(kind, 0.1 * (seed % 2))
-        warp = [0.5 + (-1) ** place * step * place for place in range(5)]
-        return {"log_volume_sd_id": [0.65] * 5, "log_volume_sd_ood": warp}
-
-    return plant_runs(CNNS, numbers)
-
-
-def plant_c10(kind: str) -> list[Run]:
-    def numbers(value: float) -> dict:
-        # The code has 0.09 of its own, which all stages inherit.
-        return {"log_volume_difference": [0.09, *[0.09 + value] * 4]}
-
-    cnns = plant_runs(CNNS, lambda seed: numbers(-0.5 - 0.01 * seed))
-    return cnns + plant_runs(MLPS, lambda s: numbers(plant(0.1, kind, s)))
-
-
-def plant_c11(kind: str) -> list[Run]:
-    return plant_runs(
-        [
-            ("low_rank.flags", f"--region={region}")
-            for region in ("corner:12", "square:8-23")
-        ],
-        lambda seed: {
-            "relative": 0.1 - plant(0, kind, seed, 0.05),
-            "scores": {"ood": {"position_accuracy": 0.99}},
-        },
-    )
-
-
-def plant_c12(kind: str) -> list[Run]:
-    return [
-        make_run(
-            f"low_rank{file}.flags",
-            seed,
-            relative=10.0 ** -(place * plant(0, kind, seed, 0.8)),
-            fit=1e-3 * (place + 1),
-        )
-        for place, file in enumerate(("_none", "_entropy", "_variance", ""))
-        for seed in SEEDS
-    ]
-
-
-def plant_c13(kind: str) -> list[Run]:
-    return [
-        *plant_runs(
-            [("low_rank_none.flags",)],
-            lambda seed: spread(0.5 + plant(0, kind, seed)),
+        "C9": make(
+            "cnns",
+            log_volume_sd_id=[0.65] * 5,
+            log_volume_sd_ood=[
+                0.5 + (-1) ** place * (0.1 if plant(0) > 0 else 0) * place
+                for place in range(5)
+            ],
         ),
-        *plant_runs([("low_rank.flags",)], lambda seed: spread(0.5)),
-    ]
-
-
-def plant_c14(kind: str) -> list[Run]:
-    return plant_runs(
-        [("stripes.flags",)],
-        lambda seed: {
-            "scores": {
-                "ood": {"position_accuracy": plant(0.95, kind, seed, 0.04)},
+        # The code has 0.09 of its own, which all stages inherit.
+        "C10": [
+            *make("cnns", log_volume_difference=[0.09, *[-0.41] * 4]),
+            *make(
+                "mlps", log_volume_difference=[0.09, *[0.09 + plant(0.1)] * 4]
+            ),
+        ],
+        "C11": [
+            run
+            for region in ("corner:12", "square:8-23")
+            for run in make(
+                "low_rank.flags",
+                f"--region={region}",
+                relative=0.1 - plant(0, 0.05),
+                scores={"ood": {"position_accuracy": 0.99}},
+            )
+        ],
+        "C12": [
+            run
+            for place, file in enumerate(("_none", "_entropy", "_variance", ""))
+            for run in make(
+                f"low_rank{file}.flags",
+                relative=10.0 ** -(place * plant(0, 0.8)),
+                fit=1e-3 * (place + 1),
+            )
+        ],
+        "C13": [
+            *make("low_rank_none.flags", **spread(0.5 + plant(0))),
+            *make("low_rank.flags", **spread(0.5)),
+        ],
+        "C14": make(
+            "stripes.flags",
+            scores={
+                "ood": {"position_accuracy": plant(0.95, 0.04)},
                 "ood_plus": {"relative_mse": 0.5},
-            }
-        },
-    )
+            },
+        ),
+        "C15": [
+            *make(STRIPED, "--num_bumps=0", relative=0.5 * 10 ** (2 * gap)),
+            *make(STRIPED, "--num_bumps=10", relative=0.5 * 10**gap),
+            *make(STRIPED, "--num_bumps=100", relative=0.5 - gap),
+        ],
+        # Stripes are trained for as long as bumps alone.
+        "C17": [
+            *make(
+                "corner.flags", "--polarity=bright", **spread(0.5 + plant(0))
+            ),
+            *make(
+                STRIPED, "--epochs=50", "--steps_per_epoch=63", **spread(0.5)
+            ),
+        ],
+        "C18": make(
+            "striped",
+            additive_share=falling,
+            additive_share_weighted=slope(-0.1),
+        ),
+        "C19": make(
+            "rotated_mnist.flags",
+            edge_r2=plant(0.8, 0.1),
+            edge_r2_min=0.75,
+            edge_linear_r2=0.9,
+            edge_truth_r2=0.6,
+            **curve,
+        ),
+        "C20": make(
+            "rotated_mnist.flags", gap_max_speed=jumps, gap_max_turning=jumps
+        ),
+    }
 
 
-def plant_c15(kind: str) -> list[Run]:
-    def numbers(place: int, seed: int) -> dict:
-        distance = plant(0, kind, seed)
-        if place == 2:
-            return {"relative": 0.5 - distance}
-        return {"relative": 0.5 * 10 ** ((2 - place) * distance)}
-
-    return [
-        run
-        for place, setting in enumerate(STRIPED)
-        for run in plant_runs([setting], functools.partial(numbers, place))
-    ]
+@functools.cache
+def plant_runs(kind: str) -> dict[str, tuple[Run, ...]]:
+    """Runs of all seeds, setting by setting, by the claim they decide."""
+    seeds = [plant_seed(kind, seed) for seed in SEEDS]
+    return {
+        name: tuple(
+            itertools.chain(*zip(*(runs[name] for runs in seeds), strict=True))
+        )
+        for name in seeds[0]
+    }
 
 
 def make_threshold_study(
@@ -283,89 +267,32 @@ def make_threshold_study(
     exponents = {"bumps": 3 + shift, "stripes_and_bumps": 1 + shift}
     shared = {"region": "corner", "criterion": "position_accuracy"}
     lines = expand_flagfiles(["--flagfile=threshold.flags"])
-    thresholds = [
-        shared
-        | {
-            "kind": kind,
-            "grid_size": float(size),
-            "seed": float(seed),
-            "num_examples": size**exponent * (1 + 0.1 * seed),
-            "reached": True,
-        }
-        for kind, exponent in exponents.items()
-        for size in sizes
-        for seed in range(seeds)
-    ]
-    slopes = [
-        shared
-        | {
-            "kind": kind,
-            "quantity": "num_examples",
-            "slope": exponent,
-            "low": exponent - 0.2,
-            "high": exponent + 0.2,
-            "not_reached": 0.0,
-            "note": None,
-        }
-        for kind, exponent in exponents.items()
-    ]
+    numbers = map(float, sizes), map(float, range(seeds))
+    searches = itertools.product(exponents, *numbers)
+    thresholds = pandas.DataFrame(
+        searches, columns=["kind", "grid_size", "seed"]
+    ).assign(
+        **shared,
+        num_examples=lambda t: (
+            t.grid_size ** t.kind.map(exponents) * (1 + 0.1 * t.seed)
+        ),
+        reached=True,
+    )
+    slopes = pandas.DataFrame(exponents.items(), columns=["kind", "slope"])
+    slopes = slopes.assign(
+        **shared,
+        quantity="num_examples",
+        low=slopes.slope - 0.2,
+        high=slopes.slope + 0.2,
+        not_reached=0.0,
+        note=None,
+    )
     return ThresholdStudy(
         Path(f"/logs/{name}"),
-        pandas.DataFrame(thresholds),
-        pandas.DataFrame(slopes),
+        thresholds,
+        slopes,
         parse_run_flags("\n".join([*lines, *flags]))[0],
     )
-
-
-def plant_c16(kind: str) -> list[ThresholdStudy]:
-    shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
-    return [make_threshold_study("threshold", shift=shift)]
-
-
-def plant_c17(kind: str) -> list[Run]:
-    # Stripes are trained for as long as bumps alone.
-    striped = "stripes_and_bumps.flags", "--epochs=50", "--steps_per_epoch=63"
-    return [
-        *plant_runs(
-            [("corner.flags", "--polarity=bright")],
-            lambda seed: spread(0.5 + plant(0, kind, seed)),
-        ),
-        *plant_runs([striped], lambda seed: spread(0.5)),
-    ]
-
-
-def plant_c18(kind: str) -> list[Run]:
-    return plant_runs(
-        STRIPED,
-        lambda seed: {
-            "additive_share": fall(kind, seed),
-            "additive_share_weighted": slope(-0.1),
-        },
-    )
-
-
-def plant_c19(kind: str) -> list[Run]:
-    return plant_runs(
-        [("rotated_mnist.flags",)],
-        lambda seed: {
-            "edge_r2": plant(0.8, kind, seed, 0.1),
-            "edge_r2_min": 0.75,
-            "edge_linear_r2": 0.9,
-            "edge_truth_r2": 0.6,
-            "curve_values": [0.0, 180.0, 360.0],
-            "curve_mse": [1e-4, 1e-2 * (seed + 1), 1e-4],
-        },
-    )
-
-
-def plant_c20(kind: str) -> list[Run]:
-    names = ("gap_max_speed", "gap_max_turning")
-
-    def numbers(seed: int) -> dict:
-        ratio = 2 - plant(0, kind, seed, 1.0)
-        return dict.fromkeys(names, [1.0, 0.9, ratio, 0.5, 0.5])
-
-    return plant_runs([("rotated_mnist.flags",)], numbers)
 
 
 @pytest.fixture(scope="session")
@@ -373,17 +300,18 @@ def plant_claim() -> Callable[[str, str], Evidence]:
     """Evidence on one claim, by its name and the verdict it should have."""
 
     def make(name: str, kind: str) -> Evidence:
-        if name == "C16":
-            return Evidence(studies=tuple(plant_c16(kind)))
-        return Evidence(tuple(globals()[f"plant_{name.lower()}"](kind)))
+        if name != "C16":
+            return Evidence(plant_runs(kind)[name])
+        shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
+        return Evidence(studies=(make_threshold_study("study", shift=shift),))
 
     return make
 
 
-@pytest.fixture(scope="session")
-def make_planted_run() -> Callable[..., Run]:
-    """Builds a run from a flagfile, a seed, flags and numbers."""
-    return make_run
+@pytest.fixture(scope="session", name="make_runs")
+def get_make_runs() -> Callable[..., list[Run]]:
+    """Builds runs: settings or a flagfile, flags, seeds and numbers."""
+    return make_runs
 
 
 @pytest.fixture(scope="session")
@@ -391,8 +319,8 @@ def judge_runs() -> Callable[..., ClaimResult]:
     """Judges a claim, by its name, by lists of runs."""
 
     def judge(name: str, *groups: Iterable[Run]) -> ClaimResult:
-        runs = tuple(run for group in groups for run in group)
-        return judge_claim(CLAIMS[int(name[1:]) - 1], Evidence(runs))
+        runs = tuple(itertools.chain(*groups))
+        return CLAIMS[int(name[1:]) - 1].judge(Evidence(runs))
 
     return judge
 
@@ -412,7 +340,7 @@ def change_scores() -> Callable[..., list[Run]]:
     return change
 
 
-def merge(runs: Sequence[Run]) -> tuple[Run, ...]:
+def merge(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Joins the numbers of runs that are the same experiment."""
     merged: dict[str, Run] = {}
     for run in runs:
@@ -433,11 +361,9 @@ def merge(runs: Sequence[Run]) -> tuple[Run, ...]:
 @pytest.fixture(scope="session")
 def everything(plant_claim) -> Evidence:
     """Evidence on all claims at once, of all three kinds."""
-    runs = [
-        run
-        for number in range(1, 21)
-        for run in plant_claim(f"C{number}", KINDS[number % 3]).runs
-    ]
+    runs = itertools.chain(
+        *(plant_claim(f"C{n}", KINDS[n % 3]).runs for n in range(1, 21))
+    )
     studies = plant_claim("C16", "undecided").studies
     return Evidence(merge(runs), studies, ("a note",))
 

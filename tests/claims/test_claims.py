@@ -8,7 +8,6 @@ import pytest
 
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.all_claims import judge
-from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.verdict import Verdict
 
@@ -27,7 +26,7 @@ def test_all_claims_are_there_once() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_evidence_nothing_is_run(name: str) -> None:
-    result = judge_claim(BY_NAME[name], Evidence())
+    result = BY_NAME[name].judge(Evidence())
     assert result.verdict is Verdict.NOT_RUN
     assert result.parts
     assert all(part.verdict is Verdict.NOT_RUN for part in result.parts)
@@ -36,7 +35,7 @@ def test_without_evidence_nothing_is_run(name: str) -> None:
 @pytest.mark.parametrize("kind", ["reproduced", "refuted", "undecided"])
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_verdicts(name: str, kind: str, plant_claim) -> None:
-    result = judge_claim(BY_NAME[name], plant_claim(name, kind))
+    result = BY_NAME[name].judge(plant_claim(name, kind))
     assert result.verdict == kind, [
         (p.label, p.estimate, p.verdict, p.reason) for p in result.parts
     ]
@@ -44,9 +43,8 @@ def test_planted_verdicts(name: str, kind: str, plant_claim) -> None:
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
 def test_two_seeds_decide_nothing(name: str, plant_claim, judge_runs) -> None:
-    evidence = plant_claim(name, "reproduced")
-    few = tuple(run for run in evidence.runs if run.seed < 2)
-    result = judge_runs(name, few)
+    runs = plant_claim(name, "reproduced").runs
+    result = judge_runs(name, [run for run in runs if run.seed < 2])
     assert result.verdict is Verdict.UNDECIDED
     assert "of at least 3 seeds" in result.parts[0].reason
 
@@ -70,19 +68,14 @@ def test_an_underfitted_network_proves_nothing(
 def test_a_missing_number_is_not_left_out_of_the_mean(
     name: str, plant_claim, judge_runs
 ) -> None:
-    evidence = plant_claim(name, "reproduced")
+    runs = plant_claim(name, "reproduced").runs
     bare = [
-        dataclasses.replace(
-            run,
-            measures={},
-            metrics={"id": run.metrics["id"], "ood": {}, "layers": {}},
-        )
+        dataclasses.replace(run, measures={}, metrics={"id": run.metrics["id"]})
+        for run in runs
         if run.seed == 0
-        else run
-        for run in evidence.runs
     ]
-    result = judge_runs(name, bare)
-    assert result.verdict is Verdict.UNDECIDED
+    others = [run for run in runs if run.seed]
+    assert judge_runs(name, bare, others).verdict is Verdict.UNDECIDED
 
 
 def test_one_false_part_refutes_the_claim(plant_claim, judge_runs) -> None:
@@ -97,20 +90,20 @@ def test_one_false_part_refutes_the_claim(plant_claim, judge_runs) -> None:
 def test_a_required_part_that_is_missing_leaves_the_claim_open(
     plant_claim, judge_runs
 ) -> None:
-    evidence = plant_claim("C2", "reproduced")
-    bump = [run for run in evidence.runs if run.flags["encoding"] == "bump"]
+    runs = plant_claim("C2", "reproduced").runs
+    bump = [run for run in runs if run.flags["encoding"] == "bump"]
     result = judge_runs("C2", bump)
     assert result.verdict is Verdict.UNDECIDED
     assert result.reason == "1 of 2 reproduced, 1 of 2 not run"
 
 
 def test_settings_that_cannot_be_compared(plant_claim, judge_runs) -> None:
-    runs = []
-    for run in plant_claim("C12", "reproduced").runs:
-        is_plain = not run.flags["variance_weight"]
-        epochs = 500 if is_plain else run.flags["epochs"]
-        flags = run.flags | {"epochs": epochs}
-        runs.append(dataclasses.replace(run, flags=flags))
+    runs = [
+        run
+        if run.flags["variance_weight"]
+        else dataclasses.replace(run, flags=run.flags | {"epochs": 500})
+        for run in plant_claim("C12", "reproduced").runs
+    ]
     result = judge_runs("C12", runs)
     reasons = {part.label: part.reason for part in result.parts}
     assert "not comparable" in reasons["entropy over variance"]
@@ -126,23 +119,25 @@ def test_slopes_without_a_fit(plant_claim) -> None:
     slopes.loc[1, ["slope", "low", "high"]] = None
     slopes.loc[1, "note"] = "2 sizes"
     study = dataclasses.replace(study, slopes=slopes)
-    result = judge_claim(BY_NAME["C16"], Evidence(studies=(study,)))
+    result = BY_NAME["C16"].judge(Evidence(studies=(study,)))
     assert result.verdict is Verdict.UNDECIDED
     assert "did not reach" in result.parts[0].reason
     assert result.parts[1].reason == "2 sizes"
 
 
 def test_models_with_different_stages_share_a_figure(plant_claim) -> None:
-    runs = []
-    for run in plant_claim("C10", "reproduced").runs:
-        measures = dict(run.measures)
-        if run.flags["model"] == "mlp":
-            measures["stages"] = ["code", "stage_0", "image"]
-            values = measures["log_volume_difference"]
-            measures["log_volume_difference"] = values[:3]
-        runs.append(dataclasses.replace(run, measures=measures))
-    evidence = Evidence(tuple(runs))
-    result = judge_claim(BY_NAME["C10"], evidence)
+    runs = plant_claim("C10", "reproduced").runs
+    short = {"stages": ["code", "stage_0", "image"]}
+    short["log_volume_difference"] = [0.0, 0.5, 0.5]
+    evidence = Evidence(
+        tuple(
+            dataclasses.replace(run, measures=run.measures | short)
+            if run.flags["model"] == "mlp"
+            else run
+            for run in runs
+        )
+    )
+    result = BY_NAME["C10"].judge(evidence)
     assert result.verdict is Verdict.REPRODUCED
     (figure,) = BY_NAME["C10"].draw(evidence).values()
     lines = [len(axes.get_lines()[0].get_xdata()) for axes in figure.axes]
@@ -158,29 +153,29 @@ def test_claims_do_not_disturb_each_other(everything) -> None:
 
 @pytest.mark.parametrize("name", ["C15", "C18"])
 def test_a_stray_number_of_bumps_undoes_nothing(
-    name: str, plant_claim, make_planted_run, judge_runs
+    name: str, plant_claim, make_runs, judge_runs
 ) -> None:
-    evidence = plant_claim(name, "reproduced")
-    stray = make_planted_run(
+    rising = [0.0, 0.1, 0.2, 0.3, 0.4]
+    stray = make_runs(
         "stripes_and_bumps.flags",
-        0,
         "--num_bumps=25",
+        seeds=[0],
         relative=3.0,
-        additive_share=[0.0, 0.1, 0.2, 0.3, 0.4],
-        additive_share_weighted=[0.0, 0.1, 0.2, 0.3, 0.4],
+        additive_share=rising,
+        additive_share_weighted=rising,
     )
-    result = judge_runs(name, evidence.runs, [stray])
+    runs = plant_claim(name, "reproduced").runs
+    result = judge_runs(name, runs, stray)
     assert result.verdict is Verdict.REPRODUCED
     (first, *_) = result.parts
     assert "num_bumps=25 (1 seeds)" in first.groups[0].others
 
 
 def test_other_superposers_stand_beside_c4(plant_claim, judge_runs) -> None:
-    evidence = plant_claim("C4", "refuted")
     span = {"superposition_span_r2": 0.9, "conjunctive_span_r2": 0.7}
     runs = [
         dataclasses.replace(run, measures=run.measures | span)
-        for run in evidence.runs
+        for run in plant_claim("C4", "refuted").runs
     ]
     result = judge_runs("C4", runs)
     beside = [part for part in result.parts if "any weights" in part.label]

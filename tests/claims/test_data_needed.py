@@ -9,7 +9,6 @@ import pytest
 
 from tfcomp.claims import write_report
 from tfcomp.claims.all_claims import CLAIMS
-from tfcomp.claims.claim import judge_claim
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.experiments.data_needed import choose_study
 from tfcomp.claims.origin import describe_origin
@@ -21,7 +20,7 @@ C16 = CLAIMS[15]
 
 
 def judge(*studies):
-    return judge_claim(C16, Evidence(studies=studies))
+    return C16.judge(Evidence(studies=studies))
 
 
 def test_a_quick_study_does_not_decide_beside_a_good_one(make_study) -> None:

@@ -6,54 +6,35 @@ import itertools
 
 import pytest
 
-from tfcomp.claims import CLAIMS
+from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.verdict import Verdict
 
-FILES = ("donut.flags", "ramp.flags")
 FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
 OLD = ("--epochs=25",)
 
 
 @pytest.fixture
-def plant(make_planted_run):
+def plant(make_runs):
     """Runs of both codes with a value per stage of all scores."""
 
-    def make(
-        values: list[float], *flags: str, seeds: int = 3, **kwargs
-    ) -> list:
-        names = (
-            "factorization",
-            "cosine_factorization",
-            "probe_r2_id",
-            "probe_r2_ood",
-        )
-        return [
-            make_planted_run(
-                file,
-                seed,
-                *flags,
-                layers=dict.fromkeys(names, values),
-                **kwargs,
-            )
-            for file in FILES
-            for seed in range(seeds)
-        ]
+    def make(values: list[float], *flags: str, **kwargs) -> list:
+        names = ("factorization", "cosine_factorization")
+        names += ("probe_r2_id", "probe_r2_ood")
+        layers = dict.fromkeys(names, values)
+        return make_runs("cnns", *flags, layers=layers, **kwargs)
 
     return make
 
 
 @pytest.mark.parametrize("claim", ["C6", "C8"])
-def test_the_code_has_no_say_in_a_trend(
-    plant, make_planted_run, claim, judge_runs
-) -> None:
+def test_the_code_has_no_say_in_a_trend(plant, claim, judge_runs) -> None:
     # 1 at the code; after it all orders of four numbers, once each: no trend.
     orders = itertools.permutations([0.6, 0.7, 0.8, 0.9])
-    names = ("factorization", "probe_r2_id", "probe_r2_ood")
     runs = [
-        make_planted_run(file, seed, layers=dict.fromkeys(names, [1.0, *order]))
+        run
         for seed, order in enumerate(orders)
-        for file in FILES
+        for run in plant([1.0, *order], seeds=[seed])
     ]
     for part in judge_runs(claim, runs).parts:
         if part.decides:
@@ -69,7 +50,7 @@ def test_falls_that_nobody_sees_are_none(plant, judge_runs) -> None:
 
 
 def test_a_stray_depth_does_not_undo_the_others(plant, judge_runs) -> None:
-    runs = plant(FALLING), plant(FALLING, "--depth=5", seeds=1)
+    runs = plant(FALLING), plant(FALLING, "--depth=5", seeds=[0])
     result = judge_runs("C6", *runs)
     assert result.verdict is Verdict.REPRODUCED
     deciding = [part for part in result.parts if part.decides]
@@ -112,7 +93,7 @@ def test_depth_6_is_preferred(plant, judge_runs) -> None:
     runs = [shallow, plant(deep, "--depth=6")]
     assert judge_runs("C7", *runs).verdict is Verdict.REPRODUCED
     for stray in (
-        plant(make_drop(0.5), "--depth=10", seeds=1),
+        plant(make_drop(0.5), "--depth=10", seeds=[0]),
         plant(make_drop(0.5), "--depth=10"),
         # More depths, but of an old setting that is not fitted.
         [
@@ -132,7 +113,7 @@ def test_the_deepest_with_enough_seeds_stands_in_for_depth_6(
     runs = [
         plant(make_drop(0.3), "--depth=2"),
         plant(make_drop(0.1), "--depth=4"),
-        plant(make_drop(0.1), "--depth=6", seeds=1),
+        plant(make_drop(0.1), "--depth=6", seeds=[0]),
     ]
     part = judge_runs("C7", *runs).parts[0]
     assert part.label == "ramp, depth 2 less depth 4"

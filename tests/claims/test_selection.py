@@ -26,14 +26,11 @@ DONUT = Setting(
 
 
 @pytest.fixture
-def make(make_planted_run) -> Callable[..., list[Run]]:
+def make(make_runs) -> Callable[..., list[Run]]:
     """Donut runs with so many seeds and further flags."""
 
     def make(seeds: int, *flags: str, **numbers) -> list[Run]:
-        return [
-            make_planted_run("donut.flags", seed, *flags, **numbers)
-            for seed in range(seeds)
-        ]
+        return make_runs("donut.flags", *flags, seeds=range(seeds), **numbers)
 
     return make
 
@@ -71,9 +68,8 @@ def test_preference_does_not_look_at_results(make) -> None:
         assert group.differences == ("epochs=49",)
 
 
-def test_only_matching_runs(make, make_planted_run) -> None:
-    corner = [make_planted_run("corner.flags", seed) for seed in range(3)]
-    ramp = [make_planted_run("ramp.flags", seed) for seed in range(3)]
+def test_only_matching_runs(make, make_runs) -> None:
+    corner, ramp = make_runs("corner.flags"), make_runs("ramp.flags")
     assert find(corner, ramp).runs == ()
     other = make(3, "--region=square:8-20")
     assert find(corner, ramp, other).differences == ("region=square:8-20",)

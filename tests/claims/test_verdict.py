@@ -8,16 +8,16 @@ import itertools
 import numpy as np
 import pytest
 
-from tfcomp.claims.parts import Part
-from tfcomp.claims.parts import combine
-from tfcomp.claims.verdict import Estimate
+from tfcomp.claims.estimation import Estimate
+from tfcomp.claims.estimation import estimate_mean
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import Rule
 from tfcomp.claims.verdict import Verdict
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
+from tfcomp.claims.verdict import combine
 from tfcomp.claims.verdict import decide
 from tfcomp.claims.verdict import differs
-from tfcomp.claims.verdict import estimate_mean
 from tfcomp.claims.verdict import near
 
 REPRODUCED, REFUTED, UNDECIDED, NOT_RUN = Verdict

@@ -9,27 +9,18 @@ from tfcomp.claims.experiments.volumes import read_spread
 from tfcomp.claims.experiments.volumes import read_warp
 from tfcomp.claims.verdict import Verdict
 
-FILES = ("donut.flags", "ramp.flags")
-MLP = (("mlp.flags",), ("mlp.flags", "--encoding=ramp", "--epochs=100"))
-
 
 @pytest.fixture
-def plant(make_planted_run):
+def plant(make_runs):
     """Runs of both codes with these stages, OOD less ID, the code first."""
 
-    def make(values: list[float], files=tuple((f,) for f in FILES)) -> list:
-        return [
-            make_planted_run(
-                file,
-                seed,
-                *flags,
-                log_volume_sd_id=[0.0] * len(values),
-                log_volume_sd_ood=values,
-                log_volume_difference=values,
-            )
-            for file, *flags in files
-            for seed in range(3)
-        ]
+    def make(values: list[float], name: str = "cnns") -> list:
+        return make_runs(
+            name,
+            log_volume_sd_id=[0.0] * len(values),
+            log_volume_sd_ood=values,
+            log_volume_difference=values,
+        )
 
     return make
 
@@ -62,7 +53,7 @@ def test_the_code_is_subtracted_at_every_stage(plant) -> None:
 def test_the_constant_of_the_code_gives_no_sign(plant, judge_runs) -> None:
     # Positive at all stages for the CNN, but only by the code's 0.0885.
     cnn = plant([0.0885] * 5)
-    mlp = plant([0.0885, *[-0.5] * 4], MLP)
+    mlp = plant([0.0885, *[-0.5] * 4], "mlps")
     result = judge_runs("C10", cnn, mlp)
     assert result.verdict is Verdict.REFUTED
     assert "sign for the CNN is not known" in result.parts[1].reason
@@ -82,5 +73,5 @@ def test_the_constant_of_the_code_gives_no_sign(plant, judge_runs) -> None:
 def test_signs_beyond_a_margin(plant, cnn, mlp, verdict, judge_runs) -> None:
     code = 0.0885
     first = plant([code, *[code + cnn] * 4])
-    second = plant([code, *[code + mlp] * 4], MLP)
+    second = plant([code, *[code + mlp] * 4], "mlps")
     assert judge_runs("C10", first, second).verdict is verdict

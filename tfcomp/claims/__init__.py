@@ -9,28 +9,10 @@ that speak for a claim, estimate its numbers over seeds, compare them with its
 rules and report the verdicts. TensorFlow is not needed.
 """
 
-from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.all_claims import judge
-from tfcomp.claims.claim import Claim
-from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.claim_report import Report
 from tfcomp.claims.claim_report import write_report
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
 from tfcomp.claims.evidence import read_evidence
-from tfcomp.claims.parts import Part
-from tfcomp.claims.verdict import Verdict
 
-__all__ = [
-    "CLAIMS",
-    "Claim",
-    "ClaimResult",
-    "Evidence",
-    "Part",
-    "Report",
-    "Run",
-    "Verdict",
-    "judge",
-    "read_evidence",
-    "write_report",
-]
+__all__ = ["Evidence", "Report", "judge", "read_evidence", "write_report"]

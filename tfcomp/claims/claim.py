@@ -21,13 +21,15 @@ from tfcomp.claims.estimation import Read
 from tfcomp.claims.estimation import estimate
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.families import Arms
-from tfcomp.claims.gates import Gate
-from tfcomp.claims.parts import Part
-from tfcomp.claims.parts import combine
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import Rule
 from tfcomp.claims.verdict import Verdict
+from tfcomp.claims.verdict import above
+from tfcomp.claims.verdict import below
+from tfcomp.claims.verdict import combine
+from tfcomp.claims.verdict import decide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,6 +56,46 @@ class Number:
     rule: Rule
     name: str = ""
     decides: bool = True
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What training must have reached: an unfitted network proves nothing.
+
+    The whole interval of the mean of a score on trained (ID) combinations must
+    agree with the rule.
+
+    Attributes:
+        name: The score in `metrics.json`.
+        words: What it is called.
+        rule: What it must be.
+    """
+
+    name: str
+    words: str
+    rule: Rule
+
+    def find_failure(self, group: Group) -> str:
+        """Why the runs of a group prove nothing; empty if they pass."""
+        if not group.runs:
+            return ""
+        found = estimate(f"id/{self.name}", group)
+        if found is None:
+            return f"not fitted: some run has no finite ID {self.words}"
+        verdict, _ = decide(found, self.rule)
+        if verdict is Verdict.REPRODUCED or found.low is None:
+            return ""  # one seed decides nothing anyway
+        return (
+            f"not fitted: ID {self.words} {found.mean:.2g} "
+            f"[{found.low:.2g}, {found.high:.2g}], not {self.rule}"
+        )
+
+
+# A blank image has a relative MSE of 1.
+FITTED = Gate("relative_mse", "relative MSE", below(0.05))
+# From stripes alone a network draws a plus and not a bump: its error on bumps
+# is large however well it is trained.
+PLACED = Gate("position_accuracy", "position accuracy", above(0.95))
 
 
 def measure(
@@ -106,7 +148,6 @@ class Measured:
     required: bool = True
 
     def __call__(self, evidence: Evidence) -> list[Part]:
-        """Judges the numbers of the group that speaks for the setting."""
         return measure(
             self.label,
             [self.setting.find(evidence)],
@@ -122,12 +163,8 @@ class Compared:
     """A test: numbers of two settings, seed by seed. See also `measure`.
 
     Attributes:
-        label: What is compared.
         arms: All settings that are chosen together.
         pair: Names of the two that are compared.
-        numbers: What is judged, computed from two runs of one seed.
-        gates: What training must have reached, in each of the two.
-        decides: Whether the numbers that decide do so in this comparison.
     """
 
     label: str
@@ -135,20 +172,12 @@ class Compared:
     pair: tuple[str, str]
     numbers: Sequence[Number]
     gates: Sequence[Gate] = ()
-    decides: bool = True
 
     def __call__(self, evidence: Evidence) -> list[Part]:
-        """Judges the numbers, if the two can be compared."""
         found = self.arms.find(evidence)
         groups = [found[name] for name in self.pair]
-        return measure(
-            self.label,
-            groups,
-            self.numbers,
-            self.gates,
-            self.arms.find_mismatch(*groups),
-            decides=self.decides,
-        )
+        problem = self.arms.find_mismatch(*groups)
+        return measure(self.label, groups, self.numbers, self.gates, problem)
 
 
 @dataclass(frozen=True)
@@ -157,7 +186,6 @@ class Claim:
 
     Attributes:
         name: As `C1`.
-        title: A few words.
         statement: What the paper says, in our words.
         place: Where it says so.
         rule: The rule as text.
@@ -175,25 +203,17 @@ class Claim:
     tests: Sequence[Test]
     draw: Callable[[Evidence], dict[str, Figure]] | None = None
 
+    def judge(self, evidence: Evidence) -> ClaimResult:
+        """Judges all parts of the claim, and it as a whole."""
+        parts = tuple(part for test in self.tests for part in test(evidence))
+        return ClaimResult(self, parts, *combine(parts))
+
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim with its verdict.
-
-    Attributes:
-        claim: The claim.
-        parts: All its parts.
-        verdict: Of the claim as a whole.
-        reason: How it follows from the parts.
-    """
+    """A claim with its verdict, and how that follows from its parts."""
 
     claim: Claim
     parts: tuple[Part, ...]
     verdict: Verdict
     reason: str
-
-
-def judge_claim(claim: Claim, evidence: Evidence) -> ClaimResult:
-    """Judges all parts of a claim, and it as a whole."""
-    parts = tuple(part for test in claim.tests for part in test(evidence))
-    return ClaimResult(claim, parts, *combine(parts))

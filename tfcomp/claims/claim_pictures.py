@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.claims.parts import Part
 from tfcomp.claims.run_numbers import PerStage
 from tfcomp.claims.run_numbers import read_stages
 from tfcomp.claims.selection import Group
+from tfcomp.claims.verdict import Part
+from tfcomp.statistics.seed_statistics import compute_statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 VOLUME = "log-volume"
 MAX_ROWS = 16
+# What dots and bars are, by what is counted.
+BARS = {
+    "seeds": "dots are seeds, the bar is the 95 % interval of their mean",
+    "sizes": "the bar is the 95 % interval of a slope over sizes",
+}
 
 Figures = dict[str, "Figure"]
 # Lines of a panel by name, and the number that they show at every stage.
@@ -26,32 +32,26 @@ Panel = tuple[Mapping[str, Group], PerStage]
 Column = Sequence[float | None]
 
 
-def draw_parts(parts: Sequence[Part]) -> Figure | None:
-    """The numbers of the deciding parts against their rules.
+def draw_parts(parts: Sequence[Part]) -> Figures:
+    """The numbers of the deciding parts, if there are any, with their rules.
 
-    Parts of one quantity and one rule share a panel. None without numbers.
+    Parts of one quantity and one rule share a panel.
     """
     from tfcomp.figures import ForestPanel
     from tfcomp.figures import ForestRow
     from tfcomp.figures import draw_forest
 
+    shown = [part for part in parts if part.decides and part.estimate]
+    if not shown:
+        return {}
     panels: dict[tuple, list[ForestRow]] = {}
-    for part in parts:
-        if part.estimate is None or not part.decides:
-            continue
+    for part in shown:
         found = part.estimate
-        row = ForestRow(
-            part.label,
-            found.mean,
-            found.low,
-            found.high,
-            list(found.values.values()),
-            str(part.verdict),
-        )
+        seeds = list(found.values.values())
+        numbers = found.mean, found.low, found.high, seeds
+        row = ForestRow(part.label, *numbers, str(part.verdict))
         panels.setdefault((part.quantity, part.rule), []).append(row)
-    if not panels:
-        return None
-    return draw_forest(
+    figure = draw_forest(
         [
             ForestPanel(
                 quantity, rows[:MAX_ROWS], (rule.low, rule.high), rule.outside
@@ -59,6 +59,12 @@ def draw_parts(parts: Sequence[Part]) -> Figure | None:
             for (quantity, rule), rows in panels.items()
         ]
     )
+    bars = [BARS[unit] for unit in sorted({p.estimate.unit for p in shown})]
+    caption = (
+        f"Numbers of the parts that decide: {', '.join(bars)}; shaded: what "
+        "agrees with the rule."
+    )
+    return {caption: figure}
 
 
 def draw_stages(
@@ -69,10 +75,7 @@ def draw_stages(
     Args:
         panels: Title of a panel to its groups and what is read from them.
         ylabel: What the numbers are.
-        caption: Of the figure.
-
-    Returns:
-        The figure by its caption; nothing if no group has the numbers.
+        caption: Of the figure, which is drawn if a group has the numbers.
     """
     from tfcomp.figures import draw_stage_panels
 
@@ -80,9 +83,8 @@ def draw_stages(
     errors: dict[str, dict] = {}
     stages: dict[str, list[str]] = {}
     for panel, (groups, shown) in panels.items():
-        read = read_stages(shown)
         for name, group in groups.items():
-            tables = [read(run) for run in group.runs]
+            tables = [read_stages(run, shown) for run in group.runs]
             names = list(tables[0]) if tables else []
             if not names or any(list(table) != names for table in tables):
                 continue
@@ -102,12 +104,11 @@ def draw_stages(
 
 def draw_spread(groups: Mapping[str, Group]) -> Figures:
     """Spread of log-volume per stage, over ID and over OOD points."""
-    panels = {
-        f"{split} points": (groups, f"log_volume_sd_{split.lower()}")
-        for split in ("ID", "OOD")
-    }
     return draw_stages(
-        panels,
+        {
+            "ID points": (groups, "log_volume_sd_id"),
+            "OOD points": (groups, "log_volume_sd_ood"),
+        },
         f"spread of {VOLUME}",
         "Standard deviation of log-volume (natural logarithm) over ID and "
         "over OOD points, mean over seeds, with 95 % intervals.",
@@ -130,11 +131,8 @@ def draw_lines(
         lines: Name of a line to its columns, one a place.
         xlabel: What the places are.
         ylabel: What the numbers are.
-        caption: Of the figure.
+        caption: Of the figure, which is drawn if a line has a number.
         logy: Whether the scale of the numbers is logarithmic.
-
-    Returns:
-        The figure by its caption; nothing if no line has a number.
     """
     from tfcomp.figures import draw_curves
 
@@ -143,13 +141,10 @@ def draw_lines(
         missing = [()] * (len(x) - len(columns))
         mean, width = summarize([*columns, *missing])
         if np.isfinite(mean).any():
-            low = mean - width
-            means[name] = mean
             # A logarithmic axis has no place for 0.
-            bands[name] = (
-                np.maximum(low, mean * 1e-3) if logy else low,
-                (mean + width),
-            )
+            low = np.maximum(mean - width, mean * 1e-3 if logy else -np.inf)
+            means[name] = mean
+            bands[name] = low, mean + width
     if not means:
         return {}
     figure = draw_curves(
@@ -171,8 +166,6 @@ def summarize(columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:
 
     A mean is NaN where a seed lacks its number; a single seed has no width.
     """
-    from tfcomp.statistics.seed_statistics import compute_statistics
-
     found = [compute_statistics(column) for column in columns]
     means = [s.mean if s else np.nan for s in found]
     widths = [(s.half_width if s else None) or 0.0 for s in found]

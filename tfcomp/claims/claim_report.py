@@ -12,10 +12,10 @@ from tfcomp.claims.all_claims import judge
 from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.claim_pictures import draw_parts
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
 from tfcomp.claims.origin import describe_origin
 from tfcomp.claims.origin import list_used_runs
 from tfcomp.claims.origin import list_varied_flags
-from tfcomp.claims.parts import Part
 from tfcomp.claims.selection import Group
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_csv
@@ -23,22 +23,11 @@ from tfcomp.storage.files import write_text
 
 Pictures = dict[str, bytes]  # PNG files by caption
 TEMPLATES = Path(__file__).parent / "templates"
-TITLE = "Reproduction report"
-# What dots and bars are, by what is counted.
-BARS = {
-    "seeds": "dots are seeds, the bar is the 95 % interval of their mean",
-    "sizes": "the bar is the 95 % interval of a slope over sizes",
-}
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was written.
-
-    Attributes:
-        page: The HTML page.
-        results: The verdicts that it shows.
-    """
+    """What was written: the HTML page, and the verdicts that it shows."""
 
     page: Path
     results: tuple[ClaimResult, ...]
@@ -57,17 +46,15 @@ def write_report(
         output: A folder; made if it does not exist.
         command: The command that makes it, to be shown.
 
-    Returns:
-        The page and the verdicts.
-
     Raises:
         RunError: If the folder cannot be written.
     """
     output = Path(output)
     results = judge(evidence)
-    facts = describe_origin(evidence, results, command)
+    used = list_used_runs(results)
+    facts = describe_origin(evidence, used, command)
     pictures = {r.claim.name: draw_claim(evidence, r) for r in results}
-    page = render_page(results, facts, pictures)
+    page = render_page(results, facts, pictures, used)
     rows = [row for r in results for row in result_text.list_rows(r)]
     claims = [result_text.describe_result(result) for result in results]
     content = {"origin": facts, "claims": claims}
@@ -90,24 +77,11 @@ def draw_claim(evidence: Evidence, result: ClaimResult) -> Pictures:
     """All figures of a claim; none if it was not run."""
     from tfcomp.figures import figure_to_png
 
-    figures = {}
-    numbers = draw_parts(result.parts)
-    if numbers is not None:
-        figures[describe_bars(result.parts)] = numbers
+    figures = draw_parts(result.parts)
     if result.claim.draw is not None:
         figures |= result.claim.draw(evidence)
     # A page of thirty pictures should still go through the mail.
     return {c: figure_to_png(f, num_colors=256) for c, f in figures.items()}
-
-
-def describe_bars(parts: Sequence[Part]) -> str:
-    """The caption of the numbers of a claim."""
-    units = {p.estimate.unit for p in parts if p.decides and p.estimate}
-    bars = ", ".join(BARS[unit] for unit in sorted(units))
-    return (
-        f"Numbers of the parts that decide: {bars}; shaded: what agrees with "
-        "the rule."
-    )
 
 
 def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
@@ -121,22 +95,15 @@ def render_page(
     results: Sequence[ClaimResult],
     facts: dict[str, str],
     pictures: dict[str, Pictures],
+    used: Sequence[Run],
 ) -> str:
-    """The page as HTML.
-
-    Args:
-        results: The verdicts.
-        facts: What made them.
-        pictures: Figures by the name of their claim.
-    """
+    """The page as HTML, with pictures by the name of their claim."""
     from tfcomp.report.page import encode_png
     from tfcomp.report.page import render_template
 
-    used = list_used_runs(results)
     return render_template(
         TEMPLATES / "report.html",
-        title=TITLE,
-        summary=result_text.summarize_counts(results),
+        title="Reproduction report",
         results=results,
         facts=facts,
         pictures=pictures,
@@ -151,13 +118,7 @@ def render_page(
 def render_markdown(
     name: str, results: Sequence[ClaimResult], facts: dict[str, str]
 ) -> str:
-    """One of the Markdown files.
-
-    Args:
-        name: Of its template.
-        results: The verdicts.
-        facts: What made them.
-    """
+    """One of the Markdown files, by the name of its template."""
     import jinja2
 
     environment = jinja2.Environment(

@@ -37,7 +37,6 @@ class Run:
     """A finished run.
 
     Attributes:
-        path: Its folder.
         flags: All its flags; one that the file lacks has its default.
         metrics: The content of `metrics.json`.
         measures: The content of `measures.json`; empty if there is none.
@@ -69,9 +68,7 @@ class Run:
     def get(self, name: str) -> float | None:
         """A score by its path (`ood/mse`), or a scalar measure."""
         value = get_score(self.metrics, name)
-        if value is None:
-            value = self.measures.get(name)
-        return value if isinstance(value, int | float) else None
+        return get_score(self.measures, name) if value is None else value
 
     def get_list(self, name: str) -> list[float | None]:
         """A measure that is a list; empty if there is none."""
@@ -97,10 +94,7 @@ class Run:
 class Evidence:
     """All that claims are judged by.
 
-    Attributes:
-        runs: Finished runs, no two of which are the same computation.
-        studies: Threshold studies.
-        notes: What was left out, and why; one line each.
+    No two runs are the same computation. The notes say what was left out.
     """
 
     runs: tuple[Run, ...] = ()
@@ -109,17 +103,12 @@ class Evidence:
 
 
 def read_evidence(patterns: Sequence[str]) -> Evidence:
-    """Reads every finished run and threshold study that patterns match.
+    """Reads all finished runs and threshold studies that patterns match.
 
-    Args:
-        patterns: Folders, in which runs and studies may lie at any depth;
-            may contain *, ? and **.
-
-    Raises:
-        ConfigError: If there is no pattern, or one matches nothing.
+    They may lie at any depth in it. Raises as `find_folders` does.
     """
     notes: list[str] = []
-    runs = _read_all(find_runs(list(patterns)), read_run, notes)
+    runs = _read_all(find_runs(patterns), read_run, notes)
     studies = _read_all(find_studies(patterns), read_study, notes)
     kept, repeated = leave_out_repeats(runs)
     return Evidence(tuple(kept), tuple(studies), (*notes, *repeated))

@@ -61,10 +61,8 @@ class Series:
         }
 
     def _sort(self, family: list[Run]) -> dict[Any, list[Run]]:
-        groups = {
-            runs[0].flags[self.flag]: runs for runs in list_groups(family)
-        }
-        return dict(sorted(groups.items()))
+        by_value = {r[0].flags[self.flag]: r for r in list_groups(family)}
+        return dict(sorted(by_value.items()))
 
     def _rank(self, family: Mapping[Any, list[Run]]) -> tuple:
         enough = [value for value, runs in family.items() if has_enough(runs)]
@@ -105,13 +103,12 @@ class Arms:
             for run in evidence.runs
             if any(arm.accepts(run) for arm in self.settings.values())
         ]
-        families = list_families(runs, self.free, self.equal_steps)
         choices = [
             {
                 name: arm.find(Evidence(tuple(family)))
                 for name, arm in self.settings.items()
             }
-            for family in families
+            for family in list_families(runs, self.free, self.equal_steps)
         ]
         best = max(choices, key=self._rank, default={})
         return {
@@ -141,19 +138,17 @@ class Arms:
     def _rank(self, groups: Mapping[str, Group]) -> tuple:
         found = {name: group for name, group in groups.items() if group.runs}
         distances = [
-            len(self._list_differences(name, group.runs[0]))
+            list_differences(
+                group.runs[0].flags, self.settings[name].reference, self.free
+            )
             for name, group in found.items()
         ]
         return (
             sum(has_enough(group.runs) for group in found.values()),
-            -max(distances),
+            -max(map(len, distances)),
             -sum(len(group.differences) for group in found.values()),
             sum(len(group.runs) for group in found.values()),
         )
-
-    def _list_differences(self, name: str, run: Run) -> list[str]:
-        reference = self.settings[name].reference
-        return list_differences(run.flags, reference, self.free)
 
 
 def count_steps(flags: Flags) -> int | None:

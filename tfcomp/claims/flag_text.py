@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from tfcomp.config.run_config import RunConfig
@@ -19,7 +18,7 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     Raises:
         ValueError: If a number is none.
     """
-    flags = dict(_get_defaults())
+    flags = RunConfig().to_flags()
     origin = {}
     for line in text.splitlines():
         if line.startswith("# "):
@@ -27,18 +26,6 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
             origin[name] = value
         elif line.startswith("--"):
             name, _, value = line[2:].partition("=")
-            flags[name] = _convert(value, flags.get(name, ""))
+            kind = type(flags.get(name, ""))
+            flags[name] = value == "true" if kind is bool else kind(value)
     return flags, origin
-
-
-@functools.cache
-def _get_defaults() -> Flags:
-    return RunConfig().to_flags()
-
-
-def _convert(text: str, default: Any) -> Any:
-    if isinstance(default, bool):
-        return text == "true"
-    if isinstance(default, int | float):
-        return type(default)(text)
-    return text

@@ -24,26 +24,20 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 def list_used_runs(results: Iterable[ClaimResult]) -> list[Run]:
     """The runs behind any part of any claim, each once."""
-    runs = {
-        run.path: run
-        for result in results
-        for part in result.parts
-        for run in part.runs
-    }
-    return list(runs.values())
+    parts = [part for result in results for part in result.parts]
+    return list({run.path: run for p in parts for run in p.runs}.values())
 
 
 def describe_origin(
-    evidence: Evidence, results: Sequence[ClaimResult], command: str = ""
+    evidence: Evidence, used: Sequence[Run], command: str = ""
 ) -> dict[str, str]:
     """Facts about a report, by name.
 
     Args:
         evidence: All that was read.
-        results: What was made of it.
-        command: The command that made the report, if one did.
+        used: The runs behind the report.
+        command: The command that made it, if one did.
     """
-    used = list_used_runs(results)
     facts = {
         "command": command,
         "runs": f"{len(used)} used of {len(evidence.runs)} found",
@@ -70,32 +64,26 @@ def describe_origin(
 def describe_machine() -> str:
     """Processor, cores and system of this machine."""
     name = platform.processor() or platform.machine()
-    if CPU_INFO.exists():  # Linux, where `platform` knows no more than x86_64
-        found = re.search(r"model name\s*: (.*)", CPU_INFO.read_text())
-        name = found[1].strip() if found else name
+    try:  # Linux, where `platform` knows no more than x86_64
+        found = re.search(r"model name\s*: (\S.*)", CPU_INFO.read_text("utf-8"))
+    except OSError:
+        found = None
+    name = found[1].strip() if found else name
     system = f"{platform.system()}, Python {platform.python_version()}"
     return f"{name}, {os.cpu_count()} cores, {system}"
 
 
 def describe_code() -> str:
-    """Version of tfcomp, commit if it is a checkout, hash of the measures."""
-    words = [f"tfcomp {tfcomp.__version__}"]
-    commit = read_commit()
-    if commit:
-        words.append(f"commit {commit}")
-    words.append(f"code {compute_code_version()[:16]}")
-    return ", ".join(words)
-
-
-def read_commit() -> str:
-    """The commit of the checkout that tfcomp is in; empty if in none."""
-    folder = Path(tfcomp.__file__).parent
-    command = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
+    """Version of tfcomp, commit if it is a checkout, hash of the code."""
+    folder = str(Path(tfcomp.__file__).parent)
+    command = ["git", "-C", folder, "log", "-1", "--format=%h", "--", "."]
     try:
-        result = subprocess.run(command, capture_output=True, text=True)
-    except OSError:
-        return ""
-    return result.stdout.strip() if result.returncode == 0 else ""
+        log = subprocess.run(command, capture_output=True, text=True).stdout
+    except OSError:  # no git
+        log = ""
+    commit = f", commit {log.strip()}" if log.strip() else ""
+    version = compute_code_version()[:16]
+    return f"tfcomp {tfcomp.__version__}{commit}, code {version}"
 
 
 def list_varied_flags(runs: Sequence[Run]) -> list[tuple[str, str]]:
@@ -111,13 +99,10 @@ def list_varied_flags(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 def count_values(values: Iterable[str]) -> str:
     """Distinct values, with how often each occurs if there are several."""
-    counts = Counter(values)
+    counts = sorted(Counter(values).items())
     if len(counts) == 1:
-        return next(iter(counts))
-    return ", ".join(
-        f"{value or 'empty'} ({count})"
-        for value, count in sorted(counts.items())
-    )
+        return counts[0][0]
+    return ", ".join(f"{value or 'empty'} ({count})" for value, count in counts)
 
 
 def format_duration(seconds: float) -> str:

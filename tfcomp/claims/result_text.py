@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfcomp.claims.claim import ClaimResult
-from tfcomp.claims.parts import Part
-from tfcomp.claims.verdict import Estimate
+from tfcomp.claims.estimation import Estimate
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import Verdict
 
 
@@ -48,11 +48,7 @@ def summarize_counts(results: Sequence[ClaimResult]) -> str:
 
 def select_shown(parts: Sequence[Part]) -> list[Part]:
     """The parts of the summary: those that decide and were run."""
-    return [
-        part
-        for part in parts
-        if part.decides and part.verdict is not Verdict.NOT_RUN
-    ]
+    return [p for p in parts if p.decides and p.verdict is not Verdict.NOT_RUN]
 
 
 def describe_part(part: Part) -> str:
@@ -84,46 +80,47 @@ def shorten_reason(part: Part) -> str:
 
 def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
     """The rows of `claims.csv` for one claim, one a part."""
-    nothing = Estimate(None, None, None, 0, {}, unit="")
-    return [
-        {
-            "claim": result.claim.name,
-            "title": result.claim.title,
-            "claim_verdict": str(result.verdict),
-            "part": part.label,
-            "quantity": part.quantity,
-            "decides": part.decides,
-            "mean": found.mean,
-            "low": found.low,
-            "high": found.high,
-            "n": found.count,
-            "n_of": found.unit,
-            "rule": str(part.rule),
-            "verdict": str(part.verdict),
-            "reason": part.reason,
-            "setting": ", ".join(part.differences),
-        }
-        for part in result.parts
-        for found in [part.estimate or nothing]
-    ]
+    claim = {
+        "claim": result.claim.name,
+        "title": result.claim.title,
+        "claim_verdict": str(result.verdict),
+    }
+    return [claim | _describe_numbers(part) for part in result.parts]
 
 
 def describe_result(result: ClaimResult) -> dict[str, Any]:
     """A claim with its parts nested, for `claims.json`."""
-    claim = result.claim
-    parts = []
-    for part, row in zip(result.parts, list_rows(result), strict=True):
-        del row["claim"], row["title"]
-        row["values"] = dict(part.estimate.values) if part.estimate else {}
-        parts.append(row | {"runs": [run.name for run in part.runs]})
+    texts = ("title", "statement", "place", "rule", "method")
     return {
-        "claim": claim.name,
-        "title": claim.title,
-        "statement": claim.statement,
-        "place": claim.place,
-        "rule": claim.rule,
-        "method": claim.method,
+        "claim": result.claim.name,
+        **{name: getattr(result.claim, name) for name in texts},
         "verdict": str(result.verdict),
         "reason": result.reason,
-        "parts": parts,
+        "parts": [
+            {
+                "claim_verdict": str(result.verdict),
+                **_describe_numbers(part),
+                "values": dict(part.estimate.values) if part.estimate else {},
+                "runs": [run.name for run in part.runs],
+            }
+            for part in result.parts
+        ],
+    }
+
+
+def _describe_numbers(part: Part) -> dict[str, Any]:
+    found = part.estimate or Estimate(None, None, None, 0, {}, unit="")
+    return {
+        "part": part.label,
+        "quantity": part.quantity,
+        "decides": part.decides,
+        "mean": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "n": found.count,
+        "n_of": found.unit,
+        "rule": str(part.rule),
+        "verdict": str(part.verdict),
+        "reason": part.reason,
+        "setting": ", ".join(part.differences),
     }

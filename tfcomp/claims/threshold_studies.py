@@ -6,8 +6,6 @@ numbers do not go into one slope, or one mean.
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +15,11 @@ from typing import TYPE_CHECKING
 
 from tfcomp.claims.flag_text import Flags
 from tfcomp.claims.flag_text import parse_run_flags
+from tfcomp.storage.run_search import find_folders
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-THRESHOLDS_FILE = "thresholds.csv"
-SLOPES_FILE = "slopes.csv"
-FLAGS_FILE = "threshold.flags"
 # What identifies a search; one with two criteria has two rows.
 SEARCH = ["kind", "region", "grid_size", "seed"]
 THRESHOLDS = [*SEARCH, "criterion", "num_bumps", "num_examples", "reached"]
@@ -31,6 +27,8 @@ SLOPES = [
     *["kind", "region", "criterion", "quantity"],
     *["slope", "low", "high", "not_reached", "note"],
 ]
+# The files that are read, with the columns of each.
+TABLES = {"thresholds.csv": THRESHOLDS, "slopes.csv": SLOPES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +55,7 @@ class ThresholdStudy:
 
 def find_studies(patterns: Sequence[str]) -> list[Path]:
     """Folders with one of the tables, in order."""
-    found = {
-        Path(folder).resolve()
-        for pattern in patterns
-        for match in glob.glob(os.path.expanduser(pattern), recursive=True)
-        for folder, _, files in os.walk(match)
-        if {THRESHOLDS_FILE, SLOPES_FILE} & set(files)
-    }
-    return sorted(found)
+    return find_folders(patterns, lambda files: not files.isdisjoint(TABLES))
 
 
 def read_study(path: Path) -> ThresholdStudy:
@@ -73,12 +64,12 @@ def read_study(path: Path) -> ThresholdStudy:
     Raises:
         ValueError: If one of them is damaged.
     """
+    file = path / "threshold.flags"
     flags: Flags = {}
-    if (path / FLAGS_FILE).exists():
-        flags, _ = parse_run_flags((path / FLAGS_FILE).read_text("utf-8"))
-    thresholds = _read_table(path / THRESHOLDS_FILE, THRESHOLDS)
-    slopes = _read_table(path / SLOPES_FILE, SLOPES)
-    return ThresholdStudy(path, thresholds, slopes, flags)
+    if file.exists():
+        flags, _ = parse_run_flags(file.read_text("utf-8"))
+    tables = [_read_table(path / n, columns) for n, columns in TABLES.items()]
+    return ThresholdStudy(path, *tables, flags)
 
 
 def count_searches(studies: Iterable[ThresholdStudy]) -> int:

@@ -1,26 +1,31 @@
 """Verdicts: an interval over seeds against a rule, and nothing else.
 
 A rule is a set of numbers, `> 0.5` or `2.5 to 3.5`. An estimate is the mean
-over seeds with its 95 % interval (Student). Then
+over seeds with its 95 % interval. Then
 
     reproduced   the whole interval lies inside the set
     refuted      the whole interval lies outside
     undecided    it straddles a bound, or there are too few seeds
     not run      there is nothing to judge
+
+A claim has several parts, each with a number, a rule and a verdict.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfcomp.statistics.seed_statistics import compute_statistics
+from tfcomp.claims.estimation import Estimate
+from tfcomp.claims.evidence import Run
+from tfcomp.claims.selection import MIN_SEEDS
+from tfcomp.claims.selection import Group
 
-# Two seeds have an interval of 12.7 standard errors on either side: formally
-# enough, and blind to the third seed that behaves in another way.
-MIN_SEEDS = 3
+MIXED = "measured by several versions of the code: run python -m tfcomp.measure"
 
 
 class Verdict(enum.StrEnum):
@@ -33,38 +38,8 @@ class Verdict(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A number with its uncertainty.
-
-    Attributes:
-        mean: The mean over seeds, or a fitted number.
-        low: Lower end of its 95 % interval; None if there is none.
-        high: Upper end.
-        count: Number of seeds (or points) behind it.
-        values: The number of every seed, if it is a mean.
-        unit: What is counted, `seeds` or `sizes`.
-        versions: Of the code that took the measures in it; empty if it is
-            made of none.
-    """
-
-    mean: float
-    low: float | None
-    high: float | None
-    count: int
-    values: Mapping[int, float]
-    unit: str = "seeds"
-    versions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Rule:
-    """An open interval, or all that is outside a closed one.
-
-    Attributes:
-        low: Lower bound.
-        high: Upper bound.
-        outside: Whether the rule asks for numbers outside the bounds.
-    """
+    """An open interval, or all that is outside a closed one."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -114,35 +89,12 @@ def differs(margin: float = 0.0) -> Rule:
     return Rule(-margin, margin, outside=True)
 
 
-def estimate_mean(values: Mapping[int, float]) -> Estimate | None:
-    """Mean and interval over seeds; None without a value.
-
-    Args:
-        values: The number of every seed.
-    """
-    found = compute_statistics(list(values.values()))
-    if found is None:
-        return None
-    low = high = None
-    if found.half_width is not None:
-        low, high = found.mean - found.half_width, found.mean + found.half_width
-    return Estimate(found.mean, low, high, found.count, dict(values))
-
-
-def decide(
-    estimate: Estimate | None, rule: Rule, min_count: int = MIN_SEEDS
-) -> tuple[Verdict, str]:
-    """The verdict on one number, and why if it is not plain.
-
-    Args:
-        estimate: The number; None if there is none.
-        rule: What the claim says of it.
-        min_count: The fewest seeds (or sizes) that decide anything.
-    """
+def decide(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
+    """The verdict on one number, and why if it is not plain."""
     if estimate is None:
         return Verdict.NOT_RUN, "no such run"
-    if estimate.count < min_count:
-        reason = f"{estimate.count} of at least {min_count} {estimate.unit}"
+    if estimate.count < MIN_SEEDS:
+        reason = f"{estimate.count} of at least {MIN_SEEDS} {estimate.unit}"
         return Verdict.UNDECIDED, reason
     if estimate.low is None or estimate.high is None:
         return Verdict.UNDECIDED, "no interval"
@@ -151,3 +103,93 @@ def decide(
     if rule.is_violated(estimate.low, estimate.high):
         return Verdict.REFUTED, ""
     return Verdict.UNDECIDED, "the interval straddles the rule"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One number of a claim, judged by one rule.
+
+    Attributes:
+        label: Of which runs, as `donut, bump`.
+        quantity: What the number is, with its unit.
+        estimate: The number; None if there is none.
+        rule: What the claim says of it.
+        groups: The runs behind it, one group for each setting.
+        note: What else is to be said.
+        problem: Why the runs prove nothing, as `not fitted: ...`; the part is
+            undecided then, whatever the number.
+        is_run: Whether it was tried, where no runs show it.
+        decides: Whether it counts for the claim; otherwise it only supports
+            it, and the report shows it in grey.
+        required: Whether the claim stays undecided without it.
+    """
+
+    label: str
+    quantity: str
+    estimate: Estimate | None
+    rule: Rule
+    groups: Sequence[Group] = ()
+    note: str = ""
+    problem: str = ""
+    is_run: bool = False
+    decides: bool = True
+    required: bool = True
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the number says of the claim."""
+        return self._judgement[0]
+
+    @property
+    def reason(self) -> str:
+        """Why, where it is not plain."""
+        return self._judgement[1]
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs behind it."""
+        return tuple(run for group in self.groups for run in group.runs)
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """From the published setting, and what else is to be said."""
+        found = [d for group in self.groups for d in group.differences]
+        return tuple(dict.fromkeys([*found, *filter(None, [self.note])]))
+
+    @functools.cached_property
+    def _judgement(self) -> tuple[Verdict, str]:
+        found = self.estimate
+        if found is None:
+            # There may be runs, but not this number of them.
+            has_runs = self.groups and all(group.runs for group in self.groups)
+            if self.is_run or has_runs:
+                reason = self.problem or "the runs lack this number"
+                return Verdict.UNDECIDED, reason
+            return decide(None, self.rule)
+        problem = self.problem or (MIXED if len(found.versions) > 1 else "")
+        if problem and found.count >= MIN_SEEDS:
+            return Verdict.UNDECIDED, problem
+        return decide(found, self.rule)
+
+
+def combine(parts: Sequence[Part]) -> tuple[Verdict, str]:
+    """The verdict on a claim that says all of its deciding parts, and why.
+
+    A false part makes it false. It is reproduced if every part that was run
+    is, and every required part was run.
+    """
+    deciding = [part for part in parts if part.decides]
+    counts = Counter(part.verdict for part in deciding)
+    if counts[Verdict.NOT_RUN] == len(deciding):
+        return Verdict.NOT_RUN, "no run that it needs was found"
+    reason = ", ".join(
+        f"{counts[verdict]} of {len(deciding)} {verdict}"
+        for verdict in Verdict
+        if counts[verdict]
+    )
+    missing = any(p.required and p.verdict is Verdict.NOT_RUN for p in deciding)
+    if counts[Verdict.REFUTED]:
+        return Verdict.REFUTED, reason
+    if counts[Verdict.UNDECIDED] or missing:
+        return Verdict.UNDECIDED, reason
+    return Verdict.REPRODUCED, reason

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from tfcomp.config.errors import ConfigError
@@ -17,14 +18,26 @@ def split_patterns(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def find_runs(patterns: list[str]) -> list[Path]:
-    """Folders of finished runs at or below what the patterns match.
+def find_runs(patterns: Sequence[str]) -> list[Path]:
+    """Folders of finished runs, with `run.flags` and `metrics.json`.
+
+    Args and errors as of `find_folders`.
+    """
+    return find_folders(patterns, {FLAGS_FILE, METRICS_FILE}.issubset)
+
+
+def find_folders(
+    patterns: Sequence[str], is_wanted: Callable[[set[str]], bool]
+) -> list[Path]:
+    """Folders at or below what patterns match, but not below a run.
 
     Args:
         patterns: Paths, which may contain *, ? and **.
+        is_wanted: Says of a folder, by the names of its files, whether it is
+            looked for.
 
     Returns:
-        Folders with `run.flags` and `metrics.json`, each once, sorted.
+        Each folder once, sorted.
 
     Raises:
         ConfigError: If there is no pattern or one that matches nothing.
@@ -37,14 +50,9 @@ def find_runs(patterns: list[str]) -> list[Path]:
         if not matches:
             raise ConfigError("runs", "must match a folder", pattern)
         for match in matches:
-            found.update(path.resolve() for path in _walk(match))
+            for folder, below, files in os.walk(match):
+                if FLAGS_FILE in files:
+                    below.clear()  # nothing but checkpoints in a run
+                if is_wanted(set(files)):
+                    found.add(Path(folder).resolve())
     return sorted(found)
-
-
-def _walk(top: str) -> Iterator[Path]:
-    for folder, below, files in os.walk(top):
-        if FLAGS_FILE in files:
-            below.clear()  # nothing but checkpoints in a run
-            if METRICS_FILE in files:
-                yield Path(folder)
-        below.sort()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
@@ -15,7 +16,6 @@ from tfcomp.claims.experiments.decoders import MAIN_CODES
 from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.experiments.decoders import make_mlp
 from tfcomp.claims.experiments.decoders import measure_donut
-from tfcomp.claims.gates import FITTED
 from tfcomp.claims.run_numbers import subtract
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
@@ -65,23 +65,20 @@ PEAKS = Number("peaks per OOD image", "ood/num_peaks", above(1), decides=False)
 # How much better a factorized kernel fits than others.
 ALIGNMENT = [
     Number(
-        f"alignment with the factorized kernel, {against}",
+        f"alignment with the factorized kernel, {width}less that with {name}",
         subtract(f"alignment_{ours}", f"alignment_{rival}"),
         above(0),
         rival,
-        decides=ours == "factorized",
+        decides=not width,
     )
-    for ours, rival, against in (
-        (
-            "factorized",
-            "conjunctive",
-            "less that with the conjunctive kernel",
-        ),
-        ("factorized", "constant", "less that with a constant kernel (0)"),
+    for ours, width, rival, name in (
+        ("factorized", "", "conjunctive", "the conjunctive kernel"),
+        ("factorized", "", "constant", "a constant kernel (0)"),
         (
             "factorized_smooth",
+            "with the width of a bump, ",
             "radial",
-            "with the width of a bump, less that with a radial kernel",
+            "a radial kernel",
         ),
     )
 ]

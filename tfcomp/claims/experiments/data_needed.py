@@ -7,13 +7,13 @@ from typing import Any
 
 from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim_pictures import Figures
+from tfcomp.claims.estimation import Estimate
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.flag_text import parse_run_flags
-from tfcomp.claims.parts import Part
+from tfcomp.claims.selection import MIN_SEEDS
 from tfcomp.claims.selection import list_differences
 from tfcomp.claims.threshold_studies import ThresholdStudy
-from tfcomp.claims.verdict import MIN_SEEDS
-from tfcomp.claims.verdict import Estimate
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import near
 from tfcomp.config.run_flags import expand_flagfiles
 
@@ -50,12 +50,9 @@ def choose_study(
 def count_seeds(
     study: ThresholdStudy, kind: str, criterion: str = CRITERION
 ) -> dict[float, int]:
-    """Seeds at each size; the fewest of all regions.
+    """Seeds at each size, of searches that one criterion ended.
 
-    Args:
-        study: The study.
-        kind: Which training sets.
-        criterion: By which the searches ended.
+    The fewest of all regions.
     """
     table = study.thresholds
     table = table[(table["kind"] == kind) & (table["criterion"] == criterion)]
@@ -76,8 +73,7 @@ def judge_slopes(evidence: Evidence) -> list[Part]:
     """Exponents of the data that are needed, first the one that decides."""
     parts = []
     for kind, slope in SLOPES.items():
-        study = choose_study(evidence.studies, kind)
-        found = judge_study(evidence, study, kind) if study else []
+        found = judge_kind(evidence, kind)
         if not any(part.decides for part in found):
             name = kind.replace("_", " ")
             quantity = "slope of the number of examples"
@@ -86,16 +82,14 @@ def judge_slopes(evidence: Evidence) -> list[Part]:
     return parts
 
 
-def judge_study(
-    evidence: Evidence, study: ThresholdStudy, kind: str
-) -> list[Part]:
-    """All slopes of one kind of training set in a study.
+def judge_kind(evidence: Evidence, kind: str) -> list[Part]:
+    """All slopes of one kind of training set, in the study that speaks for it.
 
-    Args:
-        evidence: All studies, of which the others are named.
-        study: The one that speaks for this kind.
-        kind: The kind.
+    The other studies are named.
     """
+    study = choose_study(evidence.studies, kind)
+    if study is None:
+        return []
     others = [
         f"not used: {other.name}"
         for other in evidence.studies
@@ -104,26 +98,28 @@ def judge_study(
     notes = [*describe_study(study), f"study {study.name}", *others]
     table = study.slopes[study.slopes["kind"] == kind].astype(object)
     rows = table.where(table.notna(), None).to_dict("records")
-    return [judge_slope(study, row, notes) for row in rows]
+    return [
+        judge_slope(row, count_seeds(study, kind, row["criterion"]), notes)
+        for row in rows
+    ]
 
 
 def judge_slope(
-    study: ThresholdStudy, row: dict[str, Any], notes: Sequence[str] = ()
+    row: dict[str, Any], seeds: dict[float, int], notes: Sequence[str]
 ) -> Part:
     """One row of a table of slopes against its whole number.
 
     Args:
-        study: The study that the table belongs to.
         row: The row.
+        seeds: How many there are at each size.
         notes: What is to be said of the study.
     """
     words = [row["kind"], row["region"], f"by {row['criterion']}"]
     quantity = str(row["quantity"]).removeprefix("num_")
     found = None
     if row["slope"] is not None:
-        sizes = len(count_seeds(study, row["kind"], row["criterion"]))
-        ends = row["low"], row["high"]
-        found = Estimate(row["slope"], *ends, sizes, {}, unit="sizes")
+        numbers = row["slope"], row["low"], row["high"]
+        found = Estimate(*numbers, len(seeds), {}, unit="sizes")
     return Part(
         ", ".join(str(word).replace("_", " ") for word in words),
         f"slope of the number of {quantity} over the size, log-log",
@@ -131,16 +127,15 @@ def judge_slope(
         near(SLOPES[row["kind"]], SLOPE_MARGIN),
         is_run=True,
         note=", ".join([*filter(None, [row["note"]]), *notes]),
-        problem=find_gap(study, row),
+        problem=find_gap(row, seeds),
         decides=row["criterion"] == CRITERION and row["quantity"] == TOTAL,
     )
 
 
-def find_gap(study: ThresholdStudy, row: dict[str, Any]) -> str:
+def find_gap(row: dict[str, Any], seeds: dict[float, int]) -> str:
     """Why a slope proves nothing; empty if it does."""
     if row["slope"] is None:
         return row["note"] or "no slope could be fitted"
-    seeds = count_seeds(study, row["kind"], row["criterion"])
     for size, count in seeds.items():
         if count < MIN_SEEDS:
             return f"{count} of at least {MIN_SEEDS} seeds at size {size:g}"

@@ -5,10 +5,10 @@ The donut holds out a square in the centre, the corner a square in a corner.
 
 from __future__ import annotations
 
+from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.gates import FITTED
 from tfcomp.claims.selection import Condition
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
@@ -26,20 +26,37 @@ MAIN_CODES = ("bump", "ramp")
 HELD_OUT = {"donut": "square:6-22", "corner": "corner:14"}
 
 
+def make_decoder(
+    flagfile: str, region: str, *changes: str, **must: Condition
+) -> Setting:
+    """Networks that draw bumps at the points of a grid but in a region.
+
+    Args:
+        flagfile: Of the published setting.
+        region: What is held out there; any region of this kind matches.
+        *changes: Flags that follow in the published setting.
+        **must: What other flags have to be.
+    """
+    shared = {
+        "dataset": "gaussian_bumps",
+        "region": region_is(region),
+        "num_train": 0,
+        "coordinates": "grid",
+    }
+    return Setting(flagfile, shared | must, (f"--region={region}", *changes))
+
+
 def make_cnn(code: str, region: str = "donut") -> Setting:
     """CNNs that decode one code, with a region held out."""
-    return Setting(
-        CODE_FLAGFILES[code],
-        _require(code, HELD_OUT[region], "cnn"),
-        (f"--region={HELD_OUT[region]}",),
-    )
+    file = CODE_FLAGFILES[code]
+    return make_decoder(file, HELD_OUT[region], model="cnn", encoding=code)
 
 
 def make_mlp(code: str) -> Setting:
     """MLPs that decode one code, with the centre held out."""
     changes = ("--encoding=ramp", "--epochs=100") if code == "ramp" else ()
-    must = _require(code, HELD_OUT["donut"], "mlp")
-    return Setting("mlp.flags", must, changes)
+    must = {"model": "mlp", "encoding": code}
+    return make_decoder("mlp.flags", HELD_OUT["donut"], *changes, **must)
 
 
 def measure_donut(*numbers: Number) -> list[Measured]:
@@ -54,15 +71,4 @@ def find_donuts(evidence: Evidence) -> dict[str, Group]:
     """The same CNNs by their names in pictures."""
     return {
         f"{code} code": make_cnn(code).find(evidence) for code in MAIN_CODES
-    }
-
-
-def _require(code: str, region: str, model: str) -> dict[str, Condition]:
-    return {
-        "dataset": "gaussian_bumps",
-        "model": model,
-        "encoding": code,
-        "region": region_is(region.partition(":")[0]),
-        "num_train": 0,
-        "coordinates": "grid",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
@@ -15,14 +16,13 @@ from tfcomp.claims.experiments.decoders import MAIN_CODES
 from tfcomp.claims.experiments.decoders import find_donuts
 from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.families import Series
-from tfcomp.claims.gates import FITTED
-from tfcomp.claims.parts import Part
 from tfcomp.claims.run_numbers import difference
 from tfcomp.claims.run_numbers import rank_with_stage
 from tfcomp.claims.run_numbers import take_largest_drop
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import has_enough
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
 
@@ -102,10 +102,9 @@ def judge_drop(evidence: Evidence) -> list[Part]:
         groups = series.find(evidence)
         shallow = groups.pop(SHALLOW, Group())
         depth = choose_deep(groups)
-        deep = groups.get(depth, Group())
         parts += measure(
             f"{code}, depth {SHALLOW} less depth {depth}",
-            [shallow, deep],
+            [shallow, groups.get(depth, Group())],
             [DROP],
             [FITTED, FITTED],
             decides=code == "ramp",

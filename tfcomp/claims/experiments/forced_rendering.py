@@ -9,12 +9,12 @@ from tfcomp.claims.claim import Number
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_spread
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.experiments.decoders import make_decoder
 from tfcomp.claims.experiments.volumes import UNEVENNESS
 from tfcomp.claims.families import Arms
 from tfcomp.claims.run_numbers import log_ratio
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import is_positive
-from tfcomp.claims.selection import region_is
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
 
@@ -33,28 +33,20 @@ HELD_OUT = {"corner": "corner:12", "centre": "square:8-23"}
 def make_low_rank(
     penalties: str, region: str = "corner", basis: str = "raw"
 ) -> Setting:
-    """Low-rank networks with some penalties.
+    """Low-rank networks with some of `PENALTIES`, and a region of `HELD_OUT`.
 
-    Args:
-        penalties: A name in `PENALTIES`.
-        region: A name in `HELD_OUT`.
-        basis: Of the variance penalty; of no importance without it.
+    The basis is that of the variance penalty, of no importance without it.
     """
     flagfile, entropy, variance = PENALTIES[penalties]
-    spec = HELD_OUT[region]
-    must = {
-        "dataset": "gaussian_bumps",
-        "model": "low_rank",
-        "region": region_is(spec.partition(":")[0]),
-        "num_train": 0,
-        "coordinates": "grid",
-        "entropy_weight": entropy,
-        "variance_weight": variance,
-    }
-    if variance:
-        must["penalty_basis"] = basis
-    changes = f"--region={spec}", f"--penalty_basis={basis}"
-    return Setting(flagfile, must, changes)
+    setting = make_decoder(
+        flagfile,
+        HELD_OUT[region],
+        f"--penalty_basis={basis}",
+        model="low_rank",
+        entropy_weight=entropy,
+        variance_weight=variance,
+    )
+    return setting.require(penalty_basis=basis) if variance else setting
 
 
 def make_arms(*names: str) -> Arms:
@@ -79,22 +71,15 @@ GENERALIZATION = [
 ]
 
 
-def compare_errors(
-    worse: str, better: str, split: str, decides: bool = True
-) -> Compared:
-    """The ratio of the errors of two penalties.
-
-    Args:
-        worse: Penalties of the numerator.
-        better: Penalties of the denominator.
-        split: `ood` or `id`.
-        decides: Whether it counts for the claim.
-    """
-    quantity = f"log₁₀ ratio of {split.upper()} MSE"
-    number = Number(quantity, log_ratio(f"{split}/mse"), above(0))
-    label = f"{worse} over {better}"
-    pair = worse, better
-    return Compared(label, ALL, pair, [number], decides=decides)
+def compare_errors(worse: str, better: str, split: str = "OOD") -> Compared:
+    """The error with some penalties over that with others; OOD, it decides."""
+    number = Number(
+        f"log₁₀ ratio of {split} MSE",
+        log_ratio(f"{split.lower()}/mse"),
+        above(0),
+        decides=split == "OOD",
+    )
+    return Compared(f"{worse} over {better}", ALL, (worse, better), [number])
 
 
 def draw_spreads(evidence: Evidence) -> Figures:
@@ -143,12 +128,12 @@ CLAIMS = (
         "by factors of a hundred), corner held out. Beside it, how much "
         "worse ID is than without penalties.",
         [
-            compare_errors("none", "entropy", "ood"),
-            compare_errors("entropy", "variance", "ood"),
-            compare_errors("variance", "both", "ood"),
-            compare_errors("entropy", "none", "id", decides=False),
-            compare_errors("variance", "none", "id", decides=False),
-            compare_errors("both", "none", "id", decides=False),
+            compare_errors("none", "entropy"),
+            compare_errors("entropy", "variance"),
+            compare_errors("variance", "both"),
+            compare_errors("entropy", "none", "ID"),
+            compare_errors("variance", "none", "ID"),
+            compare_errors("both", "none", "ID"),
         ],
     ),
     Claim(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Number
 from tfcomp.claims.claim import Test
@@ -13,12 +14,11 @@ from tfcomp.claims.claim_pictures import draw_lines
 from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.claim_pictures import list_columns
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.gates import FITTED
-from tfcomp.claims.parts import Part
+from tfcomp.claims.run_numbers import reduce_stages
 from tfcomp.claims.run_numbers import subtract
-from tfcomp.claims.run_numbers import take_largest
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import region_is
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
 
@@ -57,7 +57,7 @@ JUMPS = {"longest step": "gap_max_speed", "sharpest turn": "gap_max_turning"}
 SMOOTHNESS = tuple(
     Number(
         f"{words} in the gap over that outside, largest of all stages",
-        take_largest(name),
+        reduce_stages(max, name),
         below(JUMP),
         name.removeprefix("gap_max_"),
     )

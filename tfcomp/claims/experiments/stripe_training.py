@@ -1,7 +1,9 @@
-"""C14, C15, C17: training on stripes, every factor by itself."""
+"""C14, C15, C17, C18: training on stripes, every factor by itself."""
 
 from __future__ import annotations
 
+from tfcomp.claims.claim import FITTED
+from tfcomp.claims.claim import PLACED
 from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Compared
 from tfcomp.claims.claim import Measured
@@ -10,6 +12,7 @@ from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_lines
 from tfcomp.claims.claim_pictures import draw_spread
+from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.experiments.decoders import MAIN_CODES
@@ -17,14 +20,13 @@ from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.experiments.volumes import UNEVENNESS
 from tfcomp.claims.families import Arms
 from tfcomp.claims.families import Series
-from tfcomp.claims.gates import FITTED
-from tfcomp.claims.gates import PLACED
-from tfcomp.claims.parts import Part
 from tfcomp.claims.run_numbers import correlate_ranks
+from tfcomp.claims.run_numbers import rank_with_stage
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import is_positive
 from tfcomp.claims.selection import region_is
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
 
@@ -48,7 +50,9 @@ UNIFORMITY = Arms(
     free=("dataset", "num_bumps", "epochs", "steps_per_epoch"),
     equal_steps=True,
 )
-
+# Stripes and different numbers of bumps, otherwise alike.
+COUNTS = Series(STRIPED, "num_bumps")
+COUNTS_TO_MANY = Series(STRIPED, "num_bumps", (MANY_BUMPS,))
 
 # The first decides, for bump codes.
 PLACE = Number("OOD position accuracy", "ood/position_accuracy", above(0.95))
@@ -58,6 +62,18 @@ PLUS = Number(
     below(1),
     decides=False,
 )
+SHARES = [
+    Number(
+        f"rank correlation of the additive share ({words}) with the stage",
+        rank_with_stage(name),
+        below(0),
+        decides=name == "additive_share",
+    )
+    for words, name in (
+        ("mean over units", "additive_share"),
+        ("units weighted by variance", "additive_share_weighted"),
+    )
+]
 
 
 def make_stripes(code: str) -> Setting:
@@ -66,14 +82,9 @@ def make_stripes(code: str) -> Setting:
     return Setting("stripes.flags", must, (f"--encoding={code}",))
 
 
-def find_counts(evidence: Evidence) -> dict[int, Group]:
-    """CNNs on stripes and different numbers of bumps, otherwise alike."""
-    return Series(STRIPED, "num_bumps", (MANY_BUMPS,)).find(evidence)
-
-
 def judge_counts(evidence: Evidence) -> list[Part]:
     """C15: OOD error against the number of bumps, and at the most of them."""
-    series = find_counts(evidence)
+    series = COUNTS_TO_MANY.find(evidence)
 
     def correlate(*runs: Run) -> float | None:
         return correlate_ranks([r.get("ood/mse") for r in runs], list(series))
@@ -102,7 +113,7 @@ def judge_counts(evidence: Evidence) -> list[Part]:
 
 def draw_counts(evidence: Evidence) -> Figures:
     """OOD error against the number of bumps."""
-    series = find_counts(evidence)
+    series = COUNTS_TO_MANY.find(evidence)
     if len(series) < 2:
         return {}
     names = {"against true bumps": "ood", "against the plus": "ood_plus"}
@@ -130,6 +141,28 @@ def draw_uniformity(evidence: Evidence) -> Figures:
     if not any(UNIFORMITY.find_mismatch(g, alone) for g in groups.values()):
         groups["stripes only"] = alone
     return draw_spread(groups)
+
+
+def judge_shares(evidence: Evidence) -> list[Part]:
+    """C18: additive share against stage, for every number of bumps."""
+    series = COUNTS.find(evidence) or {50: Group()}
+    return [
+        part
+        for count, group in series.items()
+        for part in measure(f"stripes and {count} bumps", [group], SHARES)
+    ]
+
+
+def draw_shares(evidence: Evidence) -> Figures:
+    """Additive share per stage."""
+    series = COUNTS.find(evidence)
+    groups = {f"{count} bumps": group for count, group in series.items()}
+    return draw_stages(
+        {"": (groups, "additive_share")},
+        "additive share of variance",
+        "Additive share per stage (1: stripes, 0: conjunctions), mean over "
+        "seeds, with 95 % intervals.",
+    )
 
 
 CLAIMS = (
@@ -184,5 +217,18 @@ CLAIMS = (
             )
         ],
         draw_uniformity,
+    ),
+    Claim(
+        "C18",
+        "Units go from stripes to bumps",
+        "In networks trained on stripes, units of early stages answer to one "
+        "factor, those of late stages to combinations.",
+        "figures 4e, 4f, 15",
+        "rank correlation of the additive share with the stage < 0",
+        "Share of a unit's variance over the grid that a sum of a function of "
+        "x and one of y explains; Spearman over the stages after the code, "
+        "which is additive by construction.",
+        [judge_shares],
+        draw_shares,
     ),
 )

@@ -7,6 +7,7 @@ what is left after the code's value is subtracted.
 
 from __future__ import annotations
 
+from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Number
 from tfcomp.claims.claim import measure
@@ -15,19 +16,19 @@ from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_spread
 from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
 from tfcomp.claims.experiments.decoders import MAIN_CODES
 from tfcomp.claims.experiments.decoders import find_donuts
 from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.experiments.decoders import make_mlp
 from tfcomp.claims.experiments.decoders import measure_donut
-from tfcomp.claims.gates import FITTED
-from tfcomp.claims.parts import Part
+from tfcomp.claims.run_numbers import Stages
 from tfcomp.claims.run_numbers import average
 from tfcomp.claims.run_numbers import difference
+from tfcomp.claims.run_numbers import minus
 from tfcomp.claims.run_numbers import rank_with_stage
 from tfcomp.claims.run_numbers import subtract_code
-from tfcomp.claims.run_numbers import subtract_stages
-from tfcomp.claims.run_numbers import take_size
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import Rule
 from tfcomp.claims.verdict import Verdict
 from tfcomp.claims.verdict import above
@@ -38,13 +39,25 @@ from tfcomp.claims.verdict import differs
 # volume.
 VOLUME_MARGIN = 0.1
 
-# Both OOD less ID, less the same of the code, at every stage.
-read_spread = subtract_code(
-    subtract_stages("log_volume_sd_ood", "log_volume_sd_id")
-)
-read_shift = subtract_code("log_volume_difference")
-# Signs differ between stages and would cancel in a mean.
-read_warp = take_size(read_spread)
+
+def read_spread(run: Run) -> Stages:
+    """Standard deviation, OOD less ID, less the same of the code."""
+    within = run.get_stages("log_volume_sd_id")
+    outside = run.get_stages("log_volume_sd_ood")
+    return subtract_code(
+        {stage: minus(sd, within.get(stage)) for stage, sd in outside.items()}
+    )
+
+
+def read_warp(run: Run) -> Stages:
+    """Its size: signs differ between stages and would cancel in a mean."""
+    return {s: v if v is None else abs(v) for s, v in read_spread(run).items()}
+
+
+def read_shift(run: Run) -> Stages:
+    """Mean, OOD less ID, less the same of the code."""
+    return subtract_code(run.get_stages("log_volume_difference"))
+
 
 WARP = (
     Number(
@@ -70,10 +83,7 @@ UNEVENNESS = tuple(
         above(0),
         decides=where == "all",
     )
-    for where, name in (
-        ("all", "log_volume_sd"),
-        ("OOD", "log_volume_sd_ood"),
-    )
+    for where, name in (("all", "log_volume_sd"), ("OOD", "log_volume_sd_ood"))
 )
 
 
