@@ -37,9 +37,9 @@ def draw_parts(parts: Sequence[Part]) -> Figures:
 
     Parts of one quantity and one rule share a panel.
     """
-    from tfcomp.figures import ForestPanel
-    from tfcomp.figures import ForestRow
-    from tfcomp.figures import draw_forest
+    from tfcomp.figures.forest_plots import ForestPanel
+    from tfcomp.figures.forest_plots import ForestRow
+    from tfcomp.figures.forest_plots import draw_forest
 
     shown = [part for part in parts if part.decides and part.estimate]
     if not shown:
@@ -77,7 +77,7 @@ def draw_stages(
         ylabel: What the numbers are.
         caption: Of the figure, which is drawn if a group has the numbers.
     """
-    from tfcomp.figures import draw_stage_panels
+    from tfcomp.figures.stage_plots import draw_stage_panels
 
     means: dict[str, dict] = {}
     errors: dict[str, dict] = {}
@@ -134,7 +134,7 @@ def draw_lines(
         caption: Of the figure, which is drawn if a line has a number.
         logy: Whether the scale of the numbers is logarithmic.
     """
-    from tfcomp.figures import draw_curves
+    from tfcomp.figures.curve_plots import draw_curves
 
     means, bands = {}, {}
     for name, columns in lines.items():

@@ -75,7 +75,7 @@ def write_report(
 
 def draw_claim(evidence: Evidence, result: ClaimResult) -> Pictures:
     """All figures of a claim; none if it was not run."""
-    from tfcomp.figures import figure_to_png
+    from tfcomp.figures.render import figure_to_png
 
     figures = draw_parts(result.parts)
     if result.claim.draw is not None:

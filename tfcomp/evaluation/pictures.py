@@ -20,11 +20,11 @@ from tfcomp.datasets.grid_curves import list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import compute_relative_error
-from tfcomp.figures import draw_curves
-from tfcomp.figures import draw_embeddings
-from tfcomp.figures import draw_maps
-from tfcomp.figures import draw_rows
-from tfcomp.figures import draw_spectrum
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.embedding_plots import draw_embeddings
+from tfcomp.figures.embedding_plots import draw_spectrum
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.figures.map_plots import draw_maps
 
 SHOWN_SAMPLES = 8
 VOLUME_LABEL = "log(volume / px²)"

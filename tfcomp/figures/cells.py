@@ -31,7 +31,7 @@ def show_cells(
         values: The numbers, `[rows, columns]`.
         norm: Scale of the colors, by default from the least to the largest.
         cmap: Name of the color map.
-        no_value_color: Color of the cells that are not finite.
+        no_value_color: Of the cells that are not finite.
         aspect: Height of a cell over its width.
 
     Returns:
@@ -56,15 +56,8 @@ def show_map(
 ) -> AxesImage:
     """Shows a number per cell of a factor grid and outlines the region.
 
-    Args:
-        axes: Where to draw.
-        values: The numbers, `[nx, ny]`.
-        mask: True inside the region, `[nx, ny]`; None without one.
-        norm: Scale of the colors, by default from the least to the largest.
-        linewidth: Width of the outline in points.
-
-    Returns:
-        The image, for a color bar.
+    `values` and `mask` are `[nx, ny]`; the mask is True inside the region,
+    and None without one. The outline is `linewidth` points wide.
     """
     num_x, num_y = values.shape
     aspect = num_x / num_y / get_map_aspect(values.shape)

@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.argument_checks import require
+from tfcomp.figures.argument_checks import require_one_shape
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import Band
@@ -24,13 +26,9 @@ _PANEL_WIDTH = 3.4  # inches
 
 @dataclass(frozen=True)
 class BandCurve:
-    """A mean over something, with the interval of each point.
+    """Means at the places x and the ends of their intervals, `[n]` each.
 
-    Attributes:
-        x: Places of the points, `[n]`.
-        mean: Numbers, `[n]`.
-        low: Lower ends of the intervals, `[n]`; NaN or None where unknown.
-        high: Upper ends, `[n]`.
+    An end is NaN or None where it is unknown.
     """
 
     x: ArrayLike
@@ -58,14 +56,11 @@ def draw_curves(
             finite leaves a gap; for `logy`, so does one that is not above 0.
         xlabel: What x is, with units.
         ylabel: What the numbers are, with units.
-        title: Title of the figure.
+        title: Of the figure.
         logy: Whether the scale of the numbers is logarithmic.
         shaded: Ends of the interval of x that was held out from training.
-        bands: Name of a curve to the lower and the upper end of its interval,
-            `[n]` each.
-
-    Returns:
-        The figure.
+        bands: Name of a curve to the lower and the upper ends of its
+            intervals, `[n]` each.
     """
     x = np.asarray(x, float)
     curves = {name: to_numbers(y) for name, y in series.items()}
@@ -82,8 +77,7 @@ def draw_curves(
         draw_line(axes, index, x, y, name, bands.get(name))
     if shaded is not None:
         shade_interval(axes, *shaded)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
     finish_axes(axes)
     finish_figure(figure, title)
     return figure
@@ -103,17 +97,13 @@ def draw_curve_panels(
     Args:
         panels: Title of a panel to its curves by name.
         xlabel: What x is, with units.
-        title: Title of the figure.
+        title: Of the figure.
         log: Titles of the panels with a logarithmic scale. Numbers that are
             not above 0 leave gaps there; a band that reaches 0 reaches the
             bottom.
-
-    Returns:
-        The figure.
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
-    if not names:
-        raise ValueError("panels must have at least one curve, received none.")
+    require(names, "panels must have at least one curve")
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
     figure = Figure(figsize=size, layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -122,7 +112,8 @@ def draw_curve_panels(
             _draw_band_curve(axes, names.index(name), name, curve, panel in log)
         if panel in log:
             set_log_scale(axes, [curve.mean for curve in curves.values()])
-        if all(_are_integers(curve.x) for curve in curves.values()):
+        places = [np.asarray(curve.x, float) for curve in curves.values()]
+        if all((x == x.round()).all() for x in places):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(xlabel)
         finish_axes(axes)
@@ -142,31 +133,20 @@ def _draw_band_curve(
     draw_line(axes, index, np.asarray(curve.x, float), mean, name, band)
 
 
-def _are_integers(values: ArrayLike) -> bool:
-    values = np.asarray(values, float)
-    return bool((values == values.round()).all())
-
-
 def _check_curves(
     x: np.ndarray,
     curves: Mapping[str, np.ndarray],
     bands: Mapping[str, tuple[np.ndarray, np.ndarray]],
 ) -> None:
-    if not curves:
-        raise ValueError("series must have at least one entry, received none.")
+    require(curves, "series must have at least one entry")
     shapes = {"x": x.shape}
     shapes |= {f"series {name!r}": y.shape for name, y in curves.items()}
     for name, (low, high) in bands.items():
-        if name not in curves:
-            raise ValueError(
-                f"bands must name series {list(curves)}, received {name!r}."
-            )
+        require(
+            name in curves, f"bands must name series {list(curves)}", repr(name)
+        )
         shapes[f"low of {name!r}"] = low.shape
         shapes[f"high of {name!r}"] = high.shape
-    if len(set(shapes.values())) > 1 or x.ndim != 1:
-        raise ValueError(
-            "x, all series and all ends of bands must have the same shape "
-            f"[n], received {shapes}."
-        )
-    if not np.isfinite(x).all():
-        raise ValueError(f"x must be finite, received {x}.")
+    rule = "x, all series and all ends of bands must have the same shape [n]"
+    require_one_shape(shapes, 1, rule)
+    require(np.isfinite(x).all(), "x must be finite", x)

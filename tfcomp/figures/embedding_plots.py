@@ -8,6 +8,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.argument_checks import require
+from tfcomp.figures.argument_checks import require_shape
 from tfcomp.figures.cells import show_cells
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.layout import keep_panels
@@ -46,16 +48,15 @@ def draw_embeddings(
             `[V, rows, cols]`; not finite is shown in gray.
         values: The values, which title the panels, `[V]`.
         factor_label: Name of the factor, with units.
-        title: Title of the figure.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: If shapes do not agree.
+        title: Of the figure.
     """
     matrices = np.asarray(matrices, float)
-    _check_matrices(matrices, values)
+    require(
+        matrices.ndim == 3 and matrices.size,
+        "matrices must have shape [V, rows, cols], none of them 0",
+        matrices.shape,
+    )
+    require_shape("values", values, matrices.shape[:1])
     limit = _choose_limit(matrices)
     figure, panels = _make_panels(*matrices.shape, has_title=bool(title))
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
@@ -64,15 +65,11 @@ def draw_embeddings(
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(linewidth=0.5, color="0.5")
     finite = matrices[np.isfinite(matrices)]
-    num_beyond = int((np.abs(finite) > limit).sum())
-    figure.colorbar(
-        image,
-        ax=panels,
-        label=_describe_entries(num_beyond, finite.size),
-        extend="both" if num_beyond else "neither",
-        aspect=25,
-        pad=0.02,
-    )
+    bar = {"label": "entry"}
+    if num_beyond := (np.abs(finite) > limit).sum():
+        share = f"{100 * num_beyond / finite.size:.2g} %"
+        bar = {"label": f"entry ({share} beyond the scale)", "extend": "both"}
+    figure.colorbar(image, ax=panels, aspect=25, pad=0.02, **bar)
     # One line of text: a legend would lie on top of it.
     note = "" if finite.size == matrices.size else "; gray: no finite value"
     figure.supxlabel(
@@ -98,16 +95,17 @@ def draw_spectrum(
             `[V, R]`, not negative.
         effective_rank: Effective rank of every matrix, `[V]`; the legend
             tells their mean.
-        title: Title of the figure.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: If shapes do not agree or a singular value is negative.
+        title: Of the figure.
     """
     spectrum = np.asarray(singular_values, float)
-    _check_spectrum(spectrum, effective_rank)
+    require(
+        spectrum.ndim == 2 and spectrum.size,
+        "singular_values must have shape [V, R], none of them 0",
+        spectrum.shape,
+    )
+    least = spectrum.min()
+    require(not least < 0, "singular_values must not be negative", least)
+    require_shape("effective_rank", effective_rank, spectrum.shape[:1])
     spectrum = -np.sort(-spectrum, axis=1)  # [V, R], largest first
     is_drawn = np.isfinite(spectrum).all(axis=1) & (spectrum[:, 0] > 0)
     relative = spectrum[is_drawn] / spectrum[is_drawn, :1]
@@ -131,8 +129,7 @@ def draw_spectrum(
     if not is_drawn.all():
         label = f"not drawn: {np.sum(~is_drawn)} without singular values"
         axes.plot([], [], linestyle="none", label=label)
-    axes.set_ylim(SPECTRUM_FLOOR, 1.5)
-    axes.set_xlim(0.5, len(ranks) + 0.5)
+    axes.set(xlim=(0.5, len(ranks) + 0.5), ylim=(SPECTRUM_FLOOR, 1.5))
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
@@ -167,40 +164,3 @@ def _choose_limit(matrices: np.ndarray) -> float:
     quantile = np.quantile(finite, _QUANTILE)
     is_outlier = 0 < _MAX_OVER_QUANTILE * quantile < finite.max()
     return float(quantile if is_outlier else finite.max())
-
-
-def _describe_entries(num_beyond: int, num_finite: int) -> str:
-    if num_beyond == 0:
-        return "entry"
-    return f"entry ({100 * num_beyond / num_finite:.2g} % beyond the scale)"
-
-
-def _check_matrices(matrices: np.ndarray, values: ArrayLike) -> None:
-    if matrices.ndim != 3 or 0 in matrices.shape:
-        raise ValueError(
-            "matrices must have shape [V, rows, cols], none of them 0, "
-            f"received {matrices.shape}."
-        )
-    if np.shape(values) != (len(matrices),):
-        raise ValueError(
-            f"values must have shape ({len(matrices)},), received "
-            f"{np.shape(values)}."
-        )
-
-
-def _check_spectrum(spectrum: np.ndarray, effective_rank: ArrayLike) -> None:
-    if spectrum.ndim != 2 or 0 in spectrum.shape:
-        raise ValueError(
-            "singular_values must have shape [V, R], none of them 0, "
-            f"received {spectrum.shape}."
-        )
-    if (spectrum < 0).any():
-        raise ValueError(
-            f"singular_values must not be negative, received {spectrum.min()}."
-        )
-    shape = (len(spectrum),)
-    if np.shape(effective_rank) != shape:
-        raise ValueError(
-            f"effective_rank must have shape {shape}, received "
-            f"{np.shape(effective_rank)}."
-        )

@@ -1,7 +1,5 @@
 """Exhibits: a figure, the numbers behind it, and a caption."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -10,8 +8,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tfcomp.figures import figure_to_pdf
-from tfcomp.figures import figure_to_png
+from tfcomp.figures.render import figure_to_pdf
+from tfcomp.figures.render import figure_to_png
 from tfcomp.storage.files import write_csv
 
 
@@ -34,26 +32,15 @@ class Exhibit:
     rows: Sequence[dict[str, Any]] = field(default_factory=list)
 
 
-def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
+def save_exhibit(exhibit: Exhibit, folder: Path) -> None:
     """Writes `<name>.png` and `.pdf` of the figure and `.csv` of the rows.
 
-    Args:
-        exhibit: What to write; what it lacks is left out.
-        folder: Where to write; it is made if it does not exist.
-
-    Returns:
-        The files that were written.
+    What the exhibit lacks is left out; the folder is made if need be.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    if exhibit.figure is not None:
-        image = folder / f"{exhibit.name}.png"
-        image.write_bytes(figure_to_png(exhibit.figure))
-        vector = folder / f"{exhibit.name}.pdf"
-        vector.write_bytes(figure_to_pdf(exhibit.figure))
-        written += [image, vector]
+    name, figure = exhibit.name, exhibit.figure
+    if figure is not None:
+        (folder / f"{name}.png").write_bytes(figure_to_png(figure))
+        (folder / f"{name}.pdf").write_bytes(figure_to_pdf(figure))
     if exhibit.rows:
-        table = folder / f"{exhibit.name}.csv"
-        write_csv(table, exhibit.rows)
-        written.append(table)
-    return written
+        write_csv(folder / f"{name}.csv", exhibit.rows)

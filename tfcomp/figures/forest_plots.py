@@ -1,7 +1,5 @@
 """Forest plots: one row an estimate, with its seeds, mean and interval."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tfcomp.figures.argument_checks import require
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
@@ -33,13 +32,9 @@ _LABEL_LETTERS = 34
 
 @dataclass(frozen=True)
 class ForestRow:
-    """One estimate.
+    """One estimate: the mean over seeds, and its interval if there is one.
 
     Attributes:
-        label: What was estimated.
-        mean: The mean over seeds.
-        low: Lower end of its interval; None if there is none.
-        high: Upper end of its interval.
         seeds: The numbers of single seeds.
         kind: What the legend calls the mean. The verdicts on claims have
             colors of their own.
@@ -63,7 +58,6 @@ class ForestPanel:
         bounds: Lower and upper bound of the rule that the numbers are held
             against, infinite where it has none; None without a rule.
         outside: Whether the rule asks for numbers outside the bounds.
-        is_log: Whether the scale of the numbers is logarithmic.
     """
 
     quantity: str
@@ -85,20 +79,13 @@ def draw_forest(
 
     Args:
         panels: What is drawn; at least one row in all.
-        title: Title of the figure.
+        title: Of the figure.
         side_by_side: Whether panels stand side by side and have the same
             rows, which are named once: a row is found by its label. By
             default they stand below each other, each with its own rows.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: If there is no row.
     """
     labels = list(dict.fromkeys(row.label for p in panels for row in p.rows))
-    if not labels:
-        raise ValueError("panels must have at least one row, received none.")
+    require(labels, "panels must have at least one row")
     shared = labels if side_by_side else None
     figure, grid = _make_panels(panels, shared)
     for axes, panel in zip(grid, panels, strict=True):
@@ -112,16 +99,13 @@ def _make_panels(
 ) -> tuple[Figure, np.ndarray]:
     if shared is None:
         heights = [_ROW_HEIGHT * len(p.rows) + _PANEL_EXTRA for p in panels]
-        figure = Figure(
-            figsize=(6.6, sum(heights) + 0.15), layout="constrained"
-        )
+        size = 6.6, sum(heights) + 0.15
         shape = {"nrows": len(panels), "height_ratios": heights}
     else:
-        longest = max(map(len, shared))
-        width = _PANEL_WIDTH * len(panels) + 0.085 * longest + 0.6
-        height = _ROW_HEIGHT * len(shared) + 1.2
-        figure = Figure(figsize=(width, height), layout="constrained")
+        width = _PANEL_WIDTH * len(panels) + 0.085 * max(map(len, shared))
+        size = width + 0.6, _ROW_HEIGHT * len(shared) + 1.2
         shape = {"ncols": len(panels), "sharey": True}
+    figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(**shape, squeeze=False).ravel()
 
 
@@ -166,10 +150,8 @@ def _show_rule(axes: Axes, rule: tuple[float, float], outside: bool) -> None:
     margin = 0.06 * (high - low)
     left, right = low - margin, high + margin
     axes.set_xlim(left, right)
-    inside = max(rule[0], left), min(rule[1], right)
-    parts = [inside]
-    if outside:
-        parts = [(left, inside[0]), (inside[1], right)]
+    low, high = max(rule[0], left), min(rule[1], right)
+    parts = [(left, low), (high, right)] if outside else [(low, high)]
     shade = {"alpha": 0.09, "lw": 0, "label": "agrees with the rule"}
     for part in parts:
         axes.axvspan(*part, color=RULE_COLOR, **shade)

@@ -1,13 +1,13 @@
 """Gram matrices: similarities of all pairs of points, ID before OOD."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from itertools import chain
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.argument_checks import require
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.region_marks import OUTLINE_COLOR
@@ -23,17 +23,18 @@ def draw_gram_matrices(
     Args:
         matrices: Title of a panel to its similarities, [n, n], all of one
             size, with ID points before OOD points.
-        num_id: Number of ID points; lines are drawn behind them.
-        title: Title of the figure.
-
-    Returns:
-        The figure; the first point is at the upper left.
-
-    Raises:
-        ValueError: If the matrices differ in size or are not square.
+        num_id: Number of ID points; lines are drawn behind them. The first
+            point is at the upper left.
+        title: Of the figure.
     """
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
-    size = _get_size(arrays, num_id)
+    shapes = {array.shape for array in arrays.values()}
+    size = max(chain(*shapes), default=0)
+    rule = "matrices must be square and of one size"
+    require(shapes == {(size, size)}, rule, sorted(shapes))
+    require(0 <= num_id <= size, f"num_id must be in 0 to {size}", num_id)
+    groups = {"ID": num_id / 2, "OOD": (num_id + size) / 2}
+    groups = groups if num_id < size else {}
     figure = Figure(
         figsize=(PANEL_SIZE * len(arrays) + 1.0, PANEL_SIZE + 0.9),
         layout="constrained",
@@ -41,27 +42,13 @@ def draw_gram_matrices(
     grid = figure.subplots(1, len(arrays), squeeze=False)[0]
     for axes, (name, array) in zip(grid, arrays.items(), strict=True):
         image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
-        if num_id < size:
+        if groups:
             axes.axhline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
             axes.axvline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
-        middles = [num_id / 2, (num_id + size) / 2] if num_id < size else []
-        axes.set_xticks(middles, ["ID", "OOD"][: len(middles)])
-        axes.set_yticks(middles, ["ID", "OOD"][: len(middles)])
+        axes.set_xticks(list(groups.values()), list(groups))
+        axes.set_yticks(list(groups.values()), list(groups))
         axes.tick_params(length=0)
         add_panel_title(axes, name, PANEL_SIZE)
     figure.colorbar(image, ax=list(grid), label="similarity", pad=0.02)
     finish_figure(figure, title)
     return figure
-
-
-def _get_size(arrays: Mapping[str, np.ndarray], num_id: int) -> int:
-    shapes = {array.shape for array in arrays.values()}
-    if len(shapes) != 1 or len(set(next(iter(shapes)))) != 1:
-        raise ValueError(
-            "matrices must be square and of one size, received "
-            f"{sorted(shapes)}."
-        )
-    size = next(iter(shapes))[0]
-    if not 0 <= num_id <= size:
-        raise ValueError(f"num_id must be in 0 to {size}, received {num_id}.")
-    return size

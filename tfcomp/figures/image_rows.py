@@ -10,6 +10,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.argument_checks import require
+from tfcomp.figures.argument_checks import require_one_shape
+from tfcomp.figures.argument_checks import require_shape
 from tfcomp.figures.cells import show_cells
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.layout import make_panels
@@ -46,13 +49,10 @@ def draw_rows(
             columns and are circled, unless a coordinate is absent (NaN).
         mask: True inside the region to outline, `[W, H]`: a factor grid of
             the size of the image.
-        title: Title of the figure.
+        title: Of the figure.
         first_row: Where row 0 of an image is: "bottom", with y upwards, or
             "top", as in photographs.
         column_titles: What the columns are, where they have no position.
-
-    Returns:
-        The figure.
     """
     stacks = {label: _to_stack(images) for label, images in rows.items()}
     _check_sizes(stacks, positions, mask)
@@ -85,8 +85,7 @@ def _to_stack(images: ArrayLike) -> np.ndarray:
 
 def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
     show_cells(axes, image, Normalize(0, 1), "gray", NO_VALUE_COLOR)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set(xticks=[], yticks=[])
     if mask is not None:
         draw_outline(axes, mask, linewidth=1.2)
 
@@ -108,11 +107,10 @@ def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
         axes.plot(
             x,
             y,
-            linestyle="none",
-            marker="o",
+            "o",
+            color=MARKER_COLOR,
+            fillstyle="none",
             markersize=16,  # wide enough to leave the peak in sight
-            markerfacecolor="none",
-            markeredgecolor=MARKER_COLOR,
             label="true position",
             # A circle around a position at the border is kept whole.
             clip_on=False,
@@ -129,27 +127,16 @@ def _check_sizes(
     positions: ArrayLike | None,
     mask: ArrayLike | None,
 ) -> None:
-    if not stacks:
-        raise ValueError("rows must have at least one entry, received none.")
+    require(stacks, "rows must have at least one entry")
     shapes = {label: images.shape for label, images in stacks.items()}
-    shape = next(iter(shapes.values()))
-    if len(shape) != 3 or len(set(shapes.values())) > 1:
-        raise ValueError(
-            "All rows must have the same shape [n, H, W] or [n, H, W, 1], "
-            f"received {shapes}."
-        )
-    if not 1 <= shape[0] <= MAX_COLUMNS:
-        raise ValueError(
-            f"The number of columns must be 1 to {MAX_COLUMNS}, received "
-            f"{shape[0]}."
-        )
-    if positions is not None and np.shape(positions) != (shape[0], 2):
-        raise ValueError(
-            f"positions must have shape {(shape[0], 2)}, received "
-            f"{np.shape(positions)}."
-        )
-    if mask is not None and np.shape(mask) != shape[:0:-1]:
-        raise ValueError(
-            f"mask must have shape {shape[:0:-1]}, the pixels of an image "
-            f"as [W, H], received {np.shape(mask)}."
-        )
+    rule = "All rows must have the same shape [n, H, W] or [n, H, W, 1]"
+    require_one_shape(shapes, 3, rule)
+    count, height, width = next(iter(shapes.values()))
+    rule = f"The number of columns must be 1 to {MAX_COLUMNS}"
+    require(1 <= count <= MAX_COLUMNS, rule, count)
+    if positions is not None:
+        require_shape("positions", positions, (count, 2))
+    if mask is not None:
+        size = width, height
+        rule = f"mask must have shape {size}, the pixels of an image as [W, H]"
+        require(np.shape(mask) == size, rule, np.shape(mask))

@@ -19,14 +19,9 @@ _MAX_LAYOUT_STEPS = 10
 
 
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
-    """Spreads panels over as few rows as possible, all of similar length.
+    """Returns how many (rows, columns) hold `count` panels.
 
-    Args:
-        count: Number of panels.
-        max_columns: The most that stand side by side.
-
-    Returns:
-        Number of rows and number of columns.
+    There are as few rows as possible, all of similar length.
     """
     num_rows = math.ceil(count / max_columns)
     return num_rows, math.ceil(count / num_rows)
@@ -35,15 +30,12 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
 def make_panels(
     shape: tuple[int, int], figsize: tuple[float, float], pad: float
 ) -> tuple[Figure, NDArray[np.object_]]:
-    """Makes a figure with panels of a fixed aspect.
+    """Makes a figure with panels of a fixed aspect, `[rows, columns]`.
 
     Args:
         shape: Number of rows and of columns.
         figsize: Width and height of the figure in inches, without the legend.
         pad: Space around each panel, in inches.
-
-    Returns:
-        The figure and its axes, `[rows, columns]`.
     """
     figure = Figure(figsize=figsize, layout="compressed")
     figure.get_layout_engine().set(w_pad=pad, h_pad=pad)
@@ -64,21 +56,17 @@ def finish_figure(
     """Adds the title and the legend of a figure and settles its layout.
 
     Args:
-        figure: The figure, to which nothing is added afterwards.
+        figure: The figure, to which nothing is added afterwards. Whatever
+            has a label in any of its axes is in the legend.
         title: Its title; "" for none.
         no_value_color: Color of the cells without a finite value, if the
             figure has any.
     """
-    add_title(figure, title)
-    add_legend(figure, no_value_color)
-    settle_layout(figure)
-
-
-def add_title(figure: Figure, title: str) -> None:
-    """Writes the title of a figure, on several lines if it is long."""
     if title:
         text = _wrap(title, figure.get_figwidth())
         figure.suptitle(text, fontsize=_TITLE_SIZE)
+    _add_legend(figure, no_value_color)
+    settle_layout(figure)
 
 
 def add_panel_title(axes: Axes, title: str, width: float) -> None:
@@ -86,17 +74,11 @@ def add_panel_title(axes: Axes, title: str, width: float) -> None:
     axes.set_title(_wrap(title, width), fontsize=_PANEL_TITLE_SIZE)
 
 
-def add_legend(figure: Figure, no_value_color: str | None = None) -> None:
+def _add_legend(figure: Figure, no_value_color: str | None) -> None:
     """Explains below a figure what is drawn in it, every label once.
 
     The legend has as many columns as fit in, and the figure grows by its
     height, so that the axes keep their size.
-
-    Args:
-        figure: The figure, before its layout is settled. Whatever has a label
-            in any of its axes is collected.
-        no_value_color: Color of the cells without a finite value, if the
-            figure has any.
     """
     width = figure.get_figwidth()
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
@@ -129,10 +111,7 @@ def settle_layout(figure: Figure) -> None:
 
     One step of matplotlib's layout is made at every drawing, and panels of a
     fixed aspect need several: the first picture would be cramped, and no two
-    of them equal.
-
-    Args:
-        figure: A finished figure; axes that are added later are not arranged.
+    of them equal. Axes that are added later are not arranged.
     """
     engine = figure.get_layout_engine()
     previous = None

@@ -54,10 +54,9 @@ def draw_line(
         axes: Where to draw.
         index: Number of the line, which sets its look.
         x: Places of the points, `[n]`.
-        y: Numbers, `[n]`; NaN leaves a gap.
+        y: Numbers, `[n]`; NaN leaves a gap, here and in the band.
         label: Name in the legend.
-        band: Lower and upper ends of the intervals, `[n]` each, if there are
-            any; NaN leaves a gap.
+        band: Lower and upper ends of the intervals, `[n]` each.
     """
     style = get_line_style(index)
     if len(x) > _MAX_MARKERS:

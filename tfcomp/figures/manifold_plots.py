@@ -15,6 +15,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.argument_checks import require
+from tfcomp.figures.argument_checks import require_shape
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import arrange_panels
 from tfcomp.figures.layout import finish_figure
@@ -59,17 +61,16 @@ def draw_manifolds(
         factor_names: Names of the factors, with units.
         periodic: Whether each factor is periodic: it has cyclic colors, and
             the last point of its curve is followed by the first.
-        title: Title of the figure.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: If shapes do not agree.
+        title: Of the figure.
     """
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
     factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
-    _check_shapes(places, factors, is_ood, len(factor_names))
+    shapes = {name: array.shape for name, array in places.items()}
+    rule = "embeddings must have at least one entry, all of one shape [n, 2]"
+    count = max((shape[0] for shape in shapes.values() if shape), default=0)
+    require(set(shapes.values()) == {(count, 2)}, rule, shapes)
+    require_shape("factors", factors, (count, len(factor_names)))
+    require_shape("is_ood", is_ood, (count,))
     rows, columns = arrange_panels(len(places), MAX_COLUMNS)
     figure, grid = _make_panels(rows * len(factor_names), columns)
     for i, name in enumerate(factor_names):
@@ -134,16 +135,9 @@ def _draw_curve(
     if not periodic:
         steps, touches = steps[:-1], touches[:-1]
     if touches.any():
-        axes.add_collection(
-            LineCollection(
-                steps[touches],
-                colors=OUTLINE_COLOR,
-                linewidths=7,
-                alpha=0.35,
-                capstyle="round",
-                label=OUTLINE_LABEL,
-            )
-        )
+        look = {"linewidths": 7, "alpha": 0.35, "capstyle": "round"}
+        look |= {"colors": OUTLINE_COLOR, "label": OUTLINE_LABEL}
+        axes.add_collection(LineCollection(steps[touches], **look))
     axes.add_collection(LineCollection(steps, colors="0.45", linewidths=0.8))
     axes.scatter(*points.T, c=shades, s=10, zorder=3, **_EDGES)
     _note_absence(axes, points)
@@ -153,27 +147,3 @@ def _note_absence(axes: Axes, points: np.ndarray) -> None:
     if not np.isfinite(points).any():
         center = {"ha": "center", "va": "center"}
         axes.text(0.5, 0.5, _NO_VALUE_TEXT, transform=axes.transAxes, **center)
-
-
-def _check_shapes(
-    places: Mapping[str, np.ndarray],
-    factors: np.ndarray,
-    is_ood: np.ndarray,
-    num_factors: int,
-) -> None:
-    shapes = {name: array.shape for name, array in places.items()}
-    is_pair = all(len(s) == 2 and s[1] == 2 for s in shapes.values())
-    if not shapes or len(set(shapes.values())) != 1 or not is_pair:
-        raise ValueError(
-            "embeddings must have at least one entry, all of one shape "
-            f"[n, 2], received {shapes}."
-        )
-    count, _ = next(iter(shapes.values()))
-    for name, array, expected in (
-        ("factors", factors, (count, num_factors)),
-        ("is_ood", is_ood, (count,)),
-    ):
-        if array.shape != expected:
-            raise ValueError(
-                f"{name} must have shape {expected}, received {array.shape}."
-            )

@@ -9,6 +9,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.argument_checks import require
+from tfcomp.figures.argument_checks import require_one_shape
 from tfcomp.figures.cells import NO_VALUE_COLOR
 from tfcomp.figures.cells import get_map_aspect
 from tfcomp.figures.cells import show_map
@@ -43,21 +45,22 @@ def draw_maps(
         mask: True inside the region to outline, `[nx, ny]`; None without one.
         label: What the colors mean, with units.
         axis_names: Names of the first and the second factor, with units.
-        title: Title of the figure.
+        title: Of the figure.
         limits: Ends of the color scale, by default the smallest and the
             largest of all values.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: If there is no map, or shapes differ.
     """
     arrays = {name: np.asarray(array, float) for name, array in maps.items()}
-    shape = _check_shapes(arrays, mask)
-    norm = Normalize(*(limits or _find_limits(list(arrays.values()))))
+    require(arrays, "maps must have at least one entry")
+    shapes = {name: array.shape for name, array in arrays.items()}
+    shapes |= {} if mask is None else {"mask": np.shape(mask)}
+    rule = "All maps and the mask must have the same shape [nx, ny]"
+    require_one_shape(shapes, 2, rule)
+    numbers = np.stack(list(arrays.values()))
+    finite = numbers[np.isfinite(numbers)]
+    ends = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    norm = Normalize(*(limits or ends))
     panel_size = PANEL_SIZES.get(len(arrays), PANEL_SIZE)
-    width = panel_size * get_map_aspect(shape)
+    width = panel_size * get_map_aspect(numbers.shape[1:])
     num_rows, num_columns = arrange_panels(len(arrays), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
     size = num_columns * width + 1.6, num_rows * (panel_size + 0.4) + 0.8
@@ -68,7 +71,7 @@ def draw_maps(
         add_panel_title(axes, name, width)
     _name_axes(panels, num_columns, axis_names)
     figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
-    is_finite = all(np.isfinite(array).all() for array in arrays.values())
+    is_finite = finite.size == numbers.size
     finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
     return figure
 
@@ -83,25 +86,3 @@ def _name_axes(
         axes.set_xlabel(names[0] if is_lowest else "")
         axes.set_ylabel(names[1] if is_first else "")
         axes.tick_params(labelbottom=is_lowest, labelleft=is_first)
-
-
-def _find_limits(arrays: Sequence[np.ndarray]) -> tuple[float, float]:
-    finite = np.concatenate([array[np.isfinite(array)] for array in arrays])
-    return (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-
-
-def _check_shapes(
-    arrays: Mapping[str, np.ndarray], mask: ArrayLike | None
-) -> tuple[int, int]:
-    if not arrays:
-        raise ValueError("maps must have at least one entry, received none.")
-    shapes = {name: array.shape for name, array in arrays.items()}
-    if mask is not None:
-        shapes["mask"] = np.shape(mask)
-    shape = next(iter(shapes.values()))
-    if len(set(shapes.values())) > 1 or len(shape) != 2:
-        raise ValueError(
-            "All maps and the mask must have the same shape [nx, ny], "
-            f"received {shapes}."
-        )
-    return shape

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 from matplotlib.ticker import LogLocator
 from matplotlib.ticker import NullFormatter
 from matplotlib.ticker import NullLocator
 
+from tfcomp.figures.argument_checks import require
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.line_style import get_line_style
@@ -33,9 +33,6 @@ class Scaling:
         missed: Pairs of size and a count that the quantity exceeds.
         line: Constant and exponent of a power law through the points. Without
             one, the means are joined.
-
-    Raises:
-        ValueError: If a number is not above 0.
     """
 
     points: Points = ()
@@ -45,15 +42,8 @@ class Scaling:
 
     def __post_init__(self) -> None:
         for pair in (*self.points, *self.missed):
-            if not all(number > 0 for number in pair):
-                raise ValueError(
-                    f"sizes and counts must be above 0, received {pair}."
-                )
-
-    @property
-    def sizes(self) -> list[float]:
-        """All sizes, rising."""
-        return sorted({size for size, _ in (*self.points, *self.missed)})
+            is_positive = all(number > 0 for number in pair)
+            require(is_positive, "sizes and counts must be above 0", pair)
 
 
 def draw_power_laws(
@@ -76,27 +66,24 @@ def draw_power_laws(
             size.
         xlabel: What the sizes are.
         ylabel: What the counts are.
-        title: Title of the figure.
-
-    Returns:
-        The figure.
+        title: Of the figure.
     """
-    sizes = sorted(
-        {size for scaling in series.values() for size in scaling.sizes}
-    )
-    if not sizes:
-        raise ValueError("series must have at least one point, received none.")
+    points = [
+        pair
+        for scaling in series.values()
+        for pair in (*scaling.points, *scaling.missed)
+    ]
+    require(points, "series must have at least one point")
     figure = Figure(figsize=(5.6, 4.2), layout="constrained")
     axes = figure.subplots()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
     for index, (name, scaling) in enumerate(series.items()):
         _draw_series(axes, index, name, scaling)
-    _draw_guides(axes, series, guides, sizes)
-    _set_limits(axes, series)
-    _set_ticks(axes, sizes)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
+    _draw_guides(axes, points, guides)
+    _set_ticks(axes, sorted({size for size, _ in points}))
+    # All points are shown; the interval of few repeats may leave the axes.
+    counts = [count for _, count in points]
+    axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
     finish_axes(axes)
     finish_figure(figure, title)
     return figure
@@ -104,13 +91,11 @@ def draw_power_laws(
 
 def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
     style = get_line_style(index)
-    color, dashes, marker = (
-        style[key] for key in ("color", "linestyle", "marker")
-    )
-    x, y = _spread(scaling.points)
-    axes.plot(x, y, marker, color=color, alpha=0.4, markersize=4)
-    x, y = _spread(scaling.missed)
-    axes.plot(x, y, "^", color=color, markersize=6, fillstyle="none")
+    color, dashes, marker = style.values()
+    faint = {"alpha": 0.4, "markersize": 4}
+    axes.plot(*_spread(scaling.points), marker, color=color, **faint)
+    hollow = {"markersize": 6, "fillstyle": "none"}
+    axes.plot(*_spread(scaling.missed), "^", color=color, **hollow)
     for size, mean, low, high in scaling.means:
         ends = None if low is None else [[mean - low], [high - mean]]
         axes.errorbar(
@@ -145,32 +130,14 @@ def _spread(points: Points) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draw_guides(
-    axes: Axes,
-    series: Mapping[str, Scaling],
-    guides: Mapping[str, float],
-    sizes: list[float],
+    axes: Axes, points: Points, guides: Mapping[str, float]
 ) -> None:
-    first = min(
-        count
-        for scaling in series.values()
-        for size, count in (*scaling.points, *scaling.missed)
-        if size == sizes[0]
-    )
-    x = np.array([sizes[0], sizes[-1]], float)
+    least, first = min(points)
+    x = np.array([least, max(points)[0]], float)
     for index, (name, exponent) in enumerate(guides.items()):
         style = _GUIDE_STYLES[index % len(_GUIDE_STYLES)]
         y = 0.6 * first * (x / x[0]) ** exponent
         axes.plot(x, y, color="0.45", linestyle=style, lw=1.2, label=name)
-
-
-def _set_limits(axes: Axes, series: Mapping[str, Scaling]) -> None:
-    """Shows all points; the interval of few repeats may leave the axes."""
-    counts = [
-        count
-        for scaling in series.values()
-        for _, count in (*scaling.points, *scaling.missed)
-    ]
-    axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
 
 
 def _set_ticks(axes: Axes, sizes: list[float]) -> None:
@@ -178,7 +145,7 @@ def _set_ticks(axes: Axes, sizes: list[float]) -> None:
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
     if len(sizes) == 1:
         axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)

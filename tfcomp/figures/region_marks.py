@@ -6,6 +6,8 @@ from matplotlib.collections import LineCollection
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
 
+from tfcomp.figures.argument_checks import require
+
 Segment = tuple[tuple[float, float], tuple[float, float]]
 
 # Magenta stands out from all grays and all of viridis for color-blind readers
@@ -29,10 +31,7 @@ def compute_outline(mask: ArrayLike) -> list[Segment]:
         y, then those along x. Each is as long as its line goes on.
     """
     mask = np.asarray(mask, bool)
-    if mask.ndim != 2:
-        raise ValueError(
-            f"mask must have shape [nx, ny], received {mask.shape}."
-        )
+    require(mask.ndim == 2, "mask must have shape [nx, ny]", mask.shape)
     padded = np.pad(mask, 1)
     along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
     along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
@@ -42,10 +41,10 @@ def compute_outline(mask: ArrayLike) -> list[Segment]:
 
 
 def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
-    """Draws the border of a region.
+    """Draws the border of a region on axes that count the cells from 0.
 
     Args:
-        axes: Where to draw; x and y count the cells of the grid from 0.
+        axes: Where to draw.
         mask: True inside the region, `[nx, ny]`.
         linewidth: Width of the line in points.
     """
@@ -63,23 +62,11 @@ def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
 
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:
-    """Shades the values of x that were held out.
-
-    Args:
-        axes: Where to draw.
-        low: Lower end of the interval.
-        high: Upper end.
-
-    Raises:
-        ValueError: If the interval is empty.
-    """
-    if not low < high:
-        raise ValueError(
-            f"The shaded interval must have low < high, received {low}, {high}."
-        )
-    axes.axvspan(
-        low, high, color=OUTLINE_COLOR, alpha=0.1, lw=0, label=OUTLINE_LABEL
-    )
+    """Shades the values of x that were held out."""
+    rule = "The shaded interval must have low < high"
+    require(low < high, rule, f"{low}, {high}")
+    look = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
+    axes.axvspan(low, high, label=OUTLINE_LABEL, **look)
 
 
 def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
@@ -100,10 +87,7 @@ def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
 
 
 def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
-    """Joins neighboring edges on the lines of a grid.
-
-    Args:
-        edges: True where the line has an edge, `[lines, cells]`.
+    """Joins neighboring edges, True in `[lines, cells]`, to runs.
 
     Returns:
         A (position of the line, start, stop) for every run of edges.

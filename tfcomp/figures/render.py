@@ -44,10 +44,7 @@ def figure_to_pdf(figure: Figure) -> bytes:
 
 
 def figure_to_array(figure: Figure) -> NDArray[np.uint8]:
-    """Renders a figure as an array of pixels, 100 per inch.
-
-    Args:
-        figure: The figure, which is left as it was.
+    """Renders a figure, which is left as it was, 100 pixels per inch.
 
     Returns:
         Red, green, blue and opacity of the pixels, `[H, W, 4]`, from the top

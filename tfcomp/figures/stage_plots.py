@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tfcomp.figures.argument_checks import require
 from tfcomp.figures.layout import add_panel_title
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import draw_line
@@ -47,33 +48,23 @@ def draw_stage_panels(
         stages: Name of every line to the names of its stages from the input
             to the image, in all panels.
         ylabel: What the numbers are, with units.
-        title: Title of the figure.
+        title: Of the figure.
         errors: Title of a panel to its lines: half-width of the interval
             around every number, in units of the numbers; drawn as a band.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: If a panel has no line, or numbers do not fit the stages.
     """
-    _check_panels(panels, errors or {})
+    errors = errors or {}
+    _check_panels(panels, errors)
     names = list(dict.fromkeys(name for s in panels.values() for name in s))
     missing = [name for name in names if name not in stages]
-    if missing:
-        raise ValueError(
-            f"stages must have an entry for every line, received none for "
-            f"{missing}."
-        )
+    rule = "stages must have an entry for every line"
+    require(not missing, rule, f"none for {missing}")
     places = merge_stages([stages[name] for name in names])
     width = max(_MIN_ASPECT * _PANEL_HEIGHT, _STAGE_WIDTH * len(places))
-    figure = Figure(
-        figsize=(len(panels) * width + 1.0, _PANEL_HEIGHT + 0.6),
-        layout="constrained",
-    )
+    size = len(panels) * width + 1.0, _PANEL_HEIGHT + 0.6
+    figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (panel, series) in zip(grid, panels.items(), strict=True):
-        half_widths = (errors or {}).get(panel, {})
+        half_widths = errors.get(panel, {})
         for name, numbers in series.items():
             xs = np.array([places.index(stage) for stage in stages[name]])
             y, band = _to_line(name, numbers, half_widths.get(name), len(xs))
@@ -91,12 +82,6 @@ def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
 
     The longest list comes first. A stage that it lacks goes right before the
     stage that follows it in its own list, or to the end if none does.
-
-    Args:
-        lists: Names of the stages of every model, without repetitions.
-
-    Returns:
-        Every name once.
 
     Raises:
         ValueError: If two lists disagree on an order or a name is repeated.
@@ -124,19 +109,17 @@ def _to_line(
     num_stages: int,
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
     """Returns the numbers of a line and the ends of its intervals."""
-    y = to_numbers(numbers)  # [stages]
-    error = np.zeros(num_stages)
-    if half_widths is not None:
-        error = to_numbers(half_widths)
-    if y.shape != (num_stages,) or error.shape != (num_stages,):
-        raise ValueError(
-            f"series and errors of {name!r} must have shape ({num_stages},), "
-            f"a number per stage, received {y.shape} and {error.shape}."
-        )
-    if (error < 0).any():
-        raise ValueError(
-            f"errors of {name!r} must not be negative, received {error}."
-        )
+    shape = (num_stages,)
+    y = to_numbers(numbers)
+    error = np.zeros(shape) if half_widths is None else to_numbers(half_widths)
+    require(
+        y.shape == error.shape == shape,
+        f"series and errors of {name!r} must have shape {shape}, a number per "
+        "stage",
+        f"{y.shape} and {error.shape}",
+    )
+    rule = f"errors of {name!r} must not be negative"
+    require(not (error < 0).any(), rule, error)
     return y, None if half_widths is None else (y - error, y + error)
 
 
@@ -151,15 +134,11 @@ def _name_places(axes: Axes, places: Sequence[str], width: float) -> None:
 def _check_panels(
     panels: Mapping[str, Series], errors: Mapping[str, Series]
 ) -> None:
-    if not panels or not all(panels.values()):
-        raise ValueError(
-            "Every panel must have at least one line, received "
-            f"{ {panel: list(series) for panel, series in panels.items()} }."
-        )
+    lines = {panel: list(series) for panel, series in panels.items()}
+    has_lines = lines and all(lines.values())
+    require(has_lines, "Every panel must have at least one line", lines)
+    rule = "errors must name panels and lines that are drawn"
     for panel, half_widths in errors.items():
-        unknown = set(half_widths) - set(panels.get(panel, {}))
-        if panel not in panels or unknown:
-            raise ValueError(
-                "errors must name panels and lines that are drawn, received "
-                f"{sorted(unknown) or panel!r}."
-            )
+        require(panel in lines, rule, repr(panel))
+        unknown = sorted(set(half_widths) - set(lines[panel]))
+        require(not unknown, rule, unknown)

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from tfcomp.figures.argument_checks import require
+from tfcomp.figures.argument_checks import require_shape
 from tfcomp.figures.cells import NO_VALUE_COLOR
 from tfcomp.figures.cells import get_map_aspect
 from tfcomp.figures.cells import show_map
@@ -51,18 +53,18 @@ def draw_tuning(
             On the marginals the values of a factor that occur in it are
             shaded.
         axis_names: Names of the first and the second factor, with units.
-        title: Title of the figure.
-
-    Returns:
-        The figure.
+        title: Of the figure.
     """
     maps = np.asarray(maps, float)
     marginals = [np.asarray(m, float) for m in (marginals_x, marginals_y)]
     _check_units(maps, marginals, labels, mask)
     width = ROW_HEIGHT * get_map_aspect(maps.shape[1:])
     figure, panels = _make_rows(len(maps), width)
-    for row, unit in zip(panels, range(len(maps)), strict=True):
-        _draw_unit_map(row[0], maps[unit], mask)
+    for unit, row in enumerate(panels):
+        image = show_map(row[0], maps[unit], mask, linewidth=1.2)
+        bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
+        bar.locator = MaxNLocator(3)
+        bar.update_ticks()
         add_panel_title(row[0], labels[unit], width)
         _draw_marginals(row[1:], [m[unit] for m in marginals], mask)
         row[0].set_ylabel(axis_names[1])
@@ -85,19 +87,15 @@ def draw_index_distribution(
         values: Name of a stage to an index per unit, `[units]`, NaN where
             there is none.
         label: What the index is.
-        title: Title of the figure.
-
-    Returns:
-        The figure.
+        title: Of the figure.
     """
-    if not values:
-        raise ValueError("values must have at least one stage, received none.")
+    require(values, "values must have at least one stage")
     stages = {k: np.ravel(np.asarray(v, float)) for k, v in values.items()}
     width = max(4.5, STAGE_WIDTH * len(stages) + 1.2)
     figure = Figure(figsize=(width, 3.5), layout="compressed")
     axes = figure.subplots()
-    for place, name in enumerate(stages):
-        _draw_histogram(axes, place, stages[name])
+    for place, index in enumerate(stages.values()):
+        _draw_histogram(axes, place, index)
     _draw_centers(axes, [v[np.isfinite(v)] for v in stages.values()])
     finish_axes(axes)
     axes.grid(visible=False, axis="x")
@@ -110,22 +108,11 @@ def draw_index_distribution(
 
 def _make_rows(num_rows: int, width: float) -> tuple[Figure, np.ndarray]:
     ratios = (width + 0.6, 2.0, 2.0)
-    figure = Figure(
-        figsize=(sum(ratios) + 1.6, num_rows * (ROW_HEIGHT + 0.3) + 0.7),
-        layout="constrained",
-    )
+    size = sum(ratios) + 1.6, num_rows * (ROW_HEIGHT + 0.3) + 0.7
+    figure = Figure(figsize=size, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
     panels = figure.subplots(num_rows, 3, squeeze=False, width_ratios=ratios)
     return figure, panels
-
-
-def _draw_unit_map(
-    axes: Axes, values: np.ndarray, mask: ArrayLike | None
-) -> None:
-    image = show_map(axes, values, mask, linewidth=1.2)
-    bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.04)
-    bar.locator = MaxNLocator(3)
-    bar.update_ticks()
 
 
 def _draw_marginals(
@@ -148,12 +135,10 @@ def _draw_marginals(
 
 def _name_columns(panels: np.ndarray, axis_names: tuple[str, str]) -> None:
     """Labels the outer axes only, since all rows have the same ones."""
-    for row in panels[:-1]:
-        for axes in row:
-            axes.tick_params(labelbottom=False)
-    for axes, name in zip(
-        panels[-1], (axis_names[0], *axis_names), strict=True
-    ):
+    for axes in panels[:-1].ravel():
+        axes.tick_params(labelbottom=False)
+    lowest = zip(panels[-1], (axis_names[0], *axis_names), strict=True)
+    for axes, name in lowest:
         axes.set_xlabel(name)
     for axes, name in zip(panels[0, 1:], axis_names[::-1], strict=True):
         axes.set_title(f"mean over {name.partition(' (')[0]}", fontsize=11)
@@ -193,19 +178,11 @@ def _check_units(
     labels: Sequence[str],
     mask: ArrayLike | None,
 ) -> None:
-    if maps.ndim != 3 or not len(maps):
-        raise ValueError(
-            "maps must have shape [k, nx, ny] with at least one unit, "
-            f"received {maps.shape}."
-        )
+    rule = "maps must have shape [k, nx, ny] with at least one unit"
+    require(maps.ndim == 3 and len(maps), rule, maps.shape)
     count, *shape = maps.shape
-    found = [m.shape for m in marginals] + [(len(labels),)]
-    expected = [(count, size) for size in shape] + [(count,)]
+    for axis, marginal, size in zip("xy", marginals, shape, strict=True):
+        require_shape(f"marginals_{axis}", marginal, (count, size))
+    require_shape("labels", labels, (count,))
     if mask is not None:
-        found.append(np.shape(mask))
-        expected.append(tuple(shape))
-    if found != expected:
-        raise ValueError(
-            "marginals, labels and mask must have shapes "
-            f"{expected}, received {found}."
-        )
+        require_shape("mask", mask, tuple(shape))

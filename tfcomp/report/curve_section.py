@@ -1,7 +1,5 @@
 """One ordered factor with a gap: error, interpolation, jumps (figure 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,14 +12,17 @@ from tfcomp.evaluation.pictures import describe_points
 from tfcomp.evaluation.pictures import picture_error_curve
 from tfcomp.evaluation.study import TRUTH
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_curves
-from tfcomp.figures import draw_rows
+from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 from tfcomp.report.run_exhibits import draw_stage_rows
 from tfcomp.report.run_exhibits import list_points
 from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.run_exhibits import to_rows
+
+Gap = tuple[Study, Curve, Interpolation]
 
 SHOWN_IMAGES = 9
 R2_NAMES = {
@@ -41,16 +42,15 @@ def make_curves(studies: Sequence[Study]) -> Section:
     """Shows what a network draws where it never saw a range of one factor."""
     chosen = [study for study in studies if study.curves]
     exhibits = [make_error(study) for study in chosen]
-    rows, jumps = [], []
-    for study in chosen:
-        for curve in study.gaps:
-            scores = study.score_gap(curve)
-            rows.append(summarize_curve(study, curve, scores))
-            jumps += list_jumps(study, curve)
-            exhibits.append(make_images(study, curve, scores))
-            exhibits.append(make_weights(study, curve, scores))
-    if rows:
-        exhibits = [make_table(rows), *exhibits, make_jumps(jumps)]
+    gaps = [
+        (study, curve, study.score_gap(curve))
+        for study in chosen
+        for curve in study.gaps
+    ]
+    for gap in gaps:
+        exhibits += [make_images(*gap), make_weights(*gap)]
+    if gaps:
+        exhibits = [make_table(gaps), *exhibits, make_jumps(gaps)]
     return Section(
         "curves",
         "Across the gap",
@@ -79,17 +79,14 @@ def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     is_ood = study.splits.is_ood[curve.rows]
     truth = study.evaluation.truth[curve.rows]
     linear = interpolate_edges(truth, is_ood, curve.factor.periodic)
-    before, after = scores.edges[0][0], scores.edges[-1][1]
     count = min(SHOWN_IMAGES, len(scores.rows))
     spread = np.linspace(0, len(scores.rows) - 1, count).round().astype(int)
+    before, after = scores.edges[0][0], scores.edges[-1][1]
     shown = np.array([before, *scores.rows[spread], after])
     rows = curve.rows[shown]
+    images = {"truth": truth[shown], "output": study.evaluation.images[rows]}
     figure = draw_rows(
-        {
-            "truth": truth[shown],
-            "output": study.evaluation.images[rows],
-            "edges, linear": linear[shown],
-        },
+        images | {"edges, linear": linear[shown]},
         title=_name_curve(study, curve),
         first_row=study.dataset.first_row,
         column_titles=describe_points(study.dataset, rows),
@@ -111,23 +108,10 @@ def make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     values = curve.factor.values()[scores.rows]
     # A gap of a periodic factor may contain its wrap.
     is_wrapped = np.any(np.diff(values) < 0)
-    r2 = dict(
-        zip(
-            R2_NAMES,
-            (scores.r2, scores.linear_r2, scores.truth_r2),
-            strict=True,
-        )
-    )
-    columns = {
-        curve.factor.name: values,
-        "fraction": scores.fraction,
-        "weight_before": scores.weights[:, 0],
-        "weight_after": scores.weights[:, 1],
-        **r2,
-    }
+    numbers = scores.r2, scores.linear_r2, scores.truth_r2
     figure = draw_curves(
         np.arange(len(values)) if is_wrapped else values,
-        {R2_NAMES[name]: numbers for name, numbers in r2.items()},
+        dict(zip(R2_NAMES.values(), numbers, strict=True)),
         xlabel=curve.factor.label,
         ylabel="R² in pixel space",
         title=_name_curve(study, curve),
@@ -142,10 +126,15 @@ def make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
         "For comparison, R² of the true image: what a network that truly "
         "generalizes would score.",
         figure,
-        [
-            dict(zip(columns, map(float, numbers), strict=True))
-            for numbers in zip(*columns.values(), strict=True)
-        ],
+        to_rows(
+            {
+                curve.factor.name: values,
+                "fraction": scores.fraction,
+                "weight_before": scores.weights[:, 0],
+                "weight_after": scores.weights[:, 1],
+                **dict(zip(R2_NAMES, numbers, strict=True)),
+            }
+        ),
     )
 
 
@@ -162,16 +151,17 @@ def summarize_curve(study: Study, curve: Curve, scores: Interpolation) -> Row:
     }
 
 
-def make_table(rows: list[Row]) -> Exhibit:
+def make_table(gaps: Sequence[Gap]) -> Exhibit:
     """Lists all curves, and draws them over gap widths if these differ."""
-    widths = np.array([row["gap_width"] for row in rows])
+    rows = [summarize_curve(*gap) for gap in gaps]
+    rising = sorted(rows, key=lambda row: row["gap_width"])
+    widths = np.array([row["gap_width"] for row in rising])
     figure = None
     if len(set(widths.round(3))) > 1:
-        order = np.argsort(widths, kind="stable")
         figure = draw_curves(
-            widths[order],
+            widths,
             {
-                label: [rows[i][name] for i in order]
+                label: [row[name] for row in rising]
                 for name, label in R2_NAMES.items()
             },
             xlabel="distance of the edges (unit of the factor)",
@@ -189,17 +179,18 @@ def make_table(rows: list[Row]) -> Exhibit:
     )
 
 
-def list_jumps(study: Study, curve: Curve) -> list[Row]:
-    """Lists the gap statistics of every stage and of the true images."""
-    names = {"run": study.name, "curve": curve.label}
-    return [
-        {**names, "stage": stage, **study.compare_gap(curve, stage)}
+def make_jumps(gaps: Sequence[Gap]) -> Exhibit:
+    """Draws whether the curve of activations jumps in the gap (C20)."""
+    rows = [
+        {
+            "run": study.name,
+            "curve": curve.label,
+            "stage": stage,
+            **study.compare_gap(curve, stage),
+        }
+        for study, curve, _ in gaps
         for stage in [*study.stages, TRUTH]
     ]
-
-
-def make_jumps(rows: list[Row]) -> Exhibit:
-    """Draws whether the curve of activations jumps in the gap (C20)."""
     return Exhibit(
         "gap_statistics",
         "Jumps of the manifold",

@@ -1,8 +1,8 @@
 """Low-rank embeddings: matrices and spectra (figures 3b, 3c, 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+
+import numpy as np
 
 from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.study import Study
@@ -43,8 +43,7 @@ def show_embedding(study: Study, factor: str) -> list[Exhibit]:
         "embedding": [{"factor": factor, **embedding.summary}],
         "spectrum": [
             {"value": value, "mode": mode, "singular_value": float(s)}
-            for value, spectrum in enumerate(embedding.spectrum)
-            for mode, s in enumerate(spectrum)
+            for (value, mode), s in np.ndenumerate(embedding.spectrum)
         ],
     }
     return [

@@ -1,7 +1,5 @@
 """The kernel that a model has learned (figures 1e, 8; equations 1-4, 33)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,9 +15,9 @@ from tfcomp.analysis.schmidt import compute_explained_fraction
 from tfcomp.analysis.schmidt import compute_schmidt_values
 from tfcomp.analysis.schmidt import summarize_schmidt
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_curves
-from tfcomp.figures import draw_gram_matrices
+from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.gram_plots import draw_gram_matrices
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 from tfcomp.report.run_exhibits import show_run
@@ -29,9 +27,7 @@ SHOWN_TERMS = 30
 
 def make_kernels(studies: Sequence[Study]) -> Section:
     """Shows which ideal kernel the outputs of a run resemble."""
-    exhibits: list[Exhibit] = []
-    alignment: list[Row] = []
-    regression: list[Row] = []
+    exhibits, alignment, regression = [], [], []
     for study in studies:
         if study.has_hole:
             grams = compute_grams(study.bright_outputs)
@@ -82,10 +78,9 @@ def make_tables(alignment: list[Row], regression: list[Row]) -> list[Exhibit]:
 
 def compute_grams(outputs: np.ndarray) -> dict[str, np.ndarray]:
     """Computes three similarities of all outputs, [n, n] each."""
-    distances = compute_distance_gram(outputs)
     return {
         "cosine": compute_cosine_gram(outputs),
-        "L2": convert_to_similarity(distances),
+        "L2": convert_to_similarity(compute_distance_gram(outputs)),
         "overlap": compute_overlap_gram(outputs),
     }
 
@@ -98,12 +93,15 @@ def list_alignments(study: Study, grams: dict[str, np.ndarray]) -> list[Row]:
         "factorized (smooth)": "alignment_factorized_smooth",
         "conjunctive (smooth)": "alignment_radial",
     }
-    rows = []
-    for name, gram in grams.items():
-        found = study.align(gram)
-        numbers = {column: found[key] for column, key in columns.items()}
-        rows.append({"run": study.name, "similarity": name, **numbers})
-    return rows
+    found = {name: study.align(gram) for name, gram in grams.items()}
+    return [
+        {
+            "run": study.name,
+            "similarity": name,
+            **{column: numbers[key] for column, key in columns.items()},
+        }
+        for name, numbers in found.items()
+    ]
 
 
 def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
@@ -178,22 +176,16 @@ def make_schmidt(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
         "squared singular values.",
         figure,
         [
-            {
-                "run": study.name,
-                "similarity": name,
-                **summarize_schmidt(gram, grid),
-            }
-            for name, gram in grams.items()
+            {"run": study.name, "similarity": n, **summarize_schmidt(g, grid)}
+            for n, g in grams.items()
         ],
     )
 
 
 def list_regressions(study: Study) -> list[Row]:
     """Lists kernel regressions from ID outputs, and from the truth at ID."""
-    targets = {
-        "model outputs": study.bright_outputs,
-        "truth": study.bright_truth,
-    }
+    targets = {"model outputs": study.bright_outputs}
+    targets["truth"] = study.bright_truth
     return [
         {
             "run": study.name,

@@ -1,9 +1,6 @@
 """Geometry and probes, stage by stage (figures 2, 3d, 4d, 11-14)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.geometry import compute_ratio_factorization
@@ -19,26 +16,11 @@ from tfcomp.report.run_exhibits import list_points
 from tfcomp.report.run_exhibits import list_stages
 from tfcomp.report.run_exhibits import show_run
 
-
-class Lines(NamedTuple):
-    """An exhibit of numbers against the stage.
-
-    Attributes:
-        title: Its heading.
-        ylabel: What the numbers are; empty for log-volumes, whose unit
-            depends on the factors.
-        panels: Title of a panel to the name of the numbers.
-        caption: What is plotted.
-    """
-
-    title: str
-    ylabel: str
-    panels: dict[str, str]
-    caption: str
-
-
+# Exhibits of numbers against the stage, by file name: heading, name of the
+# numbers (none for log-volumes, whose unit depends on the factors), title of
+# every panel and the column that it shows, caption.
 LINES = {
-    "factorization": Lines(
+    "factorization": (
         "Factorization",
         "score (1: orthogonal)",
         {
@@ -54,7 +36,7 @@ LINES = {
         "it, for comparison: it divides the mean of |g_xy| by the mean of "
         "g_xx + g_yy, so that points with long directions dominate.",
     ),
-    "probes": Lines(
+    "probes": (
         "Linear probes",
         "R²",
         {"ID, out of fold": "probe_r2_id", "ID to OOD": "probe_r2_ood"},
@@ -63,7 +45,7 @@ LINES = {
         "(cross-validation). Right: at OOD points, after fitting on all ID "
         "points. 1 is perfect, and 0 is no better than predicting the mean.",
     ),
-    "log_volume": Lines(
+    "log_volume": (
         "Log-volume",
         "",
         {"ID": "log_volume_id", "OOD": "log_volume_ood"},

@@ -1,7 +1,5 @@
 """Manifolds of stage activations and their rank (figure 9b)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +10,8 @@ from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.manifolds import compute_umap
 from tfcomp.analysis.manifolds import has_umap
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_manifolds
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import draw_stage_rows
 from tfcomp.report.run_exhibits import list_points
@@ -69,10 +67,7 @@ def make_ranks(studies: Sequence[Study]) -> Exhibit:
 
 def make_pca(study: Study) -> Exhibit:
     """Draws the first two principal components of every stage."""
-    found = {
-        stage: compute_pca(study.numbers[stage].features, 2)
-        for stage in study.stages
-    }
+    found = {s: compute_pca(n.features, 2) for s, n in study.numbers.items()}
     shares = [f"{s} {c.explained.sum():.0%}" for s, c in found.items()]
     return _show_points(
         study,
@@ -81,7 +76,7 @@ def make_pca(study: Study) -> Exhibit:
         "The first two principal components of the activations, colored by "
         "factor; the markers tell ID from OOD. They hold this share of the "
         f"variance: {', '.join(shares)}.",
-        {stage: components.features for stage, components in found.items()},
+        {s: components.features for s, components in found.items()},
     )
 
 
@@ -93,10 +88,7 @@ def make_umap(study: Study) -> Exhibit:
         "UMAP",
         "UMAP of the activations (15 neighbors, least distance 0.1, seed "
         "42), colored by factor. It keeps neighborhoods, not distances.",
-        {
-            stage: compute_umap(study.numbers[stage].features)
-            for stage in study.stages
-        },
+        {s: compute_umap(n.features) for s, n in study.numbers.items()},
     )
 
 
@@ -118,9 +110,9 @@ def _show_points(
         title=f"{study.name}, {kind.upper()}",
     )
     columns = {
-        f"{stage}_{axis + 1}": values[:, axis]
+        f"{stage}_{axis}": column
         for stage, values in points.items()
-        for axis in range(2)
+        for axis, column in enumerate(values.T, 1)
     }
     rows = list_points(study, columns)
     return show_run(study, kind, title, caption, figure, rows)

@@ -1,7 +1,5 @@
 """Scores, samples and error landscapes (figures 1b, 1c, 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,12 +9,12 @@ from tfcomp.evaluation.pictures import choose_spread
 from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.pictures import picture_samples
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_curves
+from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import group_by_space
 from tfcomp.report.run_exhibits import list_points
 from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.run_exhibits import to_rows
 
 
 def make_overview(studies: Sequence[Study]) -> Section:
@@ -29,8 +27,13 @@ def make_overview(studies: Sequence[Study]) -> Section:
             for subset, chosen in subsets.items()
             if chosen.any()
         ]
-    exhibits += [make_landscapes(group) for group in group_by_space(studies)]
-    exhibits += [make_border(study) for study in studies if _has_border(study)]
+    mapped = [study for study in studies if study.has_map]
+    groups: dict[tuple, list[Study]] = {}
+    for study in mapped:
+        key = (study.dataset.space, study.dataset.region.spec)
+        groups.setdefault(key, []).append(study)
+    exhibits += map(make_landscapes, groups.values())
+    exhibits += [make_border(s) for s in mapped if s.border_distance.max() > 1]
     return Section(
         "overview",
         "Scores and errors",
@@ -44,11 +47,6 @@ def make_overview(studies: Sequence[Study]) -> Section:
 
 def make_scores(studies: Sequence[Study]) -> Exhibit:
     """Lists all scores."""
-    rows = [
-        {"run": study.name, "subset": subset, **scores}
-        for study in studies
-        for subset, scores in study.evaluation.scores.items()
-    ]
     return Exhibit(
         "scores",
         "Scores",
@@ -56,7 +54,11 @@ def make_scores(studies: Sequence[Study]) -> Exhibit:
         "1 px of the truth in x and in y, position_error the distance between "
         "the two in px, and num_peaks the number of local extrema above half "
         "the height of a bump.",
-        rows=rows,
+        rows=[
+            {"run": study.name, "subset": subset, **scores}
+            for study in studies
+            for subset, scores in study.evaluation.scores.items()
+        ],
     )
 
 
@@ -76,7 +78,7 @@ def make_samples(study: Study, subset: str, rows: np.ndarray) -> Exhibit:
 
 
 def make_landscapes(studies: Sequence[Study]) -> Exhibit:
-    """Maps the error of all runs of one space on one color scale."""
+    """Maps the errors of runs with the same factors and region."""
     errors = {study.name: study.relative_error for study in studies}
     first = studies[0]
     suffix = "" if len(studies) > 1 else f"_{first.name}"
@@ -94,13 +96,11 @@ def make_landscapes(studies: Sequence[Study]) -> Exhibit:
 def make_border(study: Study) -> Exhibit:
     """Draws the error against the distance from the training region (C3)."""
     steps = study.border_distance
-    distances = np.arange(1, steps.max() + 1)
+    distances = np.arange(1, int(steps.max()) + 1)
     groups = [study.relative_error[steps == step] for step in distances]
     measured = measure_border(study)
-    mean, rho = (
-        measured[f"border_{name}"]
-        for name in ("relative_mse", "rank_correlation")
-    )
+    mean = measured["border_relative_mse"]
+    rho = measured["border_rank_correlation"]
     quartiles = [np.percentile(group, (25, 75)) for group in groups]
     name = "mean over positions"
     figure = draw_curves(
@@ -121,12 +121,11 @@ def make_border(study: Study) -> Exhibit:
         "the upper quartile of the positions. Spearman's rank correlation "
         f"over OOD positions: {'none' if rho is None else f'{rho:.2f}'}.",
         figure,
-        [
-            {"distance": int(d), "positions": len(g), "relative_mse": m}
-            for d, g, m in zip(distances, groups, mean, strict=True)
-        ],
+        to_rows(
+            {
+                "distance": distances,
+                "positions": list(map(len, groups)),
+                "relative_mse": mean,
+            }
+        ),
     )
-
-
-def _has_border(study: Study) -> bool:
-    return study.has_map and study.border_distance.max() > 1

@@ -1,7 +1,5 @@
 """One self-contained HTML page: pictures and numbers are inside it."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +16,9 @@ SHOWN_ROWS = 24
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report.
+    """A part of the report, which links call by its anchor.
 
-    Attributes:
-        anchor: Its name in links.
-        title: A heading.
-        introduction: What the section asks, in a sentence or two.
-        exhibits: Its results.
+    The introduction says in a sentence or two what the section asks.
     """
 
     anchor: str
@@ -48,38 +42,23 @@ def render_page(
         sections: Its parts; those without exhibits are left out.
         origins: Run name to the text of its `run.flags`.
         folder: Where the pictures of the exhibits are.
-
-    Returns:
-        The content of the page.
     """
     return render_template(
         TEMPLATES / "analysis.html",
         title=title,
         subtitle=subtitle,
-        sections=[
-            {
-                "anchor": section.anchor,
-                "title": section.title,
-                "introduction": section.introduction,
-                "parts": [_describe(e, folder) for e in section.exhibits],
-            }
-            for section in sections
-            if section.exhibits
-        ],
+        sections=[section for section in sections if section.exhibits],
         origins=origins,
+        shown_rows=SHOWN_ROWS,
+        format_cell=format_cell,
+        read_png=lambda name: encode_png((folder / f"{name}.png").read_bytes()),
     )
 
 
 def render_template(path: Path, **values: Any) -> str:
-    """Renders a page from a template.
+    """Renders a page from a template and the values that it refers to.
 
-    Args:
-        path: The template, which extends `base.html`: the frame and the style
-            that all pages share.
-        **values: What the template refers to.
-
-    Returns:
-        The content of the page.
+    The template extends `base.html`: the frame and the style of all pages.
     """
     loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
     environment = jinja2.Environment(loader=loader, autoescape=True)
@@ -89,23 +68,6 @@ def render_template(path: Path, **values: Any) -> str:
 def encode_png(png: bytes) -> str:
     """Returns a picture in base64, to be embedded."""
     return base64.b64encode(png).decode("ascii")
-
-
-def _describe(exhibit: Exhibit, folder: Path) -> dict[str, Any]:
-    image = ""
-    if exhibit.figure is not None:
-        image = encode_png((folder / f"{exhibit.name}.png").read_bytes())
-    shown = exhibit.rows[:SHOWN_ROWS]
-    return {
-        "name": exhibit.name,
-        "title": exhibit.title,
-        "caption": exhibit.caption,
-        "image": image,
-        "file": f"{exhibit.name}.csv",
-        "header": list(exhibit.rows[0]) if exhibit.rows else [],
-        "rows": [[format_cell(v) for v in row.values()] for row in shown],
-        "hidden_rows": len(exhibit.rows) - len(shown),
-    }
 
 
 def format_cell(value: object) -> str:

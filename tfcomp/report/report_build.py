@@ -1,7 +1,5 @@
 """The whole report: runs in, files out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,24 +37,17 @@ SECTIONS = (
 
 
 def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
-    """Writes every exhibit and the page that shows them.
+    """Writes every exhibit of runs with different names, and their page.
 
-    Also adds projector data to the run folders, for TensorBoard.
-
-    Args:
-        runs: Finished runs with different names.
-        folder: Where to write.
-
-    Returns:
-        The path of the page.
+    Also adds projector data to the run folders, for TensorBoard. Returns the
+    path of the page.
     """
     studies = [Study(run) for run in runs]
     sections = []
     for make_section in SECTIONS:
-        section = make_section(studies)
-        for exhibit in section.exhibits:
+        sections.append(make_section(studies))
+        for exhibit in sections[-1].exhibits:
             save_exhibit(exhibit, folder)
-        sections.append(section)
     page = render_page(
         "Analysis of " + ", ".join(study.name for study in studies),
         f"Made by tfcomp {__version__} from finished runs.",
@@ -73,20 +64,16 @@ def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
 
 def write_projections(study: Study) -> None:
     """Puts the stages of a run into TensorBoard's projector."""
-    space, splits = study.dataset.space, study.splits
-    images = study.evaluation.images
+    splits = study.splits
     rows, columns, _ = study.dataset.image_shape
-    pixels = images.reshape(-1, rows, columns)
+    pixels = study.evaluation.images.reshape(-1, rows, columns)
     upright = study.dataset.first_row == "bottom"
     write_projector(
         study.run.path,
-        {stage: study.numbers[stage].features for stage in study.stages},
+        {stage: n.features for stage, n in study.numbers.items()},
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),
-            **{
-                name: splits.grid[:, column]
-                for column, name in enumerate(space.names)
-            },
+            **dict(zip(study.dataset.space.names, splits.grid.T, strict=True)),
         },
         np.clip(pixels if upright else pixels[:, ::-1], 0.0, 1.0),
     )

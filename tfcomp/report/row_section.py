@@ -1,7 +1,5 @@
 """Outputs of several runs at the same held-out positions (figures 4b, 7b)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,8 +8,8 @@ from tfcomp.evaluation.pictures import choose_spread
 from tfcomp.evaluation.pictures import describe_points
 from tfcomp.evaluation.pictures import get_pixel_mask
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_rows
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Section
 from tfcomp.statistics.setting_labels import choose_flags
 from tfcomp.statistics.setting_labels import make_label
@@ -38,15 +36,11 @@ def make_row_comparison(studies: Sequence[Study]) -> Section:
 
 
 def make_output_rows(studies: Sequence[Study]) -> Exhibit:
-    """The truth in the first row, then one row of images for each run.
+    """The truth in the first row, then a row for each of comparable runs.
 
-    Args:
-        studies: Runs with the same factors, region and true images.
-
-    Returns:
-        The images, and as a table the OOD scores of every run against each
-        truth that it is compared with. For stripes and bumps these are the
-        bump (`ood`) and the plus that two stripes make (`ood_plus`).
+    The table has the OOD scores of every run against each truth that it is
+    compared with. For stripes and bumps these are the bump (`ood`) and the
+    plus that two stripes make (`ood_plus`).
     """
     first = studies[0]
     shown = choose_spread(np.flatnonzero(first.splits.is_ood))
@@ -55,11 +49,10 @@ def make_output_rows(studies: Sequence[Study]) -> Exhibit:
     labels = [study.name for study in studies]
     if len(flags) == 1:  # a series, of which the values say more than names
         labels = [f"{flags[0]} {make_label(s, flags)}" for s in settings]
-    images = {"truth": first.evaluation.truth[shown]}
-    for label, study in zip(labels, studies, strict=True):
-        images[label] = study.evaluation.images[shown]
+    images = [study.evaluation.images[shown] for study in studies]
+    truth = first.evaluation.truth[shown]
     figure = draw_rows(
-        images,
+        {"truth": truth, **dict(zip(labels, images, strict=True))},
         first.splits.grid[shown] if first.dataset.has_position else None,
         get_pixel_mask(first.dataset),
         title="Held-out positions",

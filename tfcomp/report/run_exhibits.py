@@ -1,7 +1,5 @@
 """What the sections have in common: exhibits of one run, points, stages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -9,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.stage_plots import draw_stage_panels
 
 Row = dict[str, Any]
 
@@ -25,66 +24,36 @@ def show_run(
     figure: Figure | None = None,
     rows: Sequence[Row] = (),
 ) -> Exhibit:
-    """Makes an exhibit of one run, which has the run in its name and title.
+    """Makes the exhibit `<run>_<kind>`, whose heading names the run, too.
 
-    Args:
-        study: The run.
-        kind: What the exhibit is, as the end of a file name.
-        title: Beginning of its heading.
-        caption: What is plotted, in which units, for which points.
-        figure: The picture, if there is one.
-        rows: The numbers.
-
-    Returns:
-        The exhibit `<run>_<kind>`.
+    `caption`, `figure` and `rows` are those of an `Exhibit`.
     """
     name, heading = f"{study.name}_{kind}", f"{title}: {study.name}"
     return Exhibit(name, heading, caption, figure, rows)
 
 
-def list_points(study: Study, columns: Mapping[str, np.ndarray]) -> list[Row]:
-    """Lists the grid points of a run.
-
-    Args:
-        study: The run.
-        columns: Name to a number per grid point, `[n]`.
-
-    Returns:
-        One row a point: its factors, whether it is OOD, and the numbers.
-    """
-    names = study.dataset.space.names
+def to_rows(columns: Mapping[str, ArrayLike]) -> list[Row]:
+    """Turns columns of one length into rows of plain Python numbers."""
+    lists = [np.asarray(column).tolist() for column in columns.values()]
     return [
-        {
-            **dict(zip(names, map(float, point), strict=True)),
-            "is_ood": bool(study.splits.is_ood[index]),
-            **{name: float(values[index]) for name, values in columns.items()},
-        }
-        for index, point in enumerate(study.splits.grid)
+        dict(zip(columns, numbers, strict=True))
+        for numbers in zip(*lists, strict=True)
     ]
 
 
-def group_by_space(studies: Sequence[Study]) -> list[list[Study]]:
-    """Groups the runs with a map that have the same factors and region."""
-    groups: dict[tuple, list[Study]] = {}
-    for study in studies:
-        if study.has_map:
-            key = (study.dataset.space, study.dataset.region.spec)
-            groups.setdefault(key, []).append(study)
-    return list(groups.values())
+def list_points(study: Study, columns: Mapping[str, np.ndarray]) -> list[Row]:
+    """Lists the factors of every grid point, whether it is OOD, and numbers.
+
+    `columns` are names to a number per grid point, `[n]`.
+    """
+    factors = zip(study.dataset.space.names, study.splits.grid.T, strict=True)
+    return to_rows({**dict(factors), "is_ood": study.splits.is_ood, **columns})
 
 
 def list_stages(
     studies: Sequence[Study], measure: Callable[[Study, str], Row]
 ) -> list[Row]:
-    """Lists the stages of all runs.
-
-    Args:
-        studies: The runs.
-        measure: Returns the numbers of one stage of one run by name.
-
-    Returns:
-        One row a stage: names of the run and the stage, and the numbers.
-    """
+    """Lists all stages of all runs: their names, and what `measure` says."""
     return [
         {"run": study.name, "stage": stage, **measure(study, stage)}
         for study in studies
@@ -105,10 +74,7 @@ def draw_stage_rows(
             `run` and, where they have one, equal `curve` make a line.
         panels: Title of a panel to the name of its column.
         ylabel: What the numbers are, with units.
-        title: Title of the figure.
-
-    Returns:
-        The figure.
+        title: Of the figure.
     """
     lines: dict[str, list[Row]] = {}
     for row in rows:

@@ -1,7 +1,5 @@
 """Superposition of memorized outputs (section 3.3, figure 1d)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,8 +13,8 @@ from tfcomp.evaluation.pictures import choose_spread
 from tfcomp.evaluation.pictures import get_pixel_mask
 from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_rows
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 from tfcomp.report.run_exhibits import list_points
@@ -64,10 +62,8 @@ def list_scores(study: Study) -> list[Row]:
     composed[is_ood] = study.bright_truth[is_ood]
     composer = compute_superposition(study.splits.grid, composed, is_ood)
     rows = []
-    for outputs, scores in (
-        ("model", study.superposition),
-        ("truth", composer),
-    ):
+    compared = {"model": study.superposition, "truth": composer}
+    for outputs, scores in compared.items():
         for points, distance in (("all", 0.0), ("far", FAR)):
             summary = summarize_superposition(scores, distance)
             names = {"run": study.name, "OOD outputs": outputs}
@@ -99,31 +95,18 @@ def draw_images(study: Study, shown: np.ndarray) -> Figure:
     outputs, grid = study.bright_outputs, study.splits.grid
     rows, columns, _ = study.dataset.image_shape
     known = study.splits.is_id
-    sharing = [
-        np.stack(
-            [
-                _mean(outputs[known & (grid[:, column] == value)])
-                for value in grid[shown, column]
-            ]
+    images = {"ID, same x": [], "ID, same y": [], "superposed": []}
+    for row in shown:
+        x, y = (
+            _mean(outputs[known & (values == values[row])]) for values in grid.T
         )
-        for column in range(2)
-    ]
-    combined = np.stack(
-        [
-            _fit(np.stack([x, y], axis=1), target)
-            for x, y, target in zip(*sharing, outputs[shown], strict=True)
-        ]
-    )
-    images = {
-        "ID, same x": sharing[0],
-        "ID, same y": sharing[1],
-        "superposed": combined,
-        "output": outputs[shown],
-        "truth": study.bright_truth[shown],
-    }
+        combined = _fit(np.stack([x, y], axis=1), outputs[row])
+        for label, image in zip(images, (x, y, combined), strict=True):
+            images[label].append(image)
+    images |= {"output": outputs[shown], "truth": study.bright_truth[shown]}
     return draw_rows(
         {
-            label: _normalize(stack).reshape(-1, rows, columns)
+            label: _normalize(np.stack(stack)).reshape(-1, rows, columns)
             for label, stack in images.items()
         },
         grid[shown] if study.dataset.has_position else None,

@@ -1,7 +1,5 @@
 """Tuning of units (figures 4e, 4f, 15)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,14 +7,14 @@ import numpy as np
 from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.pictures import get_region_mask
 from tfcomp.evaluation.study import Study
-from tfcomp.figures import draw_index_distribution
-from tfcomp.figures import draw_tuning
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.tuning_plots import draw_index_distribution
+from tfcomp.figures.tuning_plots import draw_tuning
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import Row
 from tfcomp.report.run_exhibits import draw_stage_rows
 from tfcomp.report.run_exhibits import list_stages
 from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.run_exhibits import to_rows
 
 SHARE_LABEL = "additive share of variance"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -62,14 +60,11 @@ def make_distribution(study: Study) -> Exhibit:
     shares = {
         stage: tuning.additive_share for stage, tuning in study.tuning.items()
     }
-    rows = [
-        {"stage": stage, "quantile": quantile, "additive_share": float(value)}
+    quantiles = {
+        stage: np.nanquantile(values, QUANTILES)
         for stage, values in shares.items()
         if np.isfinite(values).any()
-        for quantile, value in zip(
-            QUANTILES, np.nanquantile(values, QUANTILES), strict=True
-        )
-    ]
+    }
     return show_run(
         study,
         "additive_share",
@@ -78,7 +73,11 @@ def make_distribution(study: Study) -> Exhibit:
         "with its mean and its median. Units that do not vary are left out; "
         "their share is written above.",
         draw_index_distribution(shares, label=SHARE_LABEL, title=study.name),
-        rows,
+        [
+            {"stage": stage, "quantile": q, "additive_share": float(value)}
+            for stage, values in quantiles.items()
+            for q, value in zip(QUANTILES, values, strict=True)
+        ],
     )
 
 
@@ -100,17 +99,7 @@ def make_units(study: Study, stage: str) -> Exhibit:
             axis_names=(x.label, y.label),
             title=f"{study.name}, {stage}",
         )
-    names = [f"share_{factor.name}" for factor in (x, y)]
-    rows: list[Row] = [
-        {
-            "unit": int(unit),
-            "variance": float(tuning.variance[unit]),
-            **dict(
-                zip(names, map(float, tuning.factor_shares[unit]), strict=True)
-            ),
-        }
-        for unit in numbers.units
-    ]
+    shares = tuning.factor_shares[numbers.units]  # [k, 2]
     return show_run(
         study,
         f"tuning_{stage}",
@@ -120,5 +109,12 @@ def make_units(study: Study, stage: str) -> Exhibit:
         "each further one varies most in what the units before it leave "
         "unexplained. The held-out region is outlined or shaded.",
         figure,
-        rows,
+        to_rows(
+            {
+                "unit": numbers.units,
+                "variance": tuning.variance[numbers.units],
+                f"share_{x.name}": shares[:, 0],
+                f"share_{y.name}": shares[:, 1],
+            }
+        ),
     )

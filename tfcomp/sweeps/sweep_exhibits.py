@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tfcomp.figures import BandCurve
-from tfcomp.figures import ForestPanel
-from tfcomp.figures import ForestRow
-from tfcomp.figures import draw_curve_panels
-from tfcomp.figures import draw_forest
+from tfcomp.figures.curve_plots import BandCurve
+from tfcomp.figures.curve_plots import draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.forest_plots import ForestPanel
+from tfcomp.figures.forest_plots import ForestRow
+from tfcomp.figures.forest_plots import draw_forest
 from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 

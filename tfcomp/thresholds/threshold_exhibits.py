@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfcomp.figures import Scaling
-from tfcomp.figures import draw_power_laws
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.power_law_plots import Scaling
+from tfcomp.figures.power_law_plots import draw_power_laws
 from tfcomp.thresholds.threshold_settings import CRITERIA
 from tfcomp.thresholds.threshold_tables import KEYS
 from tfcomp.thresholds.threshold_tables import Law

@@ -38,7 +38,7 @@ from tfcomp.evaluation.pictures import picture_error_curve
 from tfcomp.evaluation.pictures import picture_landscape
 from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.pictures import picture_samples
-from tfcomp.figures import figure_to_array
+from tfcomp.figures.render import figure_to_array
 from tfcomp.training.descriptions import LAYER_GROUPS
 from tfcomp.training.descriptions import describe_run
 from tfcomp.training.descriptions import make_layout

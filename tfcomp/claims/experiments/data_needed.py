@@ -145,8 +145,8 @@ def find_gap(row: dict[str, Any], seeds: dict[float, int]) -> str:
 
 def draw_thresholds(evidence: Evidence) -> Figures:
     """Thresholds against the size of the grid, of the studies that decide."""
-    from tfcomp.figures import Scaling
-    from tfcomp.figures import draw_power_laws
+    from tfcomp.figures.power_law_plots import Scaling
+    from tfcomp.figures.power_law_plots import draw_power_laws
     from tfcomp.statistics.power_law import average_sizes
 
     series = {}
