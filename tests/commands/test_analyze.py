@@ -122,13 +122,12 @@ def test_other_kinds_of_runs(tmp_path: Path) -> None:
 
 
 def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--run must name a run folder"):
-        analyze.main(["analyze"])
-    with pytest.raises(RunError, match="does not exist"):
-        analyze.main(["analyze", f"--run={tmp_path / 'none'}"])
-    twice = f"--run={smoke_run.run_dir},{smoke_run.run_dir}"
-    with pytest.raises(ConfigError, match="must name different runs"):
-        analyze.main(["analyze", twice])
-    blocked = [f"--run={smoke_run.run_dir}", "--output=/dev/null/report"]
-    with pytest.raises(RunError, match="--output must be writable"):
-        analyze.main(["analyze", *blocked])
+    run = f"--run={smoke_run.run_dir}"
+    for flags, error, message in (
+        ([], ConfigError, "--run must name a run folder"),
+        ([f"--run={tmp_path / 'none'}"], RunError, "does not exist"),
+        ([f"{run},{smoke_run.run_dir}"], ConfigError, "different runs"),
+        ([run, "--output=/dev/null/report"], RunError, "must be writable"),
+    ):
+        with pytest.raises(error, match=message):
+            analyze.main(["analyze", *flags])

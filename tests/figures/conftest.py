@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 
@@ -14,6 +15,17 @@ def get_legend() -> Callable[[Figure], list[str]]:
     return lambda figure: [
         text.get_text() for legend in figure.legends for text in legend.texts
     ]
+
+
+@pytest.fixture
+def get_outline() -> Callable[[Axes], list]:
+    """Returns the segments of the one collection of lines of axes."""
+
+    def find(axes: Axes) -> list:
+        (lines,) = axes.collections
+        return [tuple(map(tuple, s)) for s in lines.get_segments()]
+
+    return find
 
 
 @pytest.fixture

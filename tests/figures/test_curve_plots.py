@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tfcomp.figures import BandCurve
-from tfcomp.figures import draw_curve_panels
-from tfcomp.figures import draw_curves
-from tfcomp.figures import figure_to_png
+from tfcomp.figures.curve_plots import BandCurve
+from tfcomp.figures.curve_plots import draw_curve_panels
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.render import figure_to_png
 
 X = np.array([1.0, 10.0, 100.0])
 LABELS = {"xlabel": "number of bumps", "ylabel": "MSE"}
@@ -80,23 +80,6 @@ def test_legend_is_whole_and_below_the_axes(num_curves: int) -> None:
     assert axes.get_window_extent().height > 200
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"series": {}}, "at least one entry"),
-        ({"series": {"a": [1, 2]}}, r"same shape \[n\].*'a'\": \(2,\)"),
-        ({"x": [[1, 2, 3]], "series": {"a": [[1, 2, 3]]}}, r"\(1, 3\)"),
-        ({"bands": {"b": (X, X)}}, "bands .*'b'"),
-        ({"bands": {"a": (X, X[:2])}}, r"high of 'a'\": \(2,\)"),
-        ({"x": [np.nan, 1, 2]}, "x must be finite"),
-        ({"shaded": (3, 3)}, "low < high, received 3, 3"),
-    ],
-)
-def test_bad_input_is_named(arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        draw_curves(**({"x": X, "series": {"a": X}} | arguments), **LABELS)
-
-
 def test_curves_with_bands_in_panels(get_legend: Callable) -> None:
     a = BandCurve([1, 2, 3], [3.0, 2.0, 1.0], [2, 1, 0.5], [4, 3, 1.5])
     b = BandCurve([1, 2], [5.0, 4.0], [4, 3], [6, 5])
@@ -139,8 +122,3 @@ def test_a_curve_of_one_seed_has_no_band() -> None:
     (axes,) = figure.axes
     assert not axes.collections
     assert figure_to_png(figure)
-
-
-def test_panels_need_a_curve() -> None:
-    with pytest.raises(ValueError, match="panels must have at least one curve"):
-        draw_curve_panels({"loss": {}}, xlabel="epoch")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tfcomp.figures import ForestPanel
-from tfcomp.figures import ForestRow
-from tfcomp.figures import draw_forest
-from tfcomp.figures import figure_to_png
 from tfcomp.figures.forest_plots import KIND_COLORS
+from tfcomp.figures.forest_plots import ForestPanel
+from tfcomp.figures.forest_plots import ForestRow
+from tfcomp.figures.forest_plots import draw_forest
+from tfcomp.figures.render import figure_to_png
 
 ROWS = (
     ForestRow("first", 0.8, 0.55, 1.05, (0.7, 0.8, 0.9), "reproduced"),
@@ -59,10 +59,7 @@ def test_what_agrees_is_shaded(bounds, outside, spans) -> None:
     left, right = axes.get_xlim()
     for bound in bounds:
         assert not np.isfinite(bound) or left < bound < right
-    found = [
-        (patch.get_x(), patch.get_x() + patch.get_width())
-        for patch in axes.patches
-    ]
+    found = [(p.get_x(), p.get_x() + p.get_width()) for p in axes.patches]
     expected = [
         (left if low is None else low, right if high is None else high)
         for low, high in spans
@@ -84,8 +81,3 @@ def test_panels_side_by_side_share_their_rows() -> None:
     seeds, mean = second.lines  # one seed: no interval
     assert set(seeds.get_ydata()) <= {1 - 0.14}
     assert set(mean.get_ydata()) == {1}
-
-
-def test_nothing_to_draw() -> None:
-    with pytest.raises(ValueError, match="panels must have at least one row"):
-        draw_forest([ForestPanel("loss", [])])

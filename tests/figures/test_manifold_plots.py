@@ -8,47 +8,29 @@ from matplotlib import colormaps
 from matplotlib.collections import LineCollection
 from matplotlib.collections import PathCollection
 
-from tfcomp.figures import draw_manifolds
-from tfcomp.figures import figure_to_png
+from tfcomp.figures.manifold_plots import draw_manifolds
+from tfcomp.figures.render import figure_to_png
 
-NUM_POINTS = 12
+INDEX = np.arange(12.0)
+POINTS = np.random.default_rng(0).normal(size=(3, 12, 2))
+EMBEDDINGS = {f"stage_{i}": points for i, points in enumerate(POINTS)}
+FACTORS = np.stack([INDEX, 30 * INDEX[::-1]], axis=1)
+IS_OOD = np.isin(INDEX, [4, 5, 6])
 NAMES = ["x (px)", "angle (deg)"]
 LABELS = {"factor_names": NAMES, "periodic": [False, True]}
 ONE_LABEL = {"factor_names": NAMES[:1], "periodic": [False]}
 
 
-@pytest.fixture
-def embeddings() -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(0)
-    return {f"stage_{i}": rng.normal(size=(NUM_POINTS, 2)) for i in range(3)}
-
-
-@pytest.fixture
-def factors() -> np.ndarray:
-    values = np.arange(NUM_POINTS, dtype=float)
-    return np.stack([values, 30 * values[::-1]], axis=1)
-
-
-@pytest.fixture
-def is_ood() -> np.ndarray:
-    return np.isin(np.arange(NUM_POINTS), [4, 5, 6])
-
-
-def test_a_row_of_panels_per_factor(
-    embeddings: dict,
-    factors: np.ndarray,
-    is_ood: np.ndarray,
-    get_legend: Callable,
-) -> None:
-    figure = draw_manifolds(embeddings, factors, is_ood, **LABELS)
+def test_a_row_of_panels_per_factor(get_legend: Callable) -> None:
+    figure = draw_manifolds(EMBEDDINGS, FACTORS, IS_OOD, **LABELS)
     panels = np.reshape(figure.axes[:6], (2, 3))
-    assert [axes.get_title() for axes in panels[0]] == list(embeddings)
+    assert [axes.get_title() for axes in panels[0]] == list(EMBEDDINGS)
     for row, factor, cmap in zip(
-        panels, factors.T, ("viridis", "twilight"), strict=True
+        panels, FACTORS.T, ("viridis", "twilight"), strict=True
     ):
-        for axes, points in zip(row, embeddings.values(), strict=True):
+        for axes, points in zip(row, POINTS, strict=True):
             drawn = [c for c in axes.collections if len(c.get_offsets())]
-            for scatter, rows in zip(drawn, (~is_ood, is_ood), strict=True):
+            for scatter, rows in zip(drawn, (~IS_OOD, IS_OOD), strict=True):
                 np.testing.assert_array_equal(
                     scatter.get_offsets(), points[rows]
                 )
@@ -60,13 +42,11 @@ def test_a_row_of_panels_per_factor(
     assert get_legend(figure) == ["training region", "held-out region"]
 
 
-def test_dead_stages_say_so(
-    embeddings: dict, factors: np.ndarray, is_ood: np.ndarray
-) -> None:
-    embeddings["dead"] = np.full((NUM_POINTS, 2), np.nan)
+def test_dead_stages_say_so() -> None:
+    embeddings = {**EMBEDDINGS, "dead": np.full((12, 2), np.nan)}
     for figure in (
-        draw_manifolds(embeddings, factors, is_ood, **LABELS),
-        draw_manifolds(embeddings, factors[:, :1], is_ood, **ONE_LABEL),
+        draw_manifolds(embeddings, FACTORS, IS_OOD, **LABELS),
+        draw_manifolds(embeddings, FACTORS[:, :1], IS_OOD, **ONE_LABEL),
     ):
         texts = [[t.get_text() for t in a.texts] for a in figure.axes[:4]]
         assert texts == [[], [], [], ["no variance"]]
@@ -75,20 +55,11 @@ def test_dead_stages_say_so(
 
 @pytest.mark.parametrize("periodic", [False, True])
 def test_curves_connect_neighbours_and_mark_the_gap(
-    embeddings: dict,
-    factors: np.ndarray,
-    is_ood: np.ndarray,
-    periodic: bool,
-    get_legend: Callable,
+    periodic: bool, get_legend: Callable
 ) -> None:
-    figure = draw_manifolds(
-        embeddings,
-        factors[:, :1],
-        is_ood,
-        factor_names=NAMES[:1],
-        periodic=[periodic],
-    )
-    for axes, points in zip(figure.axes, embeddings.values(), strict=False):
+    label = {"factor_names": NAMES[:1], "periodic": [periodic]}
+    figure = draw_manifolds(EMBEDDINGS, FACTORS[:, :1], IS_OOD, **label)
+    for axes, points in zip(figure.axes, POINTS, strict=False):
         gap, curve = (
             c for c in axes.collections if isinstance(c, LineCollection)
         )
@@ -106,43 +77,18 @@ def test_curves_connect_neighbours_and_mark_the_gap(
 
 
 @pytest.mark.parametrize("num_factors", [1, 2])
-def test_many_stages_take_several_rows(
-    factors: np.ndarray, is_ood: np.ndarray, num_factors: int
-) -> None:
-    points = np.random.default_rng(0).normal(size=(NUM_POINTS, 2))
+def test_many_stages_take_several_rows(num_factors: int) -> None:
     figure = draw_manifolds(
-        {f"stage_{i}": points for i in range(7)},
-        factors[:, :num_factors],
-        ~is_ood & is_ood,
+        {f"stage_{i}": POINTS[0] for i in range(7)},
+        FACTORS[:, :num_factors],
+        np.zeros(12, bool),
         factor_names=NAMES[:num_factors],
         periodic=[False] * num_factors,
     )
     panels = figure.axes[: 7 * num_factors]
     assert len(figure.axes) == 7 * num_factors + num_factors
-    assert [axes.get_title() for axes in panels[:7]] == [
-        f"stage_{i}" for i in range(7)
-    ]
+    titles = [axes.get_title() for axes in panels[:7]]
+    assert titles == [f"stage_{i}" for i in range(7)]
     tops = {round(axes.get_position().y0, 3) for axes in panels}
     assert len(tops) == 2 * num_factors
     assert bool(figure.legends) == (num_factors > 1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"embeddings": {}}, "embeddings must have"),
-        ({"embeddings": {"a": np.zeros((12, 3))}}, "embeddings must have"),
-        ({"factor_names": NAMES[:1]}, "factors must have shape"),
-        ({"is_ood": np.zeros(11, bool)}, "is_ood must have shape"),
-    ],
-)
-def test_shapes_must_fit(
-    embeddings: dict,
-    factors: np.ndarray,
-    is_ood: np.ndarray,
-    changes: dict,
-    message: str,
-) -> None:
-    points = {"embeddings": embeddings, "factors": factors, "is_ood": is_ood}
-    with pytest.raises(ValueError, match=message):
-        draw_manifolds(**(points | LABELS | changes))

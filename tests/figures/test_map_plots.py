@@ -5,27 +5,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from tfcomp.figures import compute_outline
-from tfcomp.figures import draw_maps
-from tfcomp.figures import figure_to_array
-from tfcomp.figures import figure_to_png
+from tfcomp.figures.map_plots import draw_maps
+from tfcomp.figures.region_marks import compute_outline
+from tfcomp.figures.render import figure_to_array
+from tfcomp.figures.render import figure_to_png
 
 LABELS = {"label": "MSE (1)", "axis_names": ("x (px)", "y (px)")}
 
 
-@pytest.fixture
-def values() -> np.ndarray:
-    return np.arange(15.0).reshape(5, 3)  # [nx, ny]
-
-
-@pytest.fixture
-def mask() -> np.ndarray:
-    mask = np.zeros((5, 3), bool)
-    mask[1:4, 1] = True
-    return mask
+VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
+MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1
 
 
 def draw_map(values: np.ndarray, mask: np.ndarray | None = None) -> Figure:
@@ -36,22 +27,16 @@ def get_image_axes(figure: Figure) -> list[Axes]:
     return [axes for axes in figure.axes if axes.images]
 
 
-def get_outline(axes: Axes) -> list:
-    lines = [c for c in axes.collections if isinstance(c, LineCollection)]
-    assert len(lines) == 1
-    return [tuple(map(tuple, s)) for s in lines[0].get_segments()]
-
-
 def test_map_has_x_to_the_right_and_y_upwards(
-    values: np.ndarray, mask: np.ndarray, get_legend: Callable
+    get_legend: Callable, get_outline: Callable
 ) -> None:
-    figure = draw_map(values, mask)
+    figure = draw_map(VALUES, MASK)
     (axes,) = get_image_axes(figure)
     image = axes.images[0]
-    np.testing.assert_array_equal(image.get_array(), values.T)
+    np.testing.assert_array_equal(image.get_array(), VALUES.T)
     assert image.origin == "lower"
     assert axes.get_xlim() == (-0.5, 4.5) and axes.get_ylim() == (-0.5, 2.5)
-    assert get_outline(axes) == compute_outline(mask)
+    assert get_outline(axes) == compute_outline(MASK)
     assert axes.get_title() == "MSE"
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (px)", "y (px)")
     assert image.get_clim() == (0, 14)
@@ -74,8 +59,8 @@ def test_brightest_pixel_of_the_picture_is_at_x_y() -> None:
     assert pixels[row, x - int(box.width / 5), 0] == redness_of_purple
 
 
-def test_given_limits(values: np.ndarray) -> None:
-    figure = draw_maps({"MSE": values}, None, limits=(-1, 3), **LABELS)
+def test_given_limits() -> None:
+    figure = draw_maps({"MSE": VALUES}, None, limits=(-1, 3), **LABELS)
     (axes,) = get_image_axes(figure)
     assert axes.images[0].get_clim() == (-1, 3)
     assert not axes.collections and not figure.legends
@@ -83,8 +68,9 @@ def test_given_limits(values: np.ndarray) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_cells_without_a_finite_value_are_gray(
-    values: np.ndarray, value: float, get_legend: Callable
+    value: float, get_legend: Callable
 ) -> None:
+    values = VALUES.copy()
     values[4, 2] = value
     figure = draw_map(values)
     image = get_image_axes(figure)[0].images[0]
@@ -103,10 +89,10 @@ def test_constant_map_is_drawn(value: float) -> None:
 
 
 def test_maps_share_one_scale_and_one_bar(
-    values: np.ndarray, mask: np.ndarray
+    get_outline: Callable,
 ) -> None:
-    maps = {"first": values, "second": values - 20, "third": values * np.nan}
-    figure = draw_maps(maps, mask, title="Stages", **LABELS)
+    maps = {"first": VALUES, "second": VALUES - 20, "third": VALUES * np.nan}
+    figure = draw_maps(maps, MASK, title="Stages", **LABELS)
     panels = get_image_axes(figure)
     assert [axes.get_title() for axes in panels] == list(maps)
     for axes, array in zip(panels, maps.values(), strict=True):
@@ -114,15 +100,15 @@ def test_maps_share_one_scale_and_one_bar(
             axes.images[0].get_array().filled(np.nan), array.T
         )
         assert axes.images[0].get_clim() == (-20, 14)
-        assert get_outline(axes) == compute_outline(mask)
+        assert get_outline(axes) == compute_outline(MASK)
     assert len(figure.axes) == len(panels) + 1
     assert figure.axes[-1].get_ylabel() == "MSE (1)"
     assert figure.get_suptitle() == "Stages"
     assert [axes.get_ylabel() for axes in panels] == ["y (px)", "", ""]
 
 
-def test_many_maps_fill_rows_evenly(values: np.ndarray) -> None:
-    maps = {f"stage_{index}": values for index in range(8)}
+def test_many_maps_fill_rows_evenly() -> None:
+    maps = {f"stage_{index}": VALUES for index in range(8)}
     panels = get_image_axes(draw_maps(maps, None, **LABELS))
     assert len(panels) == 8
     assert panels[0].get_subplotspec().get_gridspec().get_geometry() == (2, 4)
@@ -144,20 +130,3 @@ def test_text_of_maps_is_apart(
         **LABELS,
     )
     assert_text_is_apart(figure)
-
-
-@pytest.mark.parametrize(
-    ("maps", "mask_shape"),
-    [
-        ({}, None),
-        ({"a": np.zeros(3)}, None),
-        ({"a": np.zeros((3, 2)), "b": np.zeros((2, 3))}, None),
-        ({"a": np.zeros((3, 2))}, (2, 3)),
-    ],
-)
-def test_maps_must_have_one_shape(
-    maps: dict, mask_shape: tuple[int, int] | None
-) -> None:
-    mask = None if mask_shape is None else np.ones(mask_shape, bool)
-    with pytest.raises(ValueError, match="must have"):
-        draw_maps(maps, mask, **LABELS)

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures import draw_stage_panels
-from tfcomp.figures import figure_to_png
+from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.stage_plots import draw_stage_panels
 from tfcomp.figures.stage_plots import merge_stages
 
 SHALLOW = ["code", "stage_0", "image"]
@@ -33,11 +33,8 @@ def get_places(axes: Axes) -> list[str]:
 
 
 def test_numbers_gaps_and_labels(get_legend: Callable) -> None:
-    figure = draw_lines(
-        {"ID": [0.5, 0.75, 1], "OOD": [None, np.inf, 0.25]},
-        SHALLOW,
-        title="Probes",
-    )
+    series = {"ID": [0.5, 0.75, 1], "OOD": [None, np.inf, 0.25]}
+    figure = draw_lines(series, SHALLOW, title="Probes")
     (axes,) = figure.axes
     lines = get_lines(axes)
     assert lines["ID"] == ([0, 1, 2], [0.5, 0.75, 1])
@@ -79,18 +76,10 @@ def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
         assert places == sorted(places)
 
 
-@pytest.mark.parametrize("lists", [[["a", "b"], ["b", "a"]], [["a", "a"]]])
-def test_contradicting_orders_are_refused(lists: list) -> None:
-    with pytest.raises(ValueError, match="same order for all lines"):
-        merge_stages(lists)
-
-
 def test_errors_are_bands() -> None:
-    figure = draw_lines(
-        {"a": [1, 2, 4], "b": [0, 0, 0]},
-        SHALLOW,
-        errors={"": {"a": [0.5, None, 1]}},
-    )
+    series = {"a": [1, 2, 4], "b": [0, 0, 0]}
+    errors = {"": {"a": [0.5, None, 1]}}
+    figure = draw_lines(series, SHALLOW, errors=errors)
     (band,) = figure.axes[0].collections
     ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
     assert ends == {(0, 0.5), (0, 1.5), (2, 3), (2, 5)}
@@ -102,12 +91,9 @@ def test_panels_share_scale_legend_and_looks(get_legend: Callable) -> None:
         "ID": {"bump": [1, 2, 3], "ramp": [2, 3, 4]},
         "OOD": {"ramp": [9, 9, 9]},
     }
-    figure = draw_stage_panels(
-        panels,
-        {"bump": SHALLOW, "ramp": SHALLOW},
-        ylabel="MSE",
-        errors={"OOD": {"ramp": [1, 1, 1]}},
-    )
+    stages = {"bump": SHALLOW, "ramp": SHALLOW}
+    errors = {"OOD": {"ramp": [1, 1, 1]}}
+    figure = draw_stage_panels(panels, stages, ylabel="MSE", errors=errors)
     first, second = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["ID", "OOD"]
     assert [axes.get_ylabel() for axes in figure.axes] == ["MSE", ""]
@@ -146,21 +132,3 @@ def test_text_stays_in_the_figure() -> None:
         assert 0 <= box.y0
     # The legend is below the slanted names.
     assert boxes[0].y1 <= min(box.y0 for box in boxes[1:])
-
-
-@pytest.mark.parametrize(
-    ("series", "stages", "errors", "message"),
-    [
-        ({}, SHALLOW, None, "at least one line"),
-        ({"a": [1, 2]}, SHALLOW, None, r"'a' must have shape \(3,\).* \(2,\)"),
-        ({"a": [1] * 3}, SHALLOW, {"a": [1]}, r"\(3,\) and \(1,\)"),
-        ({"a": [1] * 3}, SHALLOW, {"a": [1, -1, 1]}, "not be negative"),
-        ({"a": [1] * 3}, SHALLOW, {"b": [1] * 3}, "errors .*'b'"),
-        ({"a": [1] * 3}, {"b": SHALLOW}, None, r"every line.*\['a'\]"),
-    ],
-)
-def test_bad_input_is_named(
-    series: dict, stages: object, errors: dict | None, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        draw_lines(series, stages, errors=errors and {"": errors})

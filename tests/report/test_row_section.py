@@ -41,13 +41,11 @@ def test_a_series_is_drawn_at_the_same_positions(series: list[Study]) -> None:
     (exhibit,) = make_row_comparison(series).exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
-    assert [
-        (row["run"], row["num_bumps"], row["subset"]) for row in exhibit.rows
-    ] == [
-        ("stripes_0", 0, "ood"),
-        ("stripes_0", 0, "ood_plus"),
-        ("stripes_3", 3, "ood"),
-        ("stripes_3", 3, "ood_plus"),
+    keys = ("run", "num_bumps", "subset")
+    assert [tuple(row[key] for key in keys) for row in exhibit.rows] == [
+        (f"stripes_{count}", count, subset)
+        for count in (0, 3)
+        for subset in ("ood", "ood_plus")
     ]
     expected = series[1].run.metrics["ood_plus"]["mse"]
     assert exhibit.rows[3]["mse"] == pytest.approx(expected)
