@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tfcomp.analysis import features
-from tfcomp.analysis.tuning import compute_marginals
 from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import select_units
 from tfcomp.analysis.tuning import summarize_tuning
@@ -132,13 +131,6 @@ def test_dead_and_diverged_stages_have_no_share(value: float) -> None:
     assert summary.pop("dead_unit_fraction") == dead
     assert set(summary.values()) == {None}
     assert select_units(np.full((30, 4), value), tuning.variance, 3).size == 0
-
-
-def test_marginals(rng: np.random.Generator) -> None:
-    maps = rng.normal(size=(2, 2, 3, 4))
-    marginals = compute_marginals(maps)
-    assert [m.shape for m in marginals] == [(2, 2), (2, 3), (2, 4)]
-    np.testing.assert_allclose(marginals[1][0, 2], maps[0, :, 2].mean())
 
 
 def test_selected_units_vary_most_and_differ() -> None:

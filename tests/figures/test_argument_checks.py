@@ -60,8 +60,6 @@ GOOD = {
     merge_stages: {},
     draw_tuning: {
         "maps": UNITS,
-        "marginals_x": np.zeros((2, 5)),
-        "marginals_y": np.zeros((2, 3)),
         "labels": ["a", "b"],
         "mask": None,
         **NAMES,
@@ -136,8 +134,6 @@ GOOD = {
         (merge_stages, {"lists": [["a", "b"], ["b", "a"]]}, "same order for"),
         (merge_stages, {"lists": [["a", "a"]]}, "same order for all lines"),
         (draw_tuning, {"maps": UNITS[0]}, "maps must have shape"),
-        (draw_tuning, {"marginals_x": UNITS[0]}, "marginals_x must have"),
-        (draw_tuning, {"marginals_y": UNITS[0]}, "marginals_y must have"),
         (draw_tuning, {"labels": ["a"]}, "labels must have shape"),
         (draw_tuning, {"mask": UNITS[0].T}, "mask must have shape"),
         (draw_index_distribution, {"values": {}}, "at least one stage"),

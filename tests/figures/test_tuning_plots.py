@@ -19,10 +19,7 @@ def draw(
     maps: np.ndarray, mask: np.ndarray | None = None, title: str = ""
 ) -> Figure:
     labels = [f"unit {i}" for i in range(len(maps))]
-    marginals = maps.mean(axis=2), maps.mean(axis=1)
-    return draw_tuning(
-        maps, *marginals, labels, mask, axis_names=NAMES, title=title
-    )
+    return draw_tuning(maps, labels, mask, axis_names=NAMES, title=title)
 
 
 def get_rows(figure: Figure, count: int) -> np.ndarray:

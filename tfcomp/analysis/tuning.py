@@ -1,4 +1,4 @@
-"""Tuning of single units: maps, marginals, and how additive they are.
+"""Tuning of single units: maps, and how additive they are.
 
 Figures 4e, 4f and 15, section 4.2 and appendix F.4 of the paper, where units
 go from stripes (a function of one factor) to bumps (a conjunction of all).
@@ -119,11 +119,6 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
         scores["additive_share_median"] = float(np.median(share))
         scores["additive_share_weighted"] = float(weighted)
     return scores
-
-
-def compute_marginals(maps: np.ndarray) -> list[np.ndarray]:
-    """Mean activation [k, size] of maps [k, *shape] along each factor."""
-    return _average_others(maps, range(1, maps.ndim))
 
 
 @single_threaded

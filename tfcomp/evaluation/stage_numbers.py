@@ -14,7 +14,6 @@ import numpy as np
 
 from tfcomp.analysis.features import rotate_blocks
 from tfcomp.analysis.tuning import Tuning
-from tfcomp.analysis.tuning import compute_marginals
 from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import select_units
 
@@ -28,13 +27,11 @@ class StageNumbers:
     Attributes:
         units: The units that are shown, [k].
         maps: Their activations over the grid, [k, *shape].
-        marginals: Their mean activation per factor, [k, size] each.
         features: The points with all distances kept, [n, n].
     """
 
     units: np.ndarray
     maps: np.ndarray
-    marginals: list[np.ndarray]
     features: np.ndarray
 
 
@@ -69,4 +66,4 @@ def reduce_stage(
     maps = best[:, chosen].T.astype(np.float64, order="C")
     maps = maps.reshape(-1, *tuning.shape)
     units = np.array(candidates, int)[chosen]
-    return StageNumbers(units, maps, compute_marginals(maps), features)
+    return StageNumbers(units, maps, features)

@@ -31,8 +31,6 @@ _NUM_BINS = 25
 
 def draw_tuning(
     maps: ArrayLike,
-    marginals_x: ArrayLike,
-    marginals_y: ArrayLike,
     labels: Sequence[str],
     mask: ArrayLike | None,
     *,
@@ -46,8 +44,6 @@ def draw_tuning(
 
     Args:
         maps: Activations, `[k, nx, ny]`; not finite is shown in gray.
-        marginals_x: Mean over the second factor, `[k, nx]`.
-        marginals_y: Mean over the first factor, `[k, ny]`.
         labels: Name of every unit, k of them.
         mask: True inside the region to mark, `[nx, ny]`; None without one.
             On the marginals the values of a factor that occur in it are
@@ -56,8 +52,11 @@ def draw_tuning(
         title: Of the figure.
     """
     maps = np.asarray(maps, float)
-    marginals = [np.asarray(m, float) for m in (marginals_x, marginals_y)]
-    _check_units(maps, marginals, labels, mask)
+    rule = "maps must have shape [k, nx, ny] with at least one unit"
+    require(maps.ndim == 3 and len(maps), rule, maps.shape)
+    require_shape("labels", labels, maps.shape[:1])
+    if mask is not None:
+        require_shape("mask", mask, maps.shape[1:])
     width = ROW_HEIGHT * get_map_aspect(maps.shape[1:])
     figure, panels = _make_rows(len(maps), width)
     for unit, row in enumerate(panels):
@@ -66,7 +65,7 @@ def draw_tuning(
         bar.locator = MaxNLocator(3)
         bar.update_ticks()
         add_panel_title(row[0], labels[unit], width)
-        _draw_marginals(row[1:], [m[unit] for m in marginals], mask)
+        _draw_marginals(row[1:], maps[unit], mask)
         row[0].set_ylabel(axis_names[1])
     _name_columns(panels, axis_names)
     is_finite = np.isfinite(maps).all()
@@ -116,11 +115,10 @@ def _make_rows(num_rows: int, width: float) -> tuple[Figure, np.ndarray]:
 
 
 def _draw_marginals(
-    panels: Sequence[Axes],
-    marginals: Sequence[np.ndarray],
-    mask: ArrayLike | None,
+    panels: Sequence[Axes], unit_map: np.ndarray, mask: ArrayLike | None
 ) -> None:
-    for axis, (axes, values) in enumerate(zip(panels, marginals, strict=True)):
+    for axis, axes in enumerate(panels):
+        values = unit_map.mean(axis=1 - axis)
         axes.plot(np.arange(len(values)), values, color=LINE_COLORS[0])
         axes.set_xlim(-0.5, len(values) - 0.5)
         if mask is not None:
@@ -170,19 +168,3 @@ def _draw_centers(axes: Axes, finite: Sequence[np.ndarray]) -> None:
     axes.plot(places, means, "o-", color=LINE_COLORS[0], label="mean")
     bars = {"markersize": 22, "markeredgewidth": 2, "label": "median"}
     axes.plot(places, medians, "_", color=LINE_COLORS[4], **bars)
-
-
-def _check_units(
-    maps: np.ndarray,
-    marginals: Sequence[np.ndarray],
-    labels: Sequence[str],
-    mask: ArrayLike | None,
-) -> None:
-    rule = "maps must have shape [k, nx, ny] with at least one unit"
-    require(maps.ndim == 3 and len(maps), rule, maps.shape)
-    count, *shape = maps.shape
-    for axis, marginal, size in zip("xy", marginals, shape, strict=True):
-        require_shape(f"marginals_{axis}", marginal, (count, size))
-    require_shape("labels", labels, (count,))
-    if mask is not None:
-        require_shape("mask", mask, tuple(shape))

@@ -93,7 +93,6 @@ def make_units(study: Study, stage: str) -> Exhibit:
     if labels:
         figure = draw_tuning(
             numbers.maps,
-            *numbers.marginals,
             labels,
             get_region_mask(study.dataset),
             axis_names=(x.label, y.label),
