@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipelines.profile import PROFILE_FLAG
 from pipelines.profile import load_profile
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
@@ -19,10 +20,7 @@ from tfcomp.config.run_flags import make_flags
 
 FLAGS = {
     "output": ("pipeline.yaml", "The file to write."),
-    "profile": (
-        "smoke",
-        "What to train: smoke, quick, paper, or a folder of your own.",
-    ),
+    **PROFILE_FLAG,
     "base_image": (
         "",
         "The image in which the steps run, built from pipelines/Dockerfile. "
@@ -48,12 +46,7 @@ def write_pipeline(settings: dict[str, Any]) -> int:
 
 
 def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
-    """Writes the pipeline with a profile, in one step.
-
-    Args:
-        profile: The profile as JSON.
-        output: The YAML file.
-        base_image: Image of the steps; empty for that of the Dockerfile.
+    """Writes the pipeline with a profile, given as JSON, in one step.
 
     Raises:
         RunError: If the file cannot be written.

@@ -21,17 +21,14 @@ from pipelines.steps.report.component import report
 from pipelines.steps.trainer.component import trainer
 
 NAME = "tfcomp"
-STEPS = tuple(
-    component.python_func.__name__
-    for component in (
-        example_gen,
-        example_validator,
-        trainer,
-        evaluator,
-        infra_validator,
-        pusher,
-        report,
-    )
+STEPS = (
+    "example_gen",
+    "example_validator",
+    "trainer",
+    "evaluator",
+    "infra_validator",
+    "pusher",
+    "report",
 )
 
 

@@ -19,9 +19,9 @@ import json
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from dataclasses import field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,15 @@ from tfcomp.sweep import make_sweep
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.thresholds.threshold_run import ThresholdSearches
 
+PROFILE_FLAG = {
+    "profile": (
+        "smoke",
+        "What to train: smoke, quick, paper, or a folder of your own.",
+    )
+}
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
 RULES_FILE = "profile.toml"
-Arguments = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,18 @@ class Profile:
         sweeps: The flags of each sweep.
         searches: The flags of each threshold search.
         rules: When a model may be pushed.
-        code: Hash of the sources, so that steps are not skipped after their
-            code has changed.
+        code: Hash of all sources that steps import, and the versions of
+            libraries. The SDK's cache compares the source and the inputs of a
+            step, but not what it imports; so this is part of an input.
         notes: What the user should know about the run, one line each.
     """
 
     name: str
-    sweeps: tuple[Arguments, ...]
-    searches: tuple[Arguments, ...]
+    sweeps: list[list[str]]
+    searches: list[list[str]]
     rules: Rules
     code: str = ""
-    notes: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:
         """The profile as one string."""
@@ -76,10 +82,7 @@ class Profile:
 
 
 def load_profile(name: str) -> Profile:
-    """Reads and checks a profile.
-
-    Args:
-        name: Name of a shipped profile, or path of a folder.
+    """Reads and checks a shipped profile or that of a folder.
 
     Raises:
         ConfigError: If there is none, or a flag breaks a rule.
@@ -88,45 +91,29 @@ def load_profile(name: str) -> Profile:
     folder = find_profile(name)
     sweeps, searches = [], []
     for path in sorted(folder.glob("*.flags")):
-        arguments = tuple(expand_flagfiles([f"--flagfile={path}"]))
         is_search = path.name.startswith("threshold")
+        arguments = expand_flagfiles([f"--flagfile={path}"])
         (searches if is_search else sweeps).append(arguments)
     if not sweeps:
         raise RunError(f"--profile: {folder} has no flagfile of a sweep")
     rules = make_rules(_read_toml(folder / RULES_FILE))
-    profile = Profile(folder.name, tuple(sweeps), tuple(searches), rules)
-    code = compute_code(check_profile(profile))
+    profile = Profile(folder.name, sweeps, searches, rules)
+    sources = hash_modules(["tfcomp", "pipelines", *check_profile(profile)])
+    code = " ".join([sources, *map(version, LIBRARIES)])
     return dataclasses.replace(profile, code=code)
-
-
-def compute_code(plugins: Iterable[str]) -> str:
-    """Hash of all sources that steps import, and the versions of libraries.
-
-    The SDK's cache compares the source and the inputs of a step, but not the
-    packages that it imports. So this hash is part of an input.
-
-    Args:
-        plugins: Modules of the user that trials import.
-    """
-    sources = hash_modules(["tfcomp", "pipelines", *plugins])
-    return " ".join([sources, *(version(name) for name in LIBRARIES)])
 
 
 def parse_profile(text: str) -> Profile:
     """The inverse of `Profile.to_json`."""
     fields = json.loads(text)
-    for name in ("sweeps", "searches"):
-        fields[name] = tuple(tuple(arguments) for arguments in fields[name])
-    fields["rules"] = make_rules(fields["rules"])
-    fields["notes"] = tuple(fields["notes"])
-    return Profile(**fields)
+    return Profile(**{**fields, "rules": make_rules(fields["rules"])})
 
 
-def check_profile(profile: Profile) -> set[str]:
+def check_profile(profile: Profile) -> list[str]:
     """Checks sweeps and searches, as far as possible without TensorFlow.
 
     Returns:
-        The plugins that trials import.
+        The plugins that trials import, sorted.
 
     Raises:
         ConfigError: If a flag breaks a rule.
@@ -147,19 +134,12 @@ def check_profile(profile: Profile) -> set[str]:
     for sweep in sweeps:
         for trial in sweep.trials:
             select_settings(trial.config)  # its data set can be written
-    return {
-        plugin
-        for sweep in sweeps
-        for plugin in split_names(sweep.trials[0].config.plugins)
-    }
+    plugins = ",".join(sweep.trials[0].config.plugins for sweep in sweeps)
+    return sorted(set(split_names(plugins)))
 
 
 def check_candidate(sweep: Sweep, rules: Rules) -> None:
     """Refuses a sweep without a candidate before it is trained for hours.
-
-    Args:
-        sweep: The sweep that the candidate comes from.
-        rules: The rules of the candidate.
 
     Raises:
         RunError: If no setting of it has the flags of the rules and enough
@@ -191,24 +171,17 @@ def replace_missing_digits(profile: Profile) -> Profile:
         folder = find_data_dir(settings["data_dir"])
         source = settings["dataset"], settings["digit_source"]
         if source == ("rotated_digits", "mnist") and not has_mnist(folder):
-            arguments = (*arguments, "--digit_source=stand_in")
+            arguments = [*arguments, "--digit_source=stand_in"]
             notes.append(
                 f"{settings['run_name']}: drawn digits, since there is no "
                 f"MNIST in {folder}"
             )
         sweeps.append(arguments)
-    return dataclasses.replace(
-        profile, sweeps=tuple(sweeps), notes=tuple(notes)
-    )
+    return dataclasses.replace(profile, sweeps=sweeps, notes=notes)
 
 
 def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
-    """The sweeps of a profile; writes nothing.
-
-    Args:
-        profile: The profile.
-        *places: Flags to add to each of them, as `--log_dir=...`.
-    """
+    """The sweeps of a profile, with flags of places; writes nothing."""
     with redirect_stdout(io.StringIO()):  # what the commands would say
         return [
             make_sweep(parse_flags([*arguments, *places], define_flags()))

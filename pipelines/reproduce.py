@@ -42,14 +42,7 @@ def main(argv: list[str]) -> int:
 
 
 def judge_claims(settings: dict[str, Any], command: str) -> int:
-    """Judges the claims and writes the report.
-
-    Args:
-        settings: The flags.
-        command: The command line, which the report shows.
-
-    Returns:
-        The exit status.
+    """Judges the claims and writes the report, which shows the command.
 
     Raises:
         ConfigError: If there is no folder to write, or nothing to read.

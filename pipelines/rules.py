@@ -22,7 +22,7 @@ class Threshold:
     """A bound for the mean of a score over seeds.
 
     Attributes:
-        score: A score as in `trials.csv`, such as `id_relative_mse`.
+        score: A column of `trials.csv`, such as `id_relative_mse`.
         bound: The value.
         is_upper: Whether the score must be below it, rather than above.
     """
@@ -38,13 +38,7 @@ class Threshold:
         return value < self.bound if self.is_upper else value > self.bound
 
     def is_worse(self, new: float, old: float, tolerance: float) -> bool:
-        """Whether a score is worse than an old one by more than a tolerance.
-
-        Args:
-            new: The score.
-            old: The old score.
-            tolerance: What is tolerated, as a part of the old score.
-        """
+        """Whether a score is worse by more than a part of the old score."""
         slack = tolerance * abs(old)
         return new > old + slack if self.is_upper else new < old - slack
 
@@ -81,9 +75,6 @@ class Rules:
         """Whether a trial has the flags of `setting`.
 
         A number in a profile is text in a table: 0 and 0.0 are the same.
-
-        Args:
-            flags: The varied flags of the trial.
         """
         return all(
             name in flags and _read_value(flags[name]) == _read_value(value)

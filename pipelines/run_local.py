@@ -13,6 +13,7 @@ from typing import Any
 
 from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.local.pipeline_root import check_path
+from pipelines.profile import PROFILE_FLAG
 from pipelines.profile import Profile
 from pipelines.profile import load_profile
 from pipelines.profile import make_searches
@@ -27,10 +28,7 @@ from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
 FLAGS = {
-    "profile": (
-        "smoke",
-        "What to train: smoke, quick, paper, or a folder of your own.",
-    ),
+    **PROFILE_FLAG,
     "export_dir": (
         "saved_models",
         "Where models are pushed to: <export_dir>/<name>/<version>/.",

@@ -27,9 +27,6 @@ MARKER = "pipeline.json"
 class PipelineRoot:
     """Paths of a pipeline on this machine.
 
-    Args:
-        path: The folder.
-
     Raises:
         ConfigError: If the SDK cannot work there.
     """
@@ -42,11 +39,7 @@ class PipelineRoot:
         self.kfp = self.path / "kfp"
 
     def check(self, profile: str, resume: bool) -> None:
-        """Refuses a folder in which a pipeline may not start.
-
-        Args:
-            profile: Name of the profile to run.
-            resume: Whether a pipeline that is there may go on.
+        """Refuses a folder in which the pipeline of a profile may not start.
 
         Raises:
             RunError: If the folder holds something else, another profile,
@@ -75,9 +68,6 @@ class PipelineRoot:
     def claim(self, profile: str) -> Iterator[None]:
         """Takes the folder, and keeps the steps alive while it is taken.
 
-        Args:
-            profile: Name of the profile to run.
-
         Raises:
             RunError: If the folder cannot be written, or is in use.
         """
@@ -85,9 +75,8 @@ class PipelineRoot:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = lock_folder(self.path)
         except OSError as error:
-            raise RunError(
-                f"--pipeline_root must be writable: {error}"
-            ) from error
+            rule = "--pipeline_root must be writable"
+            raise RunError(f"{rule}: {error}") from error
         content = json.dumps({"profile": profile}) + "\n"
         with lock, keep_steps_alive(self.path):
             write_text(self.path / MARKER, content)
@@ -106,10 +95,6 @@ def check_path(flag: str, path: str) -> None:
 
     The SDK replaces every `python3` in a command by the interpreter, and paths
     are part of the command.
-
-    Args:
-        flag: The flag that names the folder.
-        path: The folder.
 
     Raises:
         ConfigError: If the path is empty or contains `python3`, or if it, or

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextlib import redirect_stderr
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TextIO
 
@@ -39,19 +40,14 @@ def run_pipeline(
 ) -> None:
     """Runs every step that has not been done before.
 
-    Args:
-        profile: What to train, and when to push it.
-        root: The folder to work in.
-        export_dir: Where models are pushed to.
-        options: Where trials run.
-
     Raises:
         PipelineError: If a step failed, or the candidate was not blessed;
             names the step and the reason.
         RunError: If the folder of the pipeline cannot be used.
     """
-    progress = Progress(STEPS, make_printer(sys.stdout))
-    with root.claim(profile.name), open(root.log, "a") as log:
+    progress = Progress(STEPS, sys.stdout)
+    # Every line is in the log as soon as it is complete.
+    with root.claim(profile.name), open(root.log, "a", buffering=1) as log:
         start_sdk(root)
         failed = False
         with capture_output(log, progress):
@@ -75,23 +71,9 @@ def run_pipeline(
         raise PipelineError(f"{line} (see {root.log})")
 
 
-def make_printer(terminal: TextIO) -> Callable[[str], None]:
-    """Prints lines to a stream, whatever becomes of `sys.stdout`."""
-
-    def show(line: str) -> None:
-        # Not `print`, which the SDK replaces by one that indents.
-        terminal.write(line + "\n")
-        terminal.flush()
-
-    return show
-
-
 def start_sdk(root: PipelineRoot) -> None:
-    """Makes the SDK run steps as processes of this machine's Python.
-
-    They must find `pipelines`, which is not installed, whatever their working
-    directory is.
-    """
+    """Makes the SDK run steps as processes of this machine's Python."""
+    # They must find `pipelines`, which is not installed, from any folder.
     paths = [str(SOURCES), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     local.init(
@@ -104,9 +86,9 @@ def start_sdk(root: PipelineRoot) -> None:
     )
 
 
-@contextlib.contextmanager
+@contextmanager
 def capture_output(log: TextIO, progress: Progress) -> Iterator[None]:
-    """Sends all output to the log, and events in it to the progress."""
+    """Sends all output to the log, and its lines to the progress."""
     logger = logging.getLogger()
     stream = LogStream(log, progress)
     handler = logging.StreamHandler(stream)
@@ -114,10 +96,7 @@ def capture_output(log: TextIO, progress: Progress) -> Iterator[None]:
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        with (
-            contextlib.redirect_stdout(stream),
-            contextlib.redirect_stderr(log),
-        ):
+        with redirect_stdout(stream), redirect_stderr(log):
             yield
     finally:
         logger.removeHandler(handler)

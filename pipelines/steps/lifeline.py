@@ -22,9 +22,8 @@ LIFELINE = "TFCOMP_PIPELINE_LIFELINE"
 def keep_steps_alive(folder: Path) -> Iterator[None]:
     """Holds the lock for the steps that the block starts.
 
-    Args:
-        folder: Where the file is made. Each runner has its own, so that a
-            step of an earlier runner does not take a later one for it.
+    Each runner makes a file of its own in the folder, so that a step of an
+    earlier runner does not take a later one for it.
     """
     for stale in folder.glob(".alive-*"):
         stale.unlink()

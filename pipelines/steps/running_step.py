@@ -46,7 +46,6 @@ class RunningStep:
     """A running step; `run_step` makes it.
 
     Attributes:
-        name: The name of the step.
         note: The result in one line; the step sets it.
         stop: The reason why nothing may be pushed; empty if there is none.
     """

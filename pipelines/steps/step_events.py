@@ -39,11 +39,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 class LineStream(io.TextIOBase):
-    """A stream that hands on whole lines, except blank ones.
-
-    Args:
-        take: Called with each line.
-    """
+    """A stream that hands on whole lines, except blank ones."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take

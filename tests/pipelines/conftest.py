@@ -70,9 +70,19 @@ def write_profile(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def tiny_profile(write_profile: Callable[..., Path]) -> Profile:
+def make_profile(
+    write_profile: Callable[..., Path],
+) -> Callable[..., Profile]:
+    """The profile that `write_profile` writes, loaded."""
+    return lambda *flags, **changes: load_profile(
+        str(write_profile(*flags, **changes))
+    )
+
+
+@pytest.fixture
+def tiny_profile(make_profile: Callable[..., Profile]) -> Profile:
     """A profile with one trial that takes a second."""
-    return load_profile(str(write_profile()))
+    return make_profile()
 
 
 @pytest.fixture
@@ -106,17 +116,12 @@ def leaking_data() -> Callable[[], AbstractContextManager]:
     return lambda: mock.patch.object(TableBuilder, "_dataset", make_leaky)
 
 
-def list_marked(marker: str) -> list[int]:
-    """Processes that have a text in their environment (Linux)."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            text = (folder / "environ").read_text(errors="replace")
-        except OSError:
-            continue  # not a process, not ours, or gone
-        if folder.name.isdigit() and marker in text:
-            found.append(int(folder.name))
-    return found
+def is_marked(process: Path, marker: str) -> bool:
+    """Whether a process has a text in its environment (Linux)."""
+    try:
+        return marker in (process / "environ").read_text(errors="replace")
+    except OSError:
+        return False  # not ours, or gone
 
 
 @pytest.fixture
@@ -125,8 +130,11 @@ def are_gone() -> Callable[[str], bool]:
 
     def check(marker: str) -> bool:
         deadline = time.monotonic() + 10
-        while list_marked(marker) and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            processes = Path("/proc").glob("[0-9]*")
+            if not any(is_marked(process, marker) for process in processes):
+                return True
             time.sleep(0.05)
-        return not list_marked(marker)
+        return False
 
     return check

@@ -5,20 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pipelines.local.pipeline_root import PipelineRoot
+from pipelines.run_local import main
+from tfcomp.config.errors import RunError
 
 
-def run(*flags: str, cwd: Path) -> subprocess.CompletedProcess:
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "pipelines.run_local", *flags],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=cwd
     )
 
 
@@ -51,23 +49,18 @@ def run(*flags: str, cwd: Path) -> subprocess.CompletedProcess:
     ],
 )
 def test_bad_flags(flags: list[str], line: str, tmp_path: Path) -> None:
-    result = run(*flags, cwd=tmp_path)
+    result = run("-m", "pipelines.run_local", *flags, cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr == f"error: {line}\n"
     assert not list(tmp_path.iterdir())
 
 
-def test_root_that_holds_a_pipeline(
-    write_profile: Callable[..., Path], tmp_path: Path
-) -> None:
-    profile = write_profile()
-    root = PipelineRoot(str(tmp_path / "root"))
-    with root.claim("own"):
+def test_root_that_holds_a_pipeline(tmp_path: Path) -> None:
+    with PipelineRoot(str(tmp_path)).claim("smoke"):
         pass
-    flags = (f"--profile={profile}", f"--pipeline_root={root.path}")
-    result = run(*flags, cwd=tmp_path)
-    assert result.returncode == 2
-    assert "holds a pipeline already: add --resume" in result.stderr
+    flags = ["--profile=smoke", f"--pipeline_root={tmp_path}"]
+    with pytest.raises(RunError, match="holds a pipeline already: add --resu"):
+        main(["", *flags])
 
 
 def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:
@@ -81,9 +74,7 @@ def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:
         "assert not found, found\n"
     )
     start = time.monotonic()
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True
-    )
+    result = run("-c", code, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "--pipeline_root=" in result.stdout
     assert time.monotonic() - start < 30

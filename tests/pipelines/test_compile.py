@@ -33,13 +33,8 @@ def spec(compiled: Path) -> dict:
 def test_it_loads_back(compiled: Path) -> None:
     pipeline = components.load_component_from_file(str(compiled))
     assert pipeline.name == "tfcomp"
-    assert set(pipeline.component_spec.inputs) == {
-        "profile",
-        "export_dir",
-        "work_dir",
-        "workers",
-        "scheduler",
-    }
+    inputs = {"profile", "export_dir", "work_dir", "workers", "scheduler"}
+    assert set(pipeline.component_spec.inputs) == inputs
 
 
 def test_every_step_has_the_image_and_installs_nothing(spec: dict) -> None:
@@ -86,11 +81,6 @@ def test_importing_the_pipeline_runs_nothing(tmp_path: Path) -> None:
         "import sys, pipelines.pipeline\n"
         "assert 'tensorflow' not in sys.modules\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "" and not list(tmp_path.iterdir())
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, cwd=tmp_path) == b""
+    assert not list(tmp_path.iterdir())

@@ -19,7 +19,17 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import list_flagfiles
 
+MakeProfile = Callable[..., Profile]
+WriteProfile = Callable[..., Path]
+PUSH_AS = 'push_as = "a"'
+HEAD = (PUSH_AS, 'sweep = "tiny"')
+BAD_BOUNDS = "must name scores with bounds"
+NAMES_OF_SCORES = "score must be such as id_relative_mse .*, got "
 NAMES = sorted(path.name for path in SHIPPED.iterdir())
+
+
+def write_rules(*lines: str, bounds: str = "id_mse = {below = 1}") -> str:
+    return "\n".join([*lines, "[thresholds]", bounds, ""])
 
 
 def test_shipped_profiles_are_there() -> None:
@@ -30,38 +40,25 @@ def test_shipped_profiles_are_there() -> None:
 def test_shipped_profile_is_valid(name: str) -> None:
     profile = load_profile(name)
     assert profile.name == name
-    assert make_sweeps(profile)
     assert list_datasets(profile)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_names_of_flagfiles_are_their_own(name: str) -> None:
     # `--flagfile=donut.flags` in a profile means the shipped one.
     names = {path.name for path in (SHIPPED / name).glob("*.flags")}
     assert not names & set(list_flagfiles())
 
 
-def test_profile_is_a_string_and_back(tiny_profile: Profile) -> None:
+def test_profile_is_a_string_with_its_flags(tiny_profile: Profile) -> None:
     text = tiny_profile.to_json()
     assert "\n" not in text
     assert parse_profile(text) == tiny_profile
-
-
-def test_flags_are_resolved(tiny_profile: Profile) -> None:
     # Without the flagfiles, which another machine does not have.
     flags = tiny_profile.sweeps[0]
     assert not any(flag.startswith("--flagfile") for flag in flags)
     assert "--model=cnn" in flags and "--grid_size=8" in flags
 
 
-def test_order_of_thresholds_is_kept(
-    write_profile: Callable[..., Path],
-) -> None:
-    rules = (
-        'push_as = "a"\nsweep = "tiny"\n[thresholds]\n'
-        "ood_mse = {below = 1, above = 0}\nid_mse = {below = 2}\n"
-    )
-    profile = load_profile(str(write_profile(rules=rules)))
+def test_order_of_thresholds_is_kept(make_profile: MakeProfile) -> None:
+    bounds = "ood_mse = {below = 1, above = 0}\nid_mse = {below = 2}"
+    profile = make_profile(rules=write_rules(*HEAD, bounds=bounds))
     found = parse_profile(profile.to_json()).rules.list_thresholds()
     assert [(t.score, str(t)) for t in found] == [
         ("ood_mse", "below 1"),
@@ -71,36 +68,30 @@ def test_order_of_thresholds_is_kept(
 
 
 def test_code_is_part_of_a_profile(
-    write_profile: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    make_profile: MakeProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = load_profile(str(write_profile()))
+    plain = make_profile()
     sources, *versions = plain.code.split()
     assert len(sources) == 64 and len(versions) == len(LIBRARIES)
     plugin = tmp_path / "my_parts.py"
     plugin.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    path = str(write_profile("--plugins=my_parts"))
-    with_plugin = load_profile(path)
+    with_plugin = make_profile("--plugins=my_parts")
     plugin.write_text("# changed\n")
-    changed = load_profile(path)
-    assert load_profile(path) == changed
+    changed = make_profile("--plugins=my_parts")
+    assert make_profile("--plugins=my_parts") == changed
     assert len({plain.code, with_plugin.code, changed.code}) == 3
 
 
-def test_data_sets_are_shared_by_trials(
-    write_profile: Callable[..., Path],
-) -> None:
-    path = write_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
-    profile = load_profile(str(path))
+def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
+    profile = make_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
     assert len(make_sweeps(profile)[0].trials) == 12
     assert [c.data.sigma for c in list_datasets(profile)] == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("has_mnist", [True, False])
 def test_drawn_digits_where_there_is_no_mnist(
-    has_mnist: bool, write_profile: Callable[..., Path], tmp_path: Path
+    has_mnist: bool, write_profile: WriteProfile, tmp_path: Path
 ) -> None:
     info = tmp_path / "tfds" / "mnist" / "3.0.1" / "dataset_info.json"
     if has_mnist:
@@ -127,119 +118,92 @@ def test_unknown_profile(name: str) -> None:
         load_profile(name)
 
 
-# Bounds that are right, where another rule is wrong.
-BOUNDS = "\n[thresholds]\nid_mse = {below = 1}\n"
-NAMES_OF_SCORES = "score must be such as id_relative_mse .*, got "
-
-
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
         ("push_as = ", "cannot be read"),
         ("a = " + "[" * 10_000, "cannot be read"),
-        ('sweep = "tiny"' + BOUNDS, "has no push_as"),
-        ('push_as = "a"\nsweep = "tiny"\n', "has no thresholds"),
+        (write_rules(HEAD[1]), "has no push_as"),
+        ("\n".join(HEAD), "has no thresholds"),
         (
-            'push_as = "a/b"\nsweep = "tiny"' + BOUNDS,
+            write_rules('push_as = "a/b"', HEAD[1]),
             "must be a plain name without a path, got 'a/b'",
         ),
         (
-            'push_as = "a"\nsweep = "other"' + BOUNDS,
+            write_rules(PUSH_AS, 'sweep = "other"'),
             "candidate's sweep must be one of tiny, got 'other'",
         ),
+        (write_rules(*HEAD, "extra = 1"), "must not have extra"),
+        (
+            write_rules(*HEAD, 'choose_by = "ood_mse"'),
+            "choose_by must be an ID score",
+        ),
+        (write_rules(*HEAD, 'choose_by = "id_"'), NAMES_OF_SCORES + "'id_'"),
+        (write_rules(*HEAD, "setting = 2"), "setting must be a table of flags"),
+        (
+            write_rules(*HEAD, "setting = {depth = 9}"),
+            "no trial of the sweep tiny has the setting {'depth': 9}",
+        ),
+        (write_rules(*HEAD, "min_seeds = 0"), "integer of at least 1, got 0"),
+        (
+            write_rules(*HEAD, "min_seeds = true"),
+            "must be an integer of at least 1, got True",
+        ),
+        (
+            write_rules(*HEAD, "min_seeds = 2"),
+            "at most 1, the seeds of the sweep tiny, got 2",
+        ),
+        (write_rules(*HEAD, 'tolerance = "a"'), "tolerance must be a number"),
+        (
+            write_rules(*HEAD, bounds="id_relativ_mse = {below = 1}"),
+            NAMES_OF_SCORES + "'id_relativ_mse'",
+        ),
+        (write_rules(*HEAD, bounds="id_mse = {below = nan}"), BAD_BOUNDS),
+        (write_rules(*HEAD, bounds="id_mse = 1"), BAD_BOUNDS),
+        (write_rules(*HEAD, bounds="id_mse = {at = 1}"), BAD_BOUNDS),
     ],
 )
 def test_wrong_rules(
-    rules: str, message: str, write_profile: Callable[..., Path]
+    rules: str, message: str, make_profile: MakeProfile
 ) -> None:
-    with pytest.raises(RunError, match=message) as caught:
-        load_profile(str(write_profile(rules=rules)))
-    assert str(caught.value).startswith("--profile")
+    with pytest.raises(RunError, match=f"^--profile: .*{message}"):
+        make_profile(rules=rules)
 
 
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
-        ("extra = 1", "must not have extra"),
-        ('choose_by = "ood_mse"', "choose_by must be an ID score"),
-        ("setting = 2", "setting must be a table of flags"),
-        ("min_seeds = 0", "must be an integer of at least 1, got 0"),
-        ("min_seeds = true", "must be an integer of at least 1, got True"),
-        ("min_seeds = 2", "at most 1, the seeds of the sweep tiny, got 2"),
-        (
-            "setting = {depth = 9}",
-            "no trial of the sweep tiny has the setting {'depth': 9}",
-        ),
-        ('choose_by = "id_"', NAMES_OF_SCORES + "'id_'"),
-        ('tolerance = "a"', "tolerance must be a number"),
-    ],
-)
-def test_one_wrong_rule(
-    rule: str, message: str, write_profile: Callable[..., Path]
-) -> None:
-    rules = f'push_as = "a"\nsweep = "tiny"\n{rule}' + BOUNDS
-    with pytest.raises(RunError, match=f"--profile: .*{message}"):
-        load_profile(str(write_profile(rules=rules)))
-
-
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ("id_relativ_mse = {below = 1}", NAMES_OF_SCORES + "'id_relativ_mse'"),
-        ("id_mse = {below = nan}", "must name scores with bounds"),
-        ("id_mse = 1", "must name scores with bounds"),
-        ("id_mse = {at = 1}", "must name scores with bounds"),
-    ],
-)
-def test_wrong_bounds(
-    bounds: str, message: str, write_profile: Callable[..., Path]
-) -> None:
-    rules = f'push_as = "a"\nsweep = "tiny"\n[thresholds]\n{bounds}\n'
-    with pytest.raises(RunError, match=f"--profile: .*{message}"):
-        load_profile(str(write_profile(rules=rules)))
-
-
-def test_wrong_flag_is_named(write_profile: Callable[..., Path]) -> None:
-    path = str(write_profile("--grid=depth=2,x"))
+def test_wrong_flag_is_named(make_profile: MakeProfile) -> None:
     with pytest.raises(ConfigError, match="--depth must be an integer"):
-        load_profile(path)
+        make_profile("--grid=depth=2,x")
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "flagfile"),
-    [
-        ("a", "b", "smoke"),
-        ("threshold_a", "threshold_b", "threshold_quick"),
-    ],
+    ("kind", "flagfile"),
+    [("own", "smoke"), ("threshold", "threshold_quick")],
 )
 def test_two_of_one_name(
-    first: str, second: str, flagfile: str, write_profile: Callable[..., Path]
+    kind: str, flagfile: str, write_profile: WriteProfile
 ) -> None:
     folder = write_profile()
-    for name in (first, second):
+    for number in (1, 2):
         text = f"--flagfile={flagfile}.flags\n--run_name=same\n"
-        (folder / f"{name}.flags").write_text(text)
+        (folder / f"{kind}_{number}.flags").write_text(text)
     with pytest.raises(RunError, match="two flagfiles have --run_name=same"):
         load_profile(str(folder))
 
 
 def test_runs_in_the_working_folder_are_no_hindrance(
-    write_profile: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    make_profile: MakeProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = write_profile()
     run = tmp_path / "tensorboard_logs" / "tiny"
     run.mkdir(parents=True)
     (run / "run.flags").write_text("")
     monkeypatch.chdir(tmp_path)
-    assert list_datasets(load_profile(str(folder)))
+    assert list_datasets(make_profile())
 
 
 @pytest.mark.parametrize("name", ["./smoke", "smoke/"])
 def test_a_path_is_not_the_shipped_profile(
     name: str,
-    write_profile: Callable[..., Path],
+    write_profile: WriteProfile,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -249,7 +213,7 @@ def test_a_path_is_not_the_shipped_profile(
     assert load_profile("smoke").rules.sweep == "smoke_low_rank"
 
 
-def test_profile_without_a_sweep(write_profile: Callable[..., Path]) -> None:
+def test_profile_without_a_sweep(write_profile: WriteProfile) -> None:
     folder = write_profile()
     (folder / "tiny_sweep.flags").unlink()
     with pytest.raises(RunError, match="has no flagfile of a sweep"):

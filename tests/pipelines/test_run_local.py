@@ -14,9 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -61,12 +59,23 @@ class Place:
             cwd=self.path,
         )
 
+    def resume(self, profile: str | Path = "smoke") -> tuple[str, dict]:
+        """What a second start prints, and the last state of each step."""
+        result = self.run(f"--profile={profile}", "--resume")
+        assert result.returncode == 0, result.stderr
+        assert self.list_versions() == [".lock", "1"]
+        return result.stdout, read_states(result.stdout)
+
+    def fail(self, profile: str | Path = "smoke") -> tuple[str, dict]:
+        """The line of an error, which pushes nothing, and the states."""
+        result = self.run(f"--profile={profile}", "--resume")
+        assert result.returncode == 1
+        assert self.list_versions() == [".lock", "1"]
+        (line,) = result.stderr.splitlines()
+        return line, read_states(result.stdout)
+
     def list_versions(self) -> list[str]:
         return sorted(os.listdir(self.path / "out" / "smoke"))
-
-    def find_candidate(self) -> dict:
-        file = self.work / "evaluation.json"
-        return json.loads(file.read_text())["candidate"]
 
     def list_states(self) -> dict[Path, int]:
         """When each file of the runs was changed."""
@@ -87,17 +96,6 @@ def smoke(
     """The smoke profile, from nothing."""
     place = Place(tmp_path_factory.mktemp("smoke"))
     return place, place.run("--profile=smoke")
-
-
-def write_changed(folder: Path, old: str, new: str) -> Path:
-    """The smoke profile with a change in its rules."""
-    copy = folder / "smoke"
-    if not copy.exists():
-        shutil.copytree(SHIPPED / "smoke", copy)
-    text = (SHIPPED / "smoke" / "profile.toml").read_text()
-    assert old in text
-    (copy / "profile.toml").write_text(text.replace(old, new))
-    return copy
 
 
 def test_from_nothing_to_a_pushed_model(smoke) -> None:
@@ -122,14 +120,11 @@ def test_from_nothing_to_a_pushed_model(smoke) -> None:
 def test_resume_repeats_nothing(smoke) -> None:
     place, _ = smoke
     before = place.list_states()
-    result = place.run("--profile=smoke", "--resume")
-    assert result.returncode == 0, result.stderr
-    states = read_states(result.stdout)
+    printed, states = place.resume()
     assert states["example_validator"] == states["report"] == "kept"
-    assert "nothing new, the model is" in result.stdout
-    assert "trials to run" not in result.stdout
+    assert "nothing new, the model is" in printed
+    assert "trials to run" not in printed
     assert place.list_states() == before
-    assert place.list_versions() == [".lock", "1"]
 
 
 def test_compiled_pipeline_runs_here(smoke, tmp_path: Path) -> None:
@@ -160,36 +155,35 @@ def test_compiled_pipeline_runs_here(smoke, tmp_path: Path) -> None:
 
 def test_bad_model_is_stopped(smoke, tmp_path: Path) -> None:
     place, _ = smoke
-    profile = write_changed(tmp_path, "{below = 0.1}", "{below = 1e-9}")
-    result = place.run(f"--profile={profile}", "--resume")
-    assert result.returncode == 1
-    (line,) = result.stderr.splitlines()
+    profile = tmp_path / "smoke"
+    shutil.copytree(SHIPPED / "smoke", profile)
+    text = (profile / "profile.toml").read_text()
+    stricter = text.replace("{below = 0.1}", "{below = 1e-9}")
+    (profile / "profile.toml").write_text(stricter)
+    line, states = place.fail(profile)
     assert line.startswith("error: evaluator: not blessed: id_relative_mse ")
     assert "must be below 1e-09; nothing was pushed" in line
-    states = read_states(result.stdout)
     assert states["evaluator"] == "stopped" and states["report"] == "done"
     assert states["infra_validator"] == states["pusher"] == "skipped"
-    assert place.list_versions() == [".lock", "1"]
 
 
 def test_broken_saved_model_is_stopped(smoke, tmp_path: Path) -> None:
     place, _ = smoke
-    name = place.find_candidate()["name"]
-    models = place.work / "runs" / "saved_models" / "smoke_low_rank" / name
-    (data,) = models.glob("*/variables/*.data*")
+    evaluation = json.loads((place.work / "evaluation.json").read_text())
+    models = place.work / "runs" / "saved_models" / "smoke_low_rank"
+    name = evaluation["candidate"]["name"]
+    (data,) = (models / name).glob("*/variables/*.data*")
     whole = data.read_bytes()
     data.write_bytes(whole[: len(whole) // 2])
     # It was found good before, and may be damaged since.
-    result = place.run("--profile=smoke", "--resume")
-    data.write_bytes(whole)
-    assert result.returncode == 1
-    (line,) = result.stderr.splitlines()
+    try:
+        line, states = place.fail()
+    finally:
+        data.write_bytes(whole)
     assert line.startswith("error: infra_validator: the SavedModel cannot be ")
-    states = read_states(result.stdout)
     assert states["evaluator"] == "done"
     assert states["infra_validator"] == "failed"
     assert states["pusher"] == "skipped" and states["report"] == "kept"
-    assert place.list_versions() == [".lock", "1"]
 
 
 def test_leak_is_stopped(
@@ -201,41 +195,22 @@ def test_leak_is_stopped(
     shutil.rmtree(leaky)
     with leaking_data():
         materialize(config, place.work / "examples")
-    result = place.run("--profile=smoke", "--resume")
-    assert result.returncode == 1
-    (line,) = result.stderr.splitlines()
+    line, states = place.fail()
     assert line.startswith(
         "error: example_validator: leak: 1 training examples lie in the "
         "region corner:7, the first at [7.0, 7.0] "
     )
-    states = read_states(result.stdout)
     skipped = set(STEPS) - {"example_gen", "example_validator"}
     assert {s for s in states if states[s] == "skipped"} == skipped
-    assert place.list_versions() == [".lock", "1"]
     # What is removed is written again, and trials that are done stay.
     shutil.rmtree(leaky)
     before = place.list_states()
-    result = place.run("--profile=smoke", "--resume")
-    assert result.returncode == 0, result.stderr
-    assert read_states(result.stdout)["example_validator"] == "done"
+    _, states = place.resume()
+    assert states["example_validator"] == "done"
     assert place.list_states() == before
 
 
 # Killed in the middle
-
-
-@contextmanager
-def start(place: Place, *flags: str) -> Iterator[subprocess.Popen]:
-    """A pipeline whose processes can be told by their environment."""
-    with subprocess.Popen(
-        place.make_command(*flags),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=place.path,
-        env=os.environ | {"TFCOMP_TEST": str(place.path)},
-    ) as process:
-        yield process
 
 
 @pytest.mark.slow
@@ -253,13 +228,21 @@ def test_killed_while_it_trains(
     places = [Place(tmp_path / name) for name in ("killed", "whole")]
     for place in places:
         place.path.mkdir()
-    with start(places[0], f"--profile={profile}") as process:
+    marker = {"TFCOMP_TEST": str(tmp_path)}
+    with subprocess.Popen(
+        places[0].make_command(f"--profile={profile}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | marker,
+    ) as process:
         for line in process.stdout:
             if "[1/4]" in line:
                 break
         time.sleep(2)  # other trials are under way
         process.send_signal(how)
-    assert are_gone(f"TFCOMP_TEST={places[0].path}")
+    assert are_gone(f"TFCOMP_TEST={tmp_path}")
     again = places[0].run(f"--profile={profile}", "--resume")
     whole = places[1].run(f"--profile={profile}")
     assert again.returncode == whole.returncode == 0, again.stderr

@@ -21,7 +21,6 @@ from tfcomp.config.errors import RunError
 from tfcomp.storage.model_versions import list_versions
 
 FIRST_COLUMNS = ("trial", "status", "reason")
-Setting = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class TrialRow:
         name: The trial's hash.
         reason: Why it failed; empty if it did not.
         is_finished: Whether it has scores.
-        setting: Its varied flags and their values.
+        setting: Its varied flags and their values, as text.
         seed: Its seed.
         scores: Its scores; None where a score does not exist.
     """
@@ -40,7 +39,7 @@ class TrialRow:
     name: str
     reason: str
     is_finished: bool
-    setting: Setting
+    setting: dict[str, str]
     seed: int
     scores: dict[str, float | None]
 
@@ -53,12 +52,9 @@ def read_trials(path: Path) -> list[TrialRow]:
     """
     try:
         with open(path, newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-            columns = list(reader.fieldnames or ())
+            return [_read_row(row) for row in csv.DictReader(file)]
     except OSError as error:
         raise RunError(f"no table of trials: {error}") from error
-    return [_read_row(row, columns) for row in rows]
 
 
 def choose_setting(trials: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:
@@ -67,10 +63,10 @@ def choose_setting(trials: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:
     Raises:
         RunError: If there are none that can be chosen.
     """
-    groups: dict[Setting, list[TrialRow]] = {}
+    groups: dict[str, list[TrialRow]] = {}
     for trial in trials:
-        if rules.fit_setting(dict(trial.setting)):
-            group = groups.setdefault(trial.setting, [])
+        if rules.fit_setting(trial.setting):
+            group = groups.setdefault(repr(trial.setting), [])
             if trial.is_finished and get_error(trial, rules) < math.inf:
                 group.append(trial)
     if not groups:
@@ -103,10 +99,7 @@ def find_candidate(runs_dir: Path, evaluation: Path) -> Path:
 
 
 def find_model(run: Path) -> Path:
-    """The SavedModel that the run of a trial exported.
-
-    Args:
-        run: The run folder, as `find_candidate` gives it.
+    """The SavedModel that a run exported, a trial in the trainer's folder.
 
     Raises:
         RunError: If it is not there.
@@ -130,14 +123,15 @@ def _explain_absence(trials: Sequence[TrialRow], rules: Rules) -> str:
     return line + (f"; one failed: {reasons[0]}" if reasons else "")
 
 
-def _read_row(row: dict[str, str], columns: Sequence[str]) -> TrialRow:
+def _read_row(row: dict[str, str]) -> TrialRow:
+    columns = list(row)
     seed_column = columns.index("seed")
     varied = columns[len(FIRST_COLUMNS) : seed_column]
     return TrialRow(
         name=row["trial"],
         reason=row["reason"],
         is_finished=row["status"] == "finished",
-        setting=tuple((name, row[name]) for name in varied),
+        setting={name: row[name] for name in varied},
         seed=int(row["seed"]),
         scores={
             name: float(row[name]) if row[name] else None

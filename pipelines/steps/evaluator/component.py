@@ -20,8 +20,7 @@ def evaluator(
         profile: The profile as JSON.
         runs: The output of `trainer`.
         export_dir: Where models are pushed to.
-        work_dir: A folder that outlives this run of the pipeline, to write
-            to; empty if there is none.
+        work_dir: A folder that outlives this run of the pipeline, or empty.
         evaluation: A JSON file of the candidate and the checks.
         metrics: The scores that were checked.
 

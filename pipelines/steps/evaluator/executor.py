@@ -7,12 +7,14 @@ images as the candidate, and both are scored.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 
 from pipelines.rules import Rules
-from pipelines.steps.evaluator.blessing import Check
-from pipelines.steps.evaluator.blessing import Evaluation
 from pipelines.steps.evaluator.candidates import TrialRow
 from pipelines.steps.evaluator.candidates import choose_setting
 from pipelines.steps.evaluator.candidates import choose_trial
@@ -21,8 +23,84 @@ from pipelines.steps.evaluator.candidates import read_trials
 from pipelines.steps.trainer.executor import LOGS
 from tfcomp.config.errors import RunError
 from tfcomp.statistics.seed_statistics import compute_statistics
+from tfcomp.storage.files import write_text
 from tfcomp.storage.model_versions import is_copy
 from tfcomp.storage.model_versions import list_versions
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule and what came of it.
+
+    Attributes:
+        score: The score.
+        rule: What must hold, in words.
+        value: The mean over seeds, or the candidate's score.
+        half_width: Half of the 95 % interval of a mean over several seeds.
+        count: Number of seeds.
+        passed: Whether it holds.
+    """
+
+    score: str
+    rule: str
+    value: float | None
+    half_width: float | None
+    count: int
+    passed: bool
+
+    def __str__(self) -> str:
+        value = "missing" if self.value is None else f"{self.value:.4g}"
+        spread = f" ± {self.half_width:.2g}" if self.half_width else ""
+        word = "is" if self.passed else "must be"
+        return f"{self.score} {value}{spread} {word} {self.rule}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The verdict of the evaluator.
+
+    Attributes:
+        candidate: The trial, None if there is none to choose.
+        checks: The thresholds.
+        reasons: Why it is not blessed; empty if it is.
+        compared: Comparisons with the model that was pushed before; none if
+            it is the candidate itself.
+        run: Run folder of the candidate, from where the trainer wrote.
+        pushed: Folder of the version that it was compared with, if any.
+    """
+
+    candidate: TrialRow | None
+    checks: list[Check]
+    reasons: list[str]
+    compared: list[Check] = field(default_factory=list)
+    run: str = ""
+    pushed: str = ""
+
+    @property
+    def blessed(self) -> bool:
+        """Whether the candidate may be pushed."""
+        return not self.reasons
+
+    def describe(self) -> str:
+        """The verdict in one line."""
+        if not self.blessed:
+            return "not blessed: " + "; ".join(self.reasons)
+        scores = ", ".join(map(str, self.checks))
+        compared = f"; not worse than {self.pushed}" if self.pushed else ""
+        return f"blessed {self.candidate.name}: {scores}{compared}"
+
+    def list_numbers(self) -> dict[str, float]:
+        """The scores over seeds, and 1 for blessed."""
+        found = {check.score: check.value for check in self.checks}
+        numbers = {k: v for k, v in found.items() if v is not None}
+        return {"blessed": float(self.blessed), **numbers}
+
+    def write(self, path: Path) -> None:
+        """Writes `evaluation.json`."""
+        content = {"blessed": self.blessed, **asdict(self)}
+        if self.candidate:
+            content["candidate"]["run"] = self.run
+        write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def evaluate_sweep(runs_dir: Path, rules: Rules, pushed: Path) -> Evaluation:
@@ -41,20 +119,19 @@ def evaluate_sweep(runs_dir: Path, rules: Rules, pushed: Path) -> Evaluation:
     candidate = choose_trial(setting, rules)
     run = f"{LOGS}/{rules.sweep}/trials/{candidate.name}"
     checks = check_thresholds(setting, rules)
-    reasons = [str(check) for check in checks if not check.passed]
-    versions = list_versions(pushed)
-    if not versions:
-        return Evaluation(candidate, checks, reasons, run=run)
-    compared = []
-    try:
-        compared = compare_with_pushed(
-            runs_dir / run, candidate, versions[-1], rules
-        )
-    except RunError as error:
-        reasons.append(str(error))
-    reasons += [str(check) for check in compared if not check.passed]
+    compared, problems = [], []
+    last = next(reversed(list_versions(pushed)), None)
+    if last:
+        try:
+            compared = compare_with_pushed(
+                runs_dir / run, candidate, last, rules
+            )
+        except RunError as error:
+            problems = [str(error)]
+    failed = [str(c) for c in [*checks, *compared] if not c.passed]
+    reasons = [*failed, *problems]
     return Evaluation(
-        candidate, checks, reasons, compared, run, str(versions[-1])
+        candidate, checks, reasons, compared, run, str(last or "")
     )
 
 
@@ -64,15 +141,12 @@ def check_thresholds(setting: Sequence[TrialRow], rules: Rules) -> list[Check]:
     for threshold in rules.list_thresholds():
         values = [trial.scores.get(threshold.score) for trial in setting]
         found = compute_statistics(values)  # none if a seed lacks its score
+        mean = found.mean if found else None
+        spread = found.half_width if found else None
+        passed = threshold.passes(mean)
+        rule = str(threshold)
         checks.append(
-            Check(
-                score=threshold.score,
-                rule=str(threshold),
-                value=found.mean if found else None,
-                half_width=found.half_width if found else None,
-                count=len(values),
-                passed=threshold.passes(found.mean if found else None),
-            )
+            Check(threshold.score, rule, mean, spread, len(values), passed)
         )
     return checks
 

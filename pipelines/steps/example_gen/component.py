@@ -11,21 +11,20 @@ def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
 
     Args:
         profile: The profile as JSON.
-        work_dir: A folder that outlives this run of the pipeline, to write
-            to; empty if there is none.
+        work_dir: A folder that outlives this run of the pipeline, or empty.
         examples: Parent folder of the data sets.
     """
-    from pathlib import Path
-
     from pipelines.profile import parse_profile
     from pipelines.steps.example_gen.executor import hash_examples
-    from pipelines.steps.example_gen.executor import write_examples
+    from pipelines.steps.example_gen.executor import list_datasets
     from pipelines.steps.running_step import run_step
     from pipelines.steps.step_events import count
+    from tfcomp.datasets.materialized import materialize
 
     with run_step("example_gen") as step:
         step.place(examples, work_dir, "examples")
-        folders = write_examples(parse_profile(profile), Path(examples.path))
+        configs = list_datasets(parse_profile(profile))
+        folders = [materialize(config, examples.path) for config in configs]
         examples.metadata["datasets"] = len(folders)
         # The validator is skipped only if it has seen these very files.
         examples.metadata["digest"] = hash_examples(folders)

@@ -9,7 +9,6 @@ from pathlib import Path
 from pipelines.profile import Profile
 from pipelines.profile import make_sweeps
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.materialized import materialize
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_files
 
@@ -26,15 +25,6 @@ def list_datasets(profile: Profile) -> list[RunConfig]:
             key = json.dumps(settings, sort_keys=True)
             found.setdefault(key, trial.config)
     return list(found.values())
-
-
-def write_examples(profile: Profile, folder: Path) -> list[Path]:
-    """Writes the data sets of a profile that are not in a folder yet.
-
-    Returns:
-        The folders of all of them.
-    """
-    return [materialize(config, folder) for config in list_datasets(profile)]
 
 
 def hash_examples(folders: Sequence[Path]) -> str:

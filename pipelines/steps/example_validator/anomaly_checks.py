@@ -1,7 +1,7 @@
 """What can be wrong with the examples of a data set.
 
 They are compared with the rules of a held-out region and with what the flags
-describe. Every check yields its name and a reason for each anomaly.
+describe. Every check yields a reason in one line for each anomaly.
 """
 
 from __future__ import annotations
@@ -16,31 +16,30 @@ from tfcomp.datasets.materialized import Examples
 # Largest difference of a pixel from rendering it again: another processor may
 # round otherwise.
 TOLERANCE = 1e-5
-Anomalies = Iterator[tuple[str, str]]
+Reasons = Iterator[str]
 
 
 def find_anomalies(
     dataset: Dataset, train: Examples, ood: Examples
-) -> Anomalies:
-    """Runs all checks on one data set.
-
-    Args:
-        dataset: What the flags describe.
-        train: The training examples.
-        ood: The held-out examples.
+) -> Iterator[tuple[str, str]]:
+    """Runs all checks on the training and the held-out examples.
 
     Yields:
         The name of a check that failed, and the reason in one line.
     """
-    yield from check_leaks(dataset, train, ood)
-    yield from check_splits(dataset, train, ood)
-    yield from check_duplicates(dataset, train)
-    yield from check_coverage(dataset, train)
-    yield from check_pixels(dataset, "training", train)
-    yield from check_pixels(dataset, "held-out", ood)
+    checks = {
+        "leak": check_leaks,
+        "splits": check_splits,
+        "duplicates": check_duplicates,
+        "coverage": check_coverage,
+        "pixels": check_pixels,
+    }
+    for name, check in checks.items():
+        for reason in check(dataset, train, ood):
+            yield name, reason
 
 
-def check_leaks(dataset: Dataset, train: Examples, ood: Examples) -> Anomalies:
+def check_leaks(dataset: Dataset, train: Examples, ood: Examples) -> Reasons:
     """No training example lies in the region, every held-out one does."""
     region = dataset.region
     for split, examples, place, wrong in (
@@ -50,13 +49,12 @@ def check_leaks(dataset: Dataset, train: Examples, ood: Examples) -> Anomalies:
         if wrong.any():
             first = examples.factors[wrong][0].tolist()
             yield (
-                "leak",
                 f"{wrong.sum()} {split} examples lie {place} the region "
-                f"{region.spec}, the first at {first}",
+                f"{region.spec}, the first at {first}"
             )
 
 
-def check_splits(dataset: Dataset, train: Examples, ood: Examples) -> Anomalies:
+def check_splits(dataset: Dataset, train: Examples, ood: Examples) -> Reasons:
     """The splits have the examples that the flags describe."""
     splits = dataset.splits
     for split, found, expected in (
@@ -65,23 +63,21 @@ def check_splits(dataset: Dataset, train: Examples, ood: Examples) -> Anomalies:
     ):
         if len(found) != len(expected):
             yield (
-                "splits",
                 f"{len(found)} {split} examples, the flags describe "
-                f"{len(expected)}",
+                f"{len(expected)}"
             )
             continue
         same = (found == expected) | (np.isnan(found) & np.isnan(expected))
         wrong = np.flatnonzero(~same.all(axis=1))
         if wrong.size:
             yield (
-                "splits",
                 f"{wrong.size} {split} examples are not where the flags "
                 f"describe them, the first is number {wrong[0]} at "
-                f"{found[wrong[0]].tolist()}",
+                f"{found[wrong[0]].tolist()}"
             )
 
 
-def check_duplicates(dataset: Dataset, train: Examples) -> Anomalies:
+def check_duplicates(dataset: Dataset, train: Examples, _: Examples) -> Reasons:
     """No combination is there more often than the flags describe.
 
     A rotated digit has its upright image twice, at 0 and at 360 degrees.
@@ -90,13 +86,12 @@ def check_duplicates(dataset: Dataset, train: Examples) -> Anomalies:
     expected = _count_duplicates(dataset.splits.train)
     if found > expected:
         yield (
-            "duplicates",
             f"{found} training examples repeat another one, the flags "
-            f"describe {expected}",
+            f"describe {expected}"
         )
 
 
-def check_coverage(dataset: Dataset, train: Examples) -> Anomalies:
+def check_coverage(dataset: Dataset, train: Examples, _: Examples) -> Reasons:
     """Every factor value that ID has occurs in training.
 
     Otherwise an OOD error may come from a value that was never seen, and is
@@ -110,35 +105,35 @@ def check_coverage(dataset: Dataset, train: Examples) -> Anomalies:
         if missing.size:
             first = factor.values()[missing[0]]
             yield (
-                "coverage",
                 f"{missing.size} values of {factor.name} never occur in "
-                f"training, the first is {first:g}",
+                f"training, the first is {first:g}"
             )
 
 
-def check_pixels(dataset: Dataset, split: str, examples: Examples) -> Anomalies:
+def check_pixels(dataset: Dataset, train: Examples, ood: Examples) -> Reasons:
     """Images are finite, from 0 to 1, not blank, and those of the factors."""
+    yield from _check_images(dataset, "training", train)
+    yield from _check_images(dataset, "held-out", ood)
+
+
+def _check_images(dataset: Dataset, split: str, examples: Examples) -> Reasons:
     images = examples.images
     if not images.size:
         return
     infinite = ~np.isfinite(images).all(axis=(1, 2, 3))
     if infinite.any():
-        yield "pixels", _describe_images(split, infinite, "not finite")
+        yield _describe_images(split, infinite, "not finite")
         return
     low, high = images.min(), images.max()
     if low < 0 or high > 1:
-        yield (
-            "pixels",
-            f"{split} pixels must be from 0 to 1, found {low:g} to {high:g}",
-        )
+        yield f"{split} pixels must be from 0 to 1, found {low:g} to {high:g}"
     blank = np.ptp(images, axis=(1, 2, 3)) == 0
     if blank.any():
-        yield "pixels", _describe_images(split, blank, "blank")
+        yield _describe_images(split, blank, "blank")
     if images.shape[1:] != dataset.image_shape:
         yield (
-            "pixels",
             f"{split} images are {list(images.shape[1:])}, the flags "
-            f"describe {list(dataset.image_shape)}",
+            f"describe {list(dataset.image_shape)}"
         )
         return
     truth = dataset.render_array(examples.factors)
@@ -146,7 +141,7 @@ def check_pixels(dataset: Dataset, split: str, examples: Examples) -> Anomalies:
     wrong = error > TOLERANCE
     if wrong.any():
         reason = _describe_images(split, wrong, "not those of their factors")
-        yield "pixels", f"{reason}, off by {error[wrong][0]:.3g}"
+        yield f"{reason}, off by {error[wrong][0]:.3g}"
 
 
 def _describe_images(split: str, wrong: np.ndarray, what: str) -> str:

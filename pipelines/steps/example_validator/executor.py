@@ -20,13 +20,7 @@ from tfcomp.storage.files import write_text
 
 @dataclass(frozen=True)
 class Anomaly:
-    """Something that is wrong with a data set.
-
-    Attributes:
-        dataset: The data set in one line.
-        check: Name of the check that failed.
-        reason: What was found, in one line.
-    """
+    """What a check found wrong with a data set; each field is one line."""
 
     dataset: str
     check: str
@@ -39,8 +33,7 @@ class Findings:
 
     Attributes:
         anomalies: What is wrong.
-        statistics: By data set and split, the number of examples and the
-            statistics of their pixels.
+        statistics: By data set and split, the numbers of `summarize_pixels`.
     """
 
     anomalies: list[Anomaly]
@@ -61,20 +54,14 @@ class Findings:
 def validate_datasets(
     configs: Sequence[RunConfig], examples_dir: str | Path
 ) -> Findings:
-    """Checks data sets on disk.
-
-    Args:
-        configs: A run for each data set.
-        examples_dir: Parent folder of the data sets.
-    """
+    """Checks the data sets on disk, given one run for each of them."""
     findings = Findings([], {})
     for config in configs:
         name = describe_dataset(config)
         try:
             train, ood = load_splits(config, examples_dir)
         except RunError as error:
-            anomaly = Anomaly(name, "readable", str(error))
-            findings.anomalies.append(anomaly)
+            findings.anomalies.append(Anomaly(name, "readable", str(error)))
             continue
         findings.statistics[name] = {
             "train": summarize_pixels(train),
@@ -109,12 +96,6 @@ def load_splits(
 def summarize_pixels(examples: Examples) -> dict[str, float]:
     """Number of examples, and minimum, maximum, mean and spread of pixels."""
     images = examples.images
-    if not images.size:
-        return {"examples": len(images)}
-    return {
-        "examples": len(images),
-        "min": float(images.min()),
-        "max": float(images.max()),
-        "mean": float(images.mean()),
-        "std": float(images.std()),
-    }
+    names = ("min", "max", "mean", "std") if images.size else ()
+    numbers = {name: float(getattr(images, name)()) for name in names}
+    return {"examples": len(images), **numbers}

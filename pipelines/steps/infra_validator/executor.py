@@ -7,6 +7,7 @@ network.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -33,14 +34,10 @@ Arrays = dict[str, np.ndarray]
 
 
 def validate_model(run: Path, version: Path) -> int:
-    """Asks every signature of a SavedModel, and compares the answers.
-
-    Args:
-        run: Folder of the finished run.
-        version: Folder of the SavedModel that it exported.
+    """Asks every signature of the SavedModel that a run exported.
 
     Returns:
-        The number of answers that were compared.
+        The number of answers, which are those of the trained network.
 
     Raises:
         RunError: Naming what is wrong, in one line.
@@ -70,16 +67,16 @@ def ask_model(version: Path, requests: Arrays) -> Arrays:
         RunError: If it cannot be loaded or does not answer.
     """
     with tempfile.TemporaryDirectory(prefix="canary-") as folder:
-        copy = Path(folder) / "model"
+        copy, asked, answers = (
+            os.path.join(folder, name)
+            for name in ("model", "requests.npz", "answers.npz")
+        )
         try:
             shutil.copytree(version, copy)
-        except (OSError, shutil.Error) as error:
+        except OSError as error:
             raise RunError(f"no SavedModel in {version}: {error}") from error
-        np.savez(Path(folder) / "requests.npz", **requests)
-        answers = Path(folder) / "answers.npz"
-        command = [sys.executable, "-I", str(CANARY), str(copy)]
-        command += [str(Path(folder) / "requests.npz"), str(answers)]
-        _run(command, folder)
+        np.savez(asked, **requests)
+        _run((sys.executable, "-I", str(CANARY), copy, asked, answers), folder)
         with np.load(answers) as found:
             return dict(found)
 
@@ -133,10 +130,10 @@ def _pick(points: np.ndarray) -> np.ndarray:
     return points[rows.astype(int)]
 
 
-def _run(command: list[str], folder: str) -> None:
+def _run(command: tuple[str, ...], folder: str) -> None:
     try:
         result = subprocess.run(
-            make_guarded(tuple(command)),
+            make_guarded(command),
             capture_output=True,
             text=True,
             cwd=folder,

@@ -18,12 +18,12 @@ def push_model(
     """Copies a SavedModel to the next version, unless the last one is it.
 
     A version appears under its number when it is complete. It contains the
-    evaluation by which it was blessed.
+    file of the evaluation by which it was blessed.
 
     Args:
-        model: Folder of the SavedModel.
+        model: The SavedModel.
         folder: Parent of the versions.
-        evaluation: The file of the evaluator.
+        evaluation: The file.
 
     Returns:
         The folder of the version that has the model, and whether it is new.

@@ -19,17 +19,16 @@ def report(
     Args:
         profile: The profile as JSON, which contains the hash of the sources.
         runs: The output of `trainer`.
-        work_dir: A folder that outlives this run of the pipeline, to write
-            to; empty if there is none.
+        work_dir: A folder that outlives this run of the pipeline, or empty.
         folder: The report: page, tables and figures.
         page: The page alone, for the dashboard of a cluster.
         metrics: Number of claims for each verdict.
     """
     import shutil
+    from collections import Counter
     from pathlib import Path
 
     from pipelines.profile import parse_profile
-    from pipelines.steps.report.executor import count_verdicts
     from pipelines.steps.report.executor import report_runs
     from pipelines.steps.running_step import run_step
 
@@ -39,7 +38,7 @@ def report(
             parse_profile(profile), Path(runs.path), Path(folder.path)
         )
         shutil.copyfile(written.page, page.path)
-        counts = count_verdicts(written)
+        counts = Counter(str(result.verdict) for result in written.results)
         step.log(metrics, {v.replace(" ", "_"): n for v, n in counts.items()})
         found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         step.note = f"{found}: {written.page}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-from collections import Counter
 from pathlib import Path
 
 from pipelines.profile import Profile
@@ -19,12 +18,8 @@ from tfcomp.claims import write_report
 def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
     """Writes the reproduction report on the trials of a profile.
 
-    Trials of earlier flags or code may lie beside them and are left out.
-
-    Args:
-        profile: The profile.
-        runs_dir: Where the trainer wrote.
-        output: Folder of the report.
+    Trials of earlier flags or code may lie beside them where the trainer
+    wrote, and are left out.
     """
     folders = list_run_folders(profile, runs_dir)
     patterns = [glob.escape(str(path)) for path in folders]
@@ -43,8 +38,3 @@ def list_run_folders(profile: Profile, runs_dir: Path) -> list[Path]:
     ]
     folders += [part.folder.path for part in make_searches(profile, logs)]
     return [folder for folder in folders if folder.exists()]
-
-
-def count_verdicts(report: Report) -> dict[str, int]:
-    """Number of claims for each verdict that occurs."""
-    return dict(Counter(str(result.verdict) for result in report.results))

@@ -21,7 +21,7 @@ def trainer(
         profile: The profile as JSON.
         examples: The output of `example_gen`.
         work_dir: A folder that outlives this run of the pipeline, in which
-            finished trials are not run again; empty if there is none.
+            finished trials are not run again; or empty.
         workers: Trials at a time; 0 is one for each GPU, or one.
         scheduler: Address of a Dask scheduler whose workers share the
             folders; empty starts workers here.
@@ -33,24 +33,22 @@ def trainer(
     from pipelines.profile import parse_profile
     from pipelines.steps.running_step import run_step
     from pipelines.steps.step_events import count
+    from pipelines.steps.trainer.executor import hash_tables
     from pipelines.steps.trainer.executor import train_profile
     from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
     with run_step("trainer") as step:
         step.place(runs, work_dir, "runs")
+        folder = Path(runs.path)
         options = SchedulerOptions(workers=workers, scheduler=scheduler)
         with step.show_output():
-            result = train_profile(
-                parse_profile(profile),
-                examples.path,
-                Path(runs.path),
-                options,
+            number, failures = train_profile(
+                parse_profile(profile), examples.path, folder, options
             )
-        # Steps that come after are skipped only if these are the same.
-        runs.metadata["digest"] = result.digest
-        failed = len(result.failures)
-        step.log(metrics, {"trials": result.num_trials, "failed": failed})
-        for failure in result.failures:
+        # Steps that come after are skipped only if the tables are the same.
+        runs.metadata["digest"] = hash_tables(folder)
+        failed = len(failures)
+        step.log(metrics, {"trials": number, "failed": failed})
+        for failure in failures:
             step.say(f"failed: {failure}")
-        trials = count(result.num_trials, "trial")
-        step.note = f"{trials}, {failed} failed, in {runs.path}"
+        step.note = f"{count(number, 'trial')}, {failed} failed, in {folder}"

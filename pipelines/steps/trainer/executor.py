@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.profile import Profile
@@ -12,24 +11,9 @@ from tfcomp.storage.code_version import hash_files
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_missing
 
-# Folders of what the trainer writes.
+# Where the trainer writes run folders and SavedModels, below its output.
 LOGS = "logs"
 MODELS = "saved_models"
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """What training came to.
-
-    Attributes:
-        num_trials: Trials of all sweeps, and threshold searches.
-        failures: A line for each of them that failed.
-        digest: Hash of the tables, and so of the results.
-    """
-
-    num_trials: int
-    failures: list[str]
-    digest: str
 
 
 def train_profile(
@@ -37,18 +21,15 @@ def train_profile(
     examples_dir: str,
     runs_dir: Path,
     options: SchedulerOptions,
-) -> TrainingResult:
+) -> tuple[int, list[str]]:
     """Runs what is missing of the sweeps and searches of a profile.
 
     A trial that fails is recorded and leaves the others alone. Searches
-    decide on their data as they go, and render them.
+    decide on their data as they go, and render them. Sweeps read the data
+    sets that `example_gen` wrote.
 
-    Args:
-        profile: The profile.
-        examples_dir: Where `example_gen` wrote the data sets.
-        runs_dir: Run folders are written to `logs/` in it, SavedModels to
-            `saved_models/`.
-        options: Where trials run.
+    Returns:
+        The number of trials and searches, and a line for each that failed.
 
     Raises:
         RunError: If a folder is in use or cannot be written.
@@ -67,11 +48,12 @@ def train_profile(
         failures += [
             f"{name} {line}" for line in part.describe_failures(failed)
         ]
-    return TrainingResult(num_trials, failures, hash_tables(runs_dir / LOGS))
+    return num_trials, failures
 
 
-def hash_tables(log_dir: Path) -> str:
+def hash_tables(runs_dir: Path) -> str:
     """SHA-256 of all tables of results, in hex."""
+    log_dir = runs_dir / LOGS
     return hash_files(
         (path.relative_to(log_dir).as_posix(), path)
         for pattern in ("*/trials.csv", "*/thresholds.csv")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import io
+import json
 
 from pipelines.local.pipeline_progress import LogStream
 from pipelines.local.pipeline_progress import Progress
@@ -10,29 +11,30 @@ from pipelines.pipeline import STEPS
 from pipelines.steps.step_events import MARK
 
 
-def feed(*lines: str) -> tuple[list[str], Progress, str]:
-    """What is shown and what is logged of lines of output."""
-    shown: list[str] = []
-    written: list[str] = []
-    log = SimpleNamespace(write=written.append, flush=lambda: None)
-    progress = Progress(STEPS, shown.append)
+def feed(*lines: str | dict) -> tuple[list[str], Progress, str]:
+    """What is shown and what is logged of lines and events."""
+    terminal, log = io.StringIO(), io.StringIO()
+    progress = Progress(STEPS, terminal)
     stream = LogStream(log, progress)
     for line in lines:
+        if isinstance(line, dict):
+            line = f"{MARK}{json.dumps(line)}"
         # In pieces, as the SDK writes.
         stream.write("    ")
         stream.write(line + "\n")
-    return shown, progress, "".join(written)
+    progress.finish()
+    return terminal.getvalue().splitlines(), progress, log.getvalue()
 
 
 def test_progress_out_of_the_flood() -> None:
+    trainer = {"step": "trainer"}
     shown, progress, log = feed(
         "noise",
-        f'{MARK}{{"step": "trainer", "state": "started"}}',
-        f'{MARK}{{"step": "trainer", "state": "running", "text": "[1/2]"}}',
-        f'{MARK}{{"step": "trainer", "state": "done", "text": "2 trials", '
-        '"seconds": 61.2}',
+        trainer | {"state": "started"},
+        trainer | {"state": "running", "text": "[1/2]"},
+        trainer | {"state": "done", "text": "2 trials", "seconds": 61.2},
     )
-    assert shown == [
+    assert shown[:2] == [
         "        trainer            [1/2]",
         "done    trainer            2 trials  (61 s)",
     ]
@@ -41,29 +43,21 @@ def test_progress_out_of_the_flood() -> None:
 
 
 def test_problems_are_kept() -> None:
-    shown, progress, _ = feed(
-        f'{MARK}{{"step": "evaluator", "state": "stopped", "text": "bad", '
-        '"seconds": 1}',
-    )
+    event = {"step": "evaluator", "state": "stopped", "text": "bad"}
+    shown, progress, _ = feed(event | {"seconds": 1})
     assert progress.problems == ["evaluator: bad"]
-    assert shown == ["stopped evaluator          bad  (1 s)"]
+    assert shown[0] == "stopped evaluator          bad  (1 s)"
 
 
 def test_step_that_ended_without_a_word() -> None:
-    shown, progress, _ = feed(
-        f'{MARK}{{"step": "trainer", "state": "started"}}'
-    )
-    progress.finish()
+    shown, progress, _ = feed({"step": "trainer", "state": "started"})
     (problem,) = progress.problems
     assert problem.startswith("trainer: ended without a reason")
     assert shown[2].startswith("failed  trainer")
 
 
 def test_kept_and_skipped_steps() -> None:
-    shown, progress, _ = feed(
-        "Task example-gen cache hit (key=12ab); skipping execution."
-    )
-    progress.finish()
+    shown, *_ = feed("Task example-gen cache hit (key=12ab); skipping it.")
     assert shown[0] == "kept    example_gen        done before"
     assert len(shown) == 7
     assert all(line.startswith("skipped ") for line in shown[1:])

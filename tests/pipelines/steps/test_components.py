@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kfp import dsl
 
 from pipelines.profile import Profile
-from pipelines.profile import load_profile
 from pipelines.steps.evaluator.component import evaluator
 from pipelines.steps.example_gen.component import example_gen
 from pipelines.steps.example_validator.component import example_validator
@@ -45,26 +46,29 @@ def artifacts(tmp_path: Path) -> Artifacts:
     }
 
 
-def pick(artifacts: Artifacts, *names: str) -> Artifacts:
-    return {name: artifacts[name] for name in names}
+def call(component: Any, artifacts: Artifacts, **inputs: object) -> Any:
+    """Calls a step with those of the artifacts that it takes or makes."""
+    function = component.python_func
+    names = inspect.signature(function).parameters
+    given = {name: artifacts[name] for name in names if name in artifacts}
+    return function(**given, **inputs)
 
 
 def test_examples(tiny_profile: Profile, artifacts: Artifacts) -> None:
-    text = tiny_profile.to_json()
-    made = pick(artifacts, "examples")
-    example_gen.python_func(profile=text, work_dir="", **made)
-    assert made["examples"].metadata["datasets"] == 1
-    before = made["examples"].metadata["digest"]
-    (record,) = Path(made["examples"].path).rglob("*-train.tfrecord*")
+    text, examples = tiny_profile.to_json(), artifacts["examples"]
+    call(example_gen, artifacts, profile=text, work_dir="")
+    assert examples.metadata["datasets"] == 1
+    before = examples.metadata["digest"]
+    (record,) = Path(examples.path).rglob("*-train.tfrecord*")
     content = record.read_bytes()
     record.write_bytes(content + b"more")
-    example_gen.python_func(profile=text, work_dir="", **made)
-    assert made["examples"].metadata["digest"] != before
+    call(example_gen, artifacts, profile=text, work_dir="")
+    assert examples.metadata["digest"] != before
     record.write_bytes(content)
-    checked = pick(artifacts, "examples", "anomalies", "metrics")
-    example_validator.python_func(profile=text, **checked)
-    assert checked["metrics"].metadata == {"datasets": 1, "anomalies": 0}
-    content = json.loads(Path(checked["anomalies"].path).read_text())
+    call(example_validator, artifacts, profile=text)
+    numbers = {"datasets": 1, "anomalies": 0}
+    assert artifacts["metrics"].metadata == numbers
+    content = json.loads(Path(artifacts["anomalies"].path).read_text())
     assert content["anomalies"] == [] and content["statistics"]
 
 
@@ -76,48 +80,42 @@ def test_planted_leak_is_stopped(
 ) -> None:
     text = tiny_profile.to_json()
     with leaking_data():
-        example_gen.python_func(
-            profile=text, work_dir="", **pick(artifacts, "examples")
-        )
-    checked = pick(artifacts, "examples", "anomalies", "metrics")
-    with pytest.raises(
-        RunError, match="leak: 1 training examples lie in the region corner:5"
-    ):
-        example_validator.python_func(profile=text, **checked)
+        call(example_gen, artifacts, profile=text, work_dir="")
+    reason = "leak: 1 training examples lie in the region corner:5"
+    with pytest.raises(RunError, match=reason):
+        call(example_validator, artifacts, profile=text)
     # What was found is there although the step failed.
-    content = json.loads(Path(checked["anomalies"].path).read_text())
+    content = json.loads(Path(artifacts["anomalies"].path).read_text())
     checks = [anomaly["check"] for anomaly in content["anomalies"]]
     assert checks == ["leak", "splits"]
     assert '"state": "failed"' in capfd.readouterr().out
 
 
 def test_trainer_records_failed_trials(
-    write_profile: Callable[..., Path], artifacts: Artifacts, tmp_path: Path
+    make_profile: Callable[..., Profile], artifacts: Artifacts, tmp_path: Path
 ) -> None:
     # One learning rate is absurd and diverges.
-    path = write_profile("--grid=learning_rate=1e-3,1e18")
-    text = load_profile(str(path)).to_json()
-    work = str(tmp_path / "work")
-    example_gen.python_func(
-        profile=text, work_dir=work, **pick(artifacts, "examples")
-    )
-    train = {"profile": text, "work_dir": work, "workers": 2, "scheduler": ""}
-    outputs = pick(artifacts, "examples", "runs", "metrics")
-    trainer.python_func(**train, **outputs)
-    runs = Path(outputs["runs"].path)
-    assert runs == tmp_path / "work" / "runs"
-    assert outputs["metrics"].metadata == {"trials": 2, "failed": 1}
-    assert len(outputs["runs"].metadata["digest"]) == 64
-    (finished,) = runs.glob("logs/tiny/trials/*/metrics.json")
+    text = make_profile("--grid=learning_rate=1e-3,1e18").to_json()
+    work = tmp_path / "work"
+    places = {"profile": text, "work_dir": str(work)}
+    call(example_gen, artifacts, **places)
+    call(trainer, artifacts, **places, workers=2, scheduler="")
+    runs = artifacts["runs"]
+    assert runs.path == str(work / "runs")
+    assert artifacts["metrics"].metadata == {"trials": 2, "failed": 1}
+    assert len(runs.metadata["digest"]) == 64
+    (finished,) = Path(runs.path).glob("logs/tiny/trials/*/metrics.json")
     flags = (finished.parent / "run.flags").read_text()
-    assert f"--examples_dir={tmp_path / 'work' / 'examples'}" in flags
-    judged = pick(artifacts, "runs", "evaluation", "metrics")
-    assert evaluator.python_func(
-        profile=text, work_dir="", export_dir=str(tmp_path / "out"), **judged
-    )
-    content = json.loads(Path(judged["evaluation"].path).read_text())
+    assert f"--examples_dir={work / 'examples'}" in flags
+    assert judge(text, artifacts, tmp_path / "out")
+    content = json.loads(Path(artifacts["evaluation"].path).read_text())
     assert content["candidate"]["name"] == finished.parent.name
     assert content["candidate"]["setting"] == {"learning_rate": "0.001"}
+
+
+def judge(text: str, artifacts: Artifacts, export_dir: Path) -> bool:
+    places = {"export_dir": str(export_dir), "work_dir": ""}
+    return call(evaluator, artifacts, profile=text, **places)
 
 
 # From here on with a run that was not trained by the trainer.
@@ -130,38 +128,15 @@ def trained(artifacts: Artifacts, runs_dir: Path) -> Artifacts:
     return artifacts
 
 
-def judge(text: str, trained: Artifacts, export_dir: Path) -> bool:
-    return evaluator.python_func(
-        profile=text,
-        export_dir=str(export_dir),
-        work_dir="",
-        **pick(trained, "runs", "evaluation", "metrics"),
-    )
-
-
-def push(text: str, trained: Artifacts, export_dir: Path) -> None:
-    pusher.python_func(
-        profile=text,
-        export_dir=str(export_dir),
-        **pick(trained, "runs", "evaluation", "pushed"),
-    )
-
-
-def ask(trained: Artifacts) -> None:
-    infra_validator.python_func(
-        **pick(trained, "runs", "evaluation", "metrics")
-    )
-
-
 def test_good_model_is_pushed_once(
     tiny_profile: Profile, trained: Artifacts, tmp_path: Path
 ) -> None:
     text, out = tiny_profile.to_json(), tmp_path / "out"
     assert judge(text, trained, out)
-    ask(trained)
+    call(infra_validator, trained)
     assert trained["metrics"].metadata["answers"] > 10
     for _ in range(2):
-        push(text, trained, out)
+        call(pusher, trained, profile=text, export_dir=str(out))
         assert trained["pushed"].metadata == {"version": "1"}
     version = out / "tiny" / "1"
     assert trained["pushed"].uri == str(version)
@@ -183,17 +158,14 @@ def test_model_with_other_weights_is_refused(
     model.set_weights([weights[0] + 1, *weights[1:]])
     model.save(path)
     with pytest.raises(RunError, match="differs from the network's"):
-        ask(trained)
+        call(infra_validator, trained)
 
 
 def test_report(
     tiny_profile: Profile, trained: Artifacts, tmp_path: Path
 ) -> None:
-    report.python_func(
-        profile=tiny_profile.to_json(),
-        work_dir=str(tmp_path / "work"),
-        **pick(trained, "runs", "folder", "page", "metrics"),
-    )
+    text, work = tiny_profile.to_json(), str(tmp_path / "work")
+    call(report, trained, profile=text, work_dir=work)
     page = tmp_path / "work" / "report" / "report.html"
     assert page.read_text() == Path(trained["page"].path).read_text()
     assert sum(trained["metrics"].metadata.values()) == 20  # claims

@@ -33,19 +33,18 @@ def make_rules(thresholds: dict | None = None, **changes: Any) -> Rules:
     return Rules("tiny", "tiny", thresholds or LENIENT, **changes)
 
 
-def make_rows(*values: float | str) -> list[dict]:
+def write_trials(folder: Path, score: str, *values: float | str) -> Path:
+    """Writes the table of the trials t0, t1, ... below a folder."""
     first = {"status": "finished", "reason": ""}
-    return [
-        {"trial": f"t{n}", **first, "seed": n, "id_relative_mse": value}
+    rows = [
+        {"trial": f"t{n}", **first, "seed": n, "id_relative_mse": 0.1 * n}
+        | {score: value}
         for n, value in enumerate(values)
     ]
-
-
-def write_rows(folder: Path, *values: float) -> Path:
     path = folder / "logs" / "tiny" / "trials.csv"
     path.parent.mkdir(parents=True)
-    write_csv(path, make_rows(*values))
-    return folder
+    write_csv(path, rows)
+    return path
 
 
 # Thresholds
@@ -67,9 +66,9 @@ def test_threshold(is_upper: bool) -> None:
 
 def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     values = (0.1, 0.2, 0.6)
-    folder = write_rows(tmp_path, *values)
+    write_trials(tmp_path, "id_relative_mse", *values)
     rules = make_rules({"id_relative_mse": {"below": 0.31}})
-    verdict = evaluate_sweep(folder, rules, tmp_path / "none")
+    verdict = evaluate_sweep(tmp_path, rules, tmp_path / "none")
     (check,) = verdict.checks
     assert verdict.blessed and check.passed and check.count == 3
     assert check.value == pytest.approx(np.mean(values))
@@ -78,19 +77,14 @@ def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     assert check.half_width == pytest.approx(expected)
     assert verdict.candidate.name == "t0"
     stricter = make_rules({"id_relative_mse": {"below": 0.29}})
-    verdict = evaluate_sweep(folder, stricter, tmp_path / "none")
+    verdict = evaluate_sweep(tmp_path, stricter, tmp_path / "none")
     assert not verdict.blessed
-    assert verdict.describe() == (
-        "not blessed: id_relative_mse 0.3 ± 0.66 must be below 0.29"
-    )
+    line = "not blessed: id_relative_mse 0.3 ± 0.66 must be below 0.29"
+    assert verdict.describe() == line
 
 
 def test_missing_score_does_not_pass(tmp_path: Path) -> None:
-    rows = make_rows(0.1, 0.2)
-    for row, value in zip(rows, (0.5, ""), strict=True):
-        row["ood_mse"] = value
-    path = tmp_path / "trials.csv"
-    write_csv(path, rows)
+    path = write_trials(tmp_path, "ood_mse", 0.5, "")
     rules = make_rules({"ood_mse": {"below": 9.0}})
     (check,) = check_thresholds(read_trials(path), rules)
     assert not check.passed and check.value is None
@@ -162,36 +156,26 @@ def test_candidate_is_not_compared_with_itself(
     shutil.copy(model / FINGERPRINT, pushed / "1" / FINGERPRINT)
     verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
     assert verdict.blessed and verdict.compared == []
-    (pushed / "1" / "saved_model.pb").unlink()  # a copy no more
-    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
-    assert not verdict.blessed and "if it is damaged" in verdict.describe()
-
-
-def test_worse_than_the_pushed_model(runs_dir: Path, pushed: Path) -> None:
-    path = runs_dir / "logs" / "tiny" / "trials.csv"
-    (trial,) = read_trials(path)
-    rows = make_rows(trial.scores["id_relative_mse"] * 1.2)
-    write_csv(path, [rows[0] | {"trial": "smoke"}])
-    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
-    assert not verdict.blessed
-    assert "must be not worse than" in verdict.describe()
-    assert "of tiny/1 by more than 10%" in verdict.describe()
-    lenient = evaluate_sweep(runs_dir, make_rules(tolerance=0.3), pushed)
-    assert lenient.blessed
-
-
-def test_other_scores_are_not_compared(runs_dir: Path, pushed: Path) -> None:
-    rules = make_rules({"ood_rank": {"below": 1.0}})
-    (trial,) = read_trials(runs_dir / "logs" / "tiny" / "trials.csv")
-    run = runs_dir / "logs" / "tiny" / "trials" / "smoke"
-    assert compare_with_pushed(run, trial, pushed / "1", rules) == []
-
-
-def test_pushed_model_that_cannot_be_loaded(
-    runs_dir: Path, pushed: Path
-) -> None:
+    # What is damaged is a copy no more.
     (pushed / "1" / "saved_model.pb").write_bytes(b"broken")
     verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
     assert not verdict.blessed
     (reason,) = verdict.reasons
     assert "push under another name" in reason and "\n" not in reason
+    assert "if it is damaged" in reason
+
+
+def test_worse_than_the_pushed_model(runs_dir: Path, pushed: Path) -> None:
+    path = runs_dir / "logs" / "tiny" / "trials.csv"
+    (trial,) = read_trials(path)
+    score = trial.scores["id_relative_mse"]
+    path.write_text(path.read_text().replace(str(score), str(score * 1.2)))
+    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
+    assert not verdict.blessed
+    assert "must be not worse than" in verdict.describe()
+    assert "of tiny/1 by more than 10%" in verdict.describe()
+    assert evaluate_sweep(runs_dir, make_rules(tolerance=0.3), pushed).blessed
+    # Other scores are not compared.
+    rules = make_rules({"ood_rank": {"below": 1.0}})
+    run = runs_dir / "logs" / "tiny" / "trials" / "smoke"
+    assert compare_with_pushed(run, trial, pushed / "1", rules) == []

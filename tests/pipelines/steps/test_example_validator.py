@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from pipelines.steps.example_validator.anomaly_checks import find_anomalies
-from pipelines.steps.example_validator.executor import Findings
 from pipelines.steps.example_validator.executor import validate_datasets
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
@@ -44,11 +43,13 @@ def make(*flags: str) -> tuple[Dataset, Examples, Examples]:
 
 def append(examples: Examples, factors: list[float], dataset: Dataset):
     """Examples with one more, drawn as it should be."""
-    row = np.array([factors], np.float32)
-    return Examples(
-        np.concatenate([examples.factors, row]),
-        np.concatenate([examples.images, dataset.render_array(row)]),
-    )
+    factors = np.append(examples.factors, np.float32([factors]), axis=0)
+    return Examples(factors, dataset.render_array(factors))
+
+
+@pytest.fixture
+def good() -> tuple[Dataset, Examples, Examples]:
+    return make(*SMALL)
 
 
 def change_image(examples: Examples, number: int, image) -> Examples:
@@ -74,27 +75,19 @@ def test_good_data_have_no_anomalies(kind: str, tmp_path: Path) -> None:
     assert splits["train"]["examples"] == len(train)
 
 
-def test_leak() -> None:
-    dataset, train, ood = make(*SMALL)
+def test_leaks(good) -> None:
+    dataset, train, ood = good
     found = find(dataset, append(train, [8, 9], dataset), ood)
-    assert found["leak"] == (
-        "1 training examples lie in the region corner:7, the first at "
-        "[8.0, 9.0]"
-    )
-    assert found["splits"] == ("120 training examples, the flags describe 119")
-
-
-def test_held_out_example_outside_of_the_region() -> None:
-    dataset, train, ood = make(*SMALL)
+    where = "the region corner:7, the first at"
+    assert found["leak"] == f"1 training examples lie in {where} [8.0, 9.0]"
+    assert found["splits"] == "120 training examples, the flags describe 119"
     found = find(dataset, train, append(ood, [1, 2], dataset))
-    assert found["leak"] == (
-        "1 held-out examples lie outside the region corner:7, the first at "
-        "[1.0, 2.0]"
-    )
+    line = f"1 held-out examples lie outside {where} [1.0, 2.0]"
+    assert found["leak"] == line
 
 
-def test_moved_example() -> None:
-    dataset, train, ood = make(*SMALL)
+def test_moved_example(good) -> None:
+    dataset, train, ood = good
     factors = train.factors.copy()
     factors[3] += 0.25
     moved = Examples(factors, dataset.render_array(factors))
@@ -103,16 +96,16 @@ def test_moved_example() -> None:
     assert "the first is number 3 at [0.25, 3.25]" in found["splits"]
 
 
-def test_duplicate() -> None:
-    dataset, train, ood = make(*SMALL)
+def test_duplicate(good) -> None:
+    dataset, train, ood = good
     found = find(dataset, append(train, [0, 0], dataset), ood)
     assert found["duplicates"] == (
         "1 training examples repeat another one, the flags describe 0"
     )
 
 
-def test_missing_factor_value() -> None:
-    dataset, train, ood = make(*SMALL)
+def test_missing_factor_value(good) -> None:
+    dataset, train, ood = good
     rows = train.factors[:, 1] != 9
     fewer = Examples(train.factors[rows], train.images[rows])
     found = find(dataset, fewer, ood)
@@ -135,45 +128,36 @@ def test_too_few_examples_to_cover_all_values() -> None:
         (0.5, "1 training images are blank, the first is number 4"),
     ],
 )
-def test_odd_pixels(image: float, reason: str) -> None:
-    dataset, train, ood = make(*SMALL)
+def test_odd_pixels(good, image: float, reason: str) -> None:
+    dataset, train, ood = good
     found = list(find_anomalies(dataset, change_image(train, 4, image), ood))
     assert ("pixels", reason) in found
 
 
-def test_pixels_out_of_range() -> None:
-    dataset, train, ood = make(*SMALL)
-    found = list(
-        find_anomalies(dataset, train, change_image(ood, 0, ood.images[0] * 3))
-    )
-    assert any("held-out pixels must be from 0 to 1" in r for _, r in found)
+def test_pixels_out_of_range(good) -> None:
+    dataset, train, ood = good
+    bright = change_image(ood, 0, ood.images[0] * 3)
+    (_, reason), *_ = find_anomalies(dataset, train, bright)
+    assert reason.startswith("held-out pixels must be from 0 to 1, found 0 to ")
 
 
-def test_image_of_other_factors() -> None:
-    dataset, train, ood = make(*SMALL)
+def test_image_of_other_factors(good) -> None:
+    dataset, train, ood = good
     found = find(dataset, change_image(train, 7, train.images[8]), ood)
     assert set(found) == {"pixels"}
-    assert (
-        "1 training images are not those of their factors, the first is "
-        in (found["pixels"])
-    )
+    line = "1 training images are not those of their factors, the first is "
+    assert line in found["pixels"]
 
 
-def test_absent_data_set_is_an_anomaly(tmp_path: Path) -> None:
-    configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2)]
+def test_absent_data_sets_are_anomalies(tmp_path: Path) -> None:
+    configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2, 3)]
     materialize(configs[0], tmp_path)
     findings = validate_datasets(configs, tmp_path)
-    (anomaly,) = findings.anomalies
-    assert anomaly.check == "readable" and "sigma=2" in anomaly.dataset
     assert len(findings.statistics) == 1
-
-
-def test_findings_as_a_file(tmp_path: Path) -> None:
-    configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2)]
-    findings: Findings = validate_datasets(configs, tmp_path)
+    assert "sigma=2" in findings.anomalies[0].dataset
     findings.write(tmp_path / "anomalies")
     content = json.loads((tmp_path / "anomalies").read_text())
     assert [a["check"] for a in content["anomalies"]] == ["readable"] * 2
-    assert content["statistics"] == {}
+    assert content["statistics"] == findings.statistics
     line = findings.describe()
     assert "\n" not in line and line.endswith("and 1 more anomalies")

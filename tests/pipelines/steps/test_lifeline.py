@@ -31,13 +31,9 @@ with PipelineRoot(sys.argv[1]).claim("own"):
 """
 
 
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-    )
+def run_python(code: str, lifeline: Path) -> int:
+    environment = os.environ | {LIFELINE: str(lifeline)}
+    return subprocess.call([sys.executable, "-c", code], env=environment)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -55,8 +51,7 @@ def test_step_dies_with_a_runner_that_is_killed(
 
 
 def test_step_that_starts_after_the_runner_has_died(tmp_path: Path) -> None:
-    result = run_python(WAIT, **{LIFELINE: str(tmp_path / "gone")})
-    assert result.returncode == 1
+    assert run_python(WAIT, tmp_path / "gone") == 1
 
 
 def test_step_lives_as_long_as_the_lock(tmp_path: Path) -> None:
@@ -64,5 +59,4 @@ def test_step_lives_as_long_as_the_lock(tmp_path: Path) -> None:
     code = WAIT.replace("60", "0.3")
     with open(path, "wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        result = run_python(code, **{LIFELINE: str(path)})
-    assert result.returncode == 0
+        assert run_python(code, path) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,13 +44,10 @@ def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
     out = tmp_path / "out"
     models = [make_model(tmp_path / name, name) for name in "ab"]
     # Back to an earlier model is a new version: the last one counts.
-    for model, expected in zip(
-        [models[0], models[0], models[1], models[0]],
-        [("1", True), ("1", False), ("2", True), ("3", True)],
-        strict=True,
-    ):
-        version, is_new = push_model(model, out, evaluation)
-        assert (version.name, is_new) == expected
+    order = [models[0], models[0], models[1], models[0]]
+    pushes = [push_model(model, out, evaluation) for model in order]
+    assert [version.name for version, _ in pushes] == ["1", "1", "2", "3"]
+    assert [is_new for _, is_new in pushes] == [True, False, True, True]
 
 
 @pytest.mark.parametrize("name", ["data", "more"])
@@ -72,15 +68,11 @@ def test_damaged_version_is_no_copy(
 def test_pushes_at_once_take_turns(tmp_path: Path, evaluation: Path) -> None:
     models = [make_model(tmp_path / n, n) for n in "abcd"]
     with ThreadPoolExecutor(4) as pool:
-        push = functools.partial(
-            push_model, folder=tmp_path / "out", evaluation=evaluation
-        )
-        pushes = list(pool.map(push, models))
-    names = sorted(version.name for version, _ in pushes)
-    assert names == ["1", "2", "3", "4"]
-    for (version, _), model in zip(pushes, models, strict=True):
-        data = version / "variables" / "data"
-        assert data.read_text() == model.name
+        places = [tmp_path / "out"] * 4, [evaluation] * 4
+        versions = [v for v, _ in pool.map(push_model, models, *places)]
+    assert sorted(v.name for v in versions) == ["1", "2", "3", "4"]
+    for version, model in zip(versions, models, strict=True):
+        assert (version / "variables" / "data").read_text() == model.name
 
 
 def test_folder_that_cannot_be_written(
