@@ -181,7 +181,10 @@ def replace_missing_digits(profile: Profile) -> Profile:
 
 
 def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
-    """The sweeps of a profile, with flags of places; writes nothing."""
+    """The sweeps of a profile; writes nothing.
+
+    The places are flags to add to each of them, as `--log_dir=...`.
+    """
     with redirect_stdout(io.StringIO()):  # what the commands would say
         return [
             make_sweep(parse_flags([*arguments, *places], define_flags()))

@@ -79,7 +79,7 @@ class Progress:
 
 
 class LogStream(LineStream):
-    """A stream to a log file that shows the progress every line of it."""
+    """A stream to a log file whose lines the progress reads as well."""
 
     def __init__(self, log: TextIO, progress: Progress) -> None:
         super().__init__(progress.read)

@@ -30,11 +30,12 @@ from tfcomp.datasets.materialized import materialize
 pytestmark = pytest.mark.timeout(900)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Place:
-    """Where a pipeline of a test works."""
+    """Where a pipeline of a test works, and what came of its first start."""
 
     path: Path
+    first: subprocess.CompletedProcess | None = None
 
     @property
     def work(self) -> Path:
@@ -59,20 +60,19 @@ class Place:
             cwd=self.path,
         )
 
-    def resume(self, profile: str | Path = "smoke") -> tuple[str, dict]:
-        """What a second start prints, and the last state of each step."""
-        result = self.run(f"--profile={profile}", "--resume")
-        assert result.returncode == 0, result.stderr
-        assert self.list_versions() == [".lock", "1"]
-        return result.stdout, read_states(result.stdout)
+    def resume(
+        self, profile: str | Path = "smoke", status: int = 0
+    ) -> tuple[str, dict[str, str]]:
+        """A second start, which pushes nothing.
 
-    def fail(self, profile: str | Path = "smoke") -> tuple[str, dict]:
-        """The line of an error, which pushes nothing, and the states."""
+        Returns:
+            What it prints, or the one line of its error; the steps' states.
+        """
         result = self.run(f"--profile={profile}", "--resume")
-        assert result.returncode == 1
+        assert result.returncode == status, result.stderr
+        assert result.stderr.count("\n") == status
         assert self.list_versions() == [".lock", "1"]
-        (line,) = result.stderr.splitlines()
-        return line, read_states(result.stdout)
+        return result.stderr or result.stdout, read_states(result.stdout)
 
     def list_versions(self) -> list[str]:
         return sorted(os.listdir(self.path / "out" / "smoke"))
@@ -90,45 +90,42 @@ def read_states(output: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def smoke(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Place, subprocess.CompletedProcess]:
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """The smoke profile, from nothing."""
     place = Place(tmp_path_factory.mktemp("smoke"))
-    return place, place.run("--profile=smoke")
+    place.first = place.run("--profile=smoke")
+    return place
 
 
-def test_from_nothing_to_a_pushed_model(smoke) -> None:
-    place, result = smoke
+def test_from_nothing_to_a_pushed_model(smoke: Place) -> None:
+    result = smoke.first
     assert result.returncode == 0, result.stdout + result.stderr
     assert read_states(result.stdout) == dict.fromkeys(STEPS, "done")
     # The flood of the SDK is in the log and nowhere else.
     assert result.stderr == "" and len(result.stdout.splitlines()) < 30
-    assert "KFP Executor" in (place.path / "root/pipeline.log").read_text()
+    assert "KFP Executor" in (smoke.path / "root/pipeline.log").read_text()
     assert "[2/2]" in result.stdout
-    version = place.path / "out" / "smoke" / "1"
+    version = smoke.path / "out" / "smoke" / "1"
     evidence = version / "assets.extra" / "evaluation.json"
     verdict = json.loads(evidence.read_text())
     assert verdict["blessed"] and len(verdict["checks"]) == 3
     assert all(check["count"] == 2 for check in verdict["checks"])
     assert (version / "saved_model.pb").exists()
-    assert (place.work / "report" / "report.html").exists()
-    anomalies = place.path.glob("root/kfp/*/example-validator/anomalies")
+    assert (smoke.work / "report" / "report.html").exists()
+    anomalies = smoke.path.glob("root/kfp/*/example-validator/anomalies")
     assert json.loads(next(anomalies).read_text())["anomalies"] == []
 
 
-def test_resume_repeats_nothing(smoke) -> None:
-    place, _ = smoke
-    before = place.list_states()
-    printed, states = place.resume()
+def test_resume_repeats_nothing(smoke: Place) -> None:
+    before = smoke.list_states()
+    printed, states = smoke.resume()
     assert states["example_validator"] == states["report"] == "kept"
     assert "nothing new, the model is" in printed
     assert "trials to run" not in printed
-    assert place.list_states() == before
+    assert smoke.list_states() == before
 
 
-def test_compiled_pipeline_runs_here(smoke, tmp_path: Path) -> None:
-    place, _ = smoke
+def test_compiled_pipeline_runs_here(smoke: Place, tmp_path: Path) -> None:
     path = tmp_path / "pipeline.yaml"
     compile_pipeline(load_profile("smoke").to_json(), path)
     script = (
@@ -138,7 +135,7 @@ def test_compiled_pipeline_runs_here(smoke, tmp_path: Path) -> None:
         "pipeline = components.load_component_from_file(sys.argv[1])\n"
         "pipeline(work_dir=sys.argv[3], export_dir=sys.argv[4])\n"
     )
-    arguments = [path, tmp_path / "kfp", place.work, place.path / "out"]
+    arguments = [path, tmp_path / "kfp", smoke.work, smoke.path / "out"]
     result = subprocess.run(
         [sys.executable, "-c", script, *map(str, arguments)],
         capture_output=True,
@@ -147,37 +144,35 @@ def test_compiled_pipeline_runs_here(smoke, tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr
     assert "nothing new, the model is" in result.stdout
-    assert place.list_versions() == [".lock", "1"]
+    assert smoke.list_versions() == [".lock", "1"]
 
 
 # Planted failures: stopped at the right step, nothing pushed
 
 
-def test_bad_model_is_stopped(smoke, tmp_path: Path) -> None:
-    place, _ = smoke
+def test_bad_model_is_stopped(smoke: Place, tmp_path: Path) -> None:
     profile = tmp_path / "smoke"
     shutil.copytree(SHIPPED / "smoke", profile)
     text = (profile / "profile.toml").read_text()
     stricter = text.replace("{below = 0.1}", "{below = 1e-9}")
     (profile / "profile.toml").write_text(stricter)
-    line, states = place.fail(profile)
+    line, states = smoke.resume(profile, status=1)
     assert line.startswith("error: evaluator: not blessed: id_relative_mse ")
     assert "must be below 1e-09; nothing was pushed" in line
     assert states["evaluator"] == "stopped" and states["report"] == "done"
     assert states["infra_validator"] == states["pusher"] == "skipped"
 
 
-def test_broken_saved_model_is_stopped(smoke, tmp_path: Path) -> None:
-    place, _ = smoke
-    evaluation = json.loads((place.work / "evaluation.json").read_text())
-    models = place.work / "runs" / "saved_models" / "smoke_low_rank"
+def test_broken_saved_model_is_stopped(smoke: Place) -> None:
+    evaluation = json.loads((smoke.work / "evaluation.json").read_text())
+    models = smoke.work / "runs" / "saved_models" / "smoke_low_rank"
     name = evaluation["candidate"]["name"]
     (data,) = (models / name).glob("*/variables/*.data*")
     whole = data.read_bytes()
     data.write_bytes(whole[: len(whole) // 2])
     # It was found good before, and may be damaged since.
     try:
-        line, states = place.fail()
+        line, states = smoke.resume(status=1)
     finally:
         data.write_bytes(whole)
     assert line.startswith("error: infra_validator: the SavedModel cannot be ")
@@ -187,15 +182,14 @@ def test_broken_saved_model_is_stopped(smoke, tmp_path: Path) -> None:
 
 
 def test_leak_is_stopped(
-    smoke, leaking_data: Callable[[], AbstractContextManager]
+    smoke: Place, leaking_data: Callable[[], AbstractContextManager]
 ) -> None:
-    place, _ = smoke
     (config,) = list_datasets(load_profile("smoke"))
-    leaky = materialize(config, place.work / "examples")  # was there before
+    leaky = materialize(config, smoke.work / "examples")  # was there before
     shutil.rmtree(leaky)
     with leaking_data():
-        materialize(config, place.work / "examples")
-    line, states = place.fail()
+        materialize(config, smoke.work / "examples")
+    line, states = smoke.resume(status=1)
     assert line.startswith(
         "error: example_validator: leak: 1 training examples lie in the "
         "region corner:7, the first at [7.0, 7.0] "
@@ -204,10 +198,10 @@ def test_leak_is_stopped(
     assert {s for s in states if states[s] == "skipped"} == skipped
     # What is removed is written again, and trials that are done stay.
     shutil.rmtree(leaky)
-    before = place.list_states()
-    _, states = place.resume()
+    before = smoke.list_states()
+    _, states = smoke.resume()
     assert states["example_validator"] == "done"
-    assert place.list_states() == before
+    assert smoke.list_states() == before
 
 
 # Killed in the middle

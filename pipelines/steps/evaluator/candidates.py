@@ -99,7 +99,7 @@ def find_candidate(runs_dir: Path, evaluation: Path) -> Path:
 
 
 def find_model(run: Path) -> Path:
-    """The SavedModel that a run exported, a trial in the trainer's folder.
+    """The SavedModel of a run, a trial where the trainer wrote.
 
     Raises:
         RunError: If it is not there.

@@ -21,20 +21,11 @@ def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
     Trials of earlier flags or code may lie beside them where the trainer
     wrote, and are left out.
     """
-    folders = list_run_folders(profile, runs_dir)
-    patterns = [glob.escape(str(path)) for path in folders]
+    logs = f"--log_dir={runs_dir / LOGS}"
+    sweeps, searches = make_sweeps(profile, logs), make_searches(profile, logs)
+    folders = [trial.path for sweep in sweeps for trial in sweep.trials]
+    folders += [search.folder.path for search in searches]
+    patterns = [glob.escape(str(path)) for path in folders if path.exists()]
     evidence = read_evidence(patterns) if patterns else Evidence()
     command = f"python -m pipelines.run_local --profile={profile.name}"
     return write_report(evidence, output, command)
-
-
-def list_run_folders(profile: Profile, runs_dir: Path) -> list[Path]:
-    """Folders of the trials and searches of a profile, as far as they exist."""
-    logs = f"--log_dir={runs_dir / LOGS}"
-    folders = [
-        trial.path
-        for sweep in make_sweeps(profile, logs)
-        for trial in sweep.trials
-    ]
-    folders += [part.folder.path for part in make_searches(profile, logs)]
-    return [folder for folder in folders if folder.exists()]
