@@ -141,7 +141,9 @@ def test_good_model_is_pushed_once(
     version = out / "tiny" / "1"
     assert trained["pushed"].uri == str(version)
     evidence = version / "assets.extra" / "evaluation.json"
-    assert json.loads(evidence.read_text())["blessed"] is True
+    verdict = json.loads(evidence.read_text())
+    assert verdict["blessed"] is True and verdict["pushed"] == ""
+    assert verdict["candidate"]["name"] == "smoke"
 
 
 def test_model_with_other_weights_is_refused(

@@ -13,7 +13,6 @@ from scipy import stats
 
 from pipelines.rules import Rules
 from pipelines.rules import Threshold
-from pipelines.steps.evaluator.candidates import find_candidate
 from pipelines.steps.evaluator.candidates import find_model
 from pipelines.steps.evaluator.candidates import read_trials
 from pipelines.steps.evaluator.executor import check_thresholds
@@ -98,18 +97,6 @@ def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
     verdict.write(tmp_path / "evaluation.json")
     content = json.loads((tmp_path / "evaluation.json").read_text())
     assert content["blessed"] is False and content["candidate"] is None
-
-
-def test_evaluation_names_the_candidate(runs_dir: Path, tmp_path: Path) -> None:
-    verdict = evaluate_sweep(runs_dir, make_rules(), tmp_path / "none")
-    file = tmp_path / "evaluation.json"
-    verdict.write(file)
-    content = json.loads(file.read_text())
-    assert content["blessed"] is True and content["pushed"] == ""
-    assert content["candidate"]["name"] == "smoke"
-    run = find_candidate(runs_dir, file)
-    assert (run / "metrics.json").exists()
-    assert (find_model(run) / "saved_model.pb").exists()
 
 
 def test_candidate_without_a_model(runs_dir: Path) -> None:

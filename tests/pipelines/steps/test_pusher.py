@@ -29,25 +29,19 @@ def make_model(folder: Path, weights: str) -> Path:
     return folder
 
 
-def test_next_version(tmp_path: Path, evaluation: Path) -> None:
-    target = tmp_path / "out" / "name"
-    for number, weights in enumerate(("a", "b"), 1):
-        model = make_model(tmp_path / weights, weights)
-        version, is_new = push_model(model, target, evaluation)
-        assert is_new and version == target / str(number)
-        assert (version / "variables" / "data").read_text() == weights
-        assert (version / EVIDENCE).read_text() == "{}"
-    assert [v.name for v in list_versions(target)] == ["1", "2"]
-
-
 def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
-    out = tmp_path / "out"
+    out = tmp_path / "out" / "name"
     models = [make_model(tmp_path / name, name) for name in "ab"]
     # Back to an earlier model is a new version: the last one counts.
     order = [models[0], models[0], models[1], models[0]]
     pushes = [push_model(model, out, evaluation) for model in order]
-    assert [version.name for version, _ in pushes] == ["1", "1", "2", "3"]
+    versions = [version for version, _ in pushes]
+    assert versions == [out / number for number in "1123"]
     assert [is_new for _, is_new in pushes] == [True, False, True, True]
+    assert list_versions(out) == [out / number for number in "123"]
+    for version, model in zip(versions, order, strict=True):
+        assert (version / "variables" / "data").read_text() == model.name
+        assert (version / EVIDENCE).read_text() == "{}"
 
 
 @pytest.mark.parametrize("name", ["data", "more"])
