@@ -11,6 +11,7 @@ from tfcomp.analysis.tuning import select_units
 from tfcomp.analysis.tuning import summarize_tuning
 
 X, Y = np.meshgrid(np.arange(6.0), np.arange(5.0), indexing="ij")
+PRODUCT = (X - X.mean()) * (Y - Y.mean())
 SHAPE = X.shape
 
 
@@ -46,28 +47,27 @@ def test_shares_equal_the_slow_definition(
 
 
 def test_known_units() -> None:
-    centered = (X - X.mean()) * (Y - Y.mean())
-    checkers = (-1.0) ** (X + Y)
     additive = np.sin(X) + Y**2
-    activations = to_activations(X, Y, additive, centered, np.ones(SHAPE))
+    activations = to_activations(X, Y, additive, PRODUCT, np.ones(SHAPE))
     tuning = compute_tuning(activations, SHAPE)
-    expected = [[1, 0], [0, 1], [np.nan, np.nan], [0, 0], [np.nan, np.nan]]
-    expected[2] = compute_share_slowly(additive)
+    slow = compute_share_slowly(additive)
+    expected = [[1, 0], [0, 1], slow, [0, 0], [np.nan, np.nan]]
     np.testing.assert_allclose(tuning.factor_shares, expected, atol=1e-12)
     assert tuning.additive_share[2] == pytest.approx(1)
     np.testing.assert_array_equal(tuning.is_dead, [0, 0, 0, 0, 1])
-    share = compute_tuning(to_activations(checkers), SHAPE).additive_share
-    assert share < 0.05  # not 0: five values of y do not balance
+    checkers = to_activations((-1.0) ** (X + Y))
+    assert (
+        compute_tuning(checkers, SHAPE).additive_share < 0.05
+    )  # not 0: five values of y do not balance
 
 
 def test_noise_has_the_share_of_its_degrees_of_freedom(
     rng: np.random.Generator,
 ) -> None:
-    shape = (20, 20)
     activations = rng.normal(size=(400, 500)).astype(np.float32)
-    tuning = compute_tuning(activations, shape)
-    mean = summarize_tuning(tuning)["additive_share_mean"]
-    assert mean == pytest.approx((19 + 19) / 399, rel=0.05)
+    summary = summarize_tuning(compute_tuning(activations, (20, 20)))
+    expected = pytest.approx((19 + 19) / 399, rel=0.05)
+    assert summary["additive_share_mean"] == expected
 
 
 def test_scale_shift_and_order_of_values_do_not_matter(
@@ -78,10 +78,9 @@ def test_scale_shift_and_order_of_values_do_not_matter(
     shuffled = maps[:, rng.permutation(6)][:, :, rng.permutation(5)]
     found = compute_tuning(to_activations(*(-7 * shuffled + 2)), SHAPE)
     np.testing.assert_allclose(found.factor_shares, expected)
-    swapped = compute_tuning(
-        to_activations(*maps.swapaxes(1, 2)), SHAPE[::-1]
-    ).factor_shares
-    np.testing.assert_allclose(swapped[:, ::-1], expected)
+    swapped = to_activations(*maps.swapaxes(1, 2))
+    found = compute_tuning(swapped, SHAPE[::-1])
+    np.testing.assert_allclose(found.factor_shares[:, ::-1], expected)
 
 
 def test_blocks_make_no_difference(
@@ -94,9 +93,8 @@ def test_blocks_make_no_difference(
     blocks = compute_tuning(activations, SHAPE)
     np.testing.assert_allclose(blocks.factor_shares, whole.factor_shares)
     assert blocks.factor_shares.shape == (21, 2)
-    np.testing.assert_array_equal(
-        select_units(activations, whole.variance, 8), chosen
-    )
+    found = select_units(activations, whole.variance, 8)
+    np.testing.assert_array_equal(found, chosen)
 
 
 def test_rounding_of_a_constant_unit_is_dead() -> None:
@@ -106,17 +104,13 @@ def test_rounding_of_a_constant_unit_is_dead() -> None:
 
 
 def test_summary_weights_units_by_their_variance() -> None:
-    product = (X - X.mean()) * (Y - Y.mean())
-    activations = to_activations(3 * X, X, product, 0 * X)
-    tuning = compute_tuning(activations, SHAPE)
-    summary = summarize_tuning(tuning)
-    variance = [9 * X.var(), X.var(), product.var()]
+    activations = to_activations(3 * X, X, PRODUCT, 0 * X)
+    summary = summarize_tuning(compute_tuning(activations, SHAPE))
+    weighted = 10 * X.var() / (10 * X.var() + PRODUCT.var())
     assert summary == {
         "additive_share_mean": pytest.approx(2 / 3),
         "additive_share_median": pytest.approx(1),
-        "additive_share_weighted": pytest.approx(
-            (variance[0] + variance[1]) / sum(variance)
-        ),
+        "additive_share_weighted": pytest.approx(weighted),
         "dead_unit_fraction": 0.25,
     }
     assert all(type(value) is float for value in summary.values())
@@ -125,24 +119,23 @@ def test_summary_weights_units_by_their_variance() -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("value", [0.0, 0.1, np.nan, np.inf])
 def test_dead_and_diverged_stages_have_no_share(value: float) -> None:
-    tuning = compute_tuning(np.full((30, 4), value), SHAPE)
+    activations = np.full((30, 4), value)
+    tuning = compute_tuning(activations, SHAPE)
     summary = summarize_tuning(tuning)
-    dead = 1.0 if np.isfinite(value) else 0.0
-    assert summary.pop("dead_unit_fraction") == dead
+    assert summary.pop("dead_unit_fraction") == float(np.isfinite(value))
     assert set(summary.values()) == {None}
-    assert select_units(np.full((30, 4), value), tuning.variance, 3).size == 0
+    assert select_units(activations, tuning.variance, 3).size == 0
 
 
 def test_selected_units_vary_most_and_differ() -> None:
-    product = (X - X.mean()) * (Y - Y.mean()) / 10
     # A copy, a scaled and a shifted one, and the sum of two others.
+    product = PRODUCT / 10
     activations = to_activations(
         X, 2 * X, 2 * X, -1.9 * X + 4, 0.5 * Y, product, X + 0.5 * Y, 0 * X
     )
-    tuning = compute_tuning(activations, SHAPE)
-    assert select_units(activations, tuning.variance, 9).tolist() == [1, 4, 5]
-    assert select_units(activations, tuning.variance, 1).tolist() == [1]
-    assert select_units(activations, tuning.variance, 0).tolist() == []
+    variance = compute_tuning(activations, SHAPE).variance
+    for count, expected in ((9, [1, 4, 5]), (1, [1]), (0, [])):
+        assert select_units(activations, variance, count).tolist() == expected
 
 
 def test_selection_is_pivoted_orthogonalization(
@@ -153,9 +146,10 @@ def test_selection_is_pivoted_orthogonalization(
     left = activations - activations.mean(axis=0)
     expected = []
     for _ in range(6):
-        expected.append(int(np.argmax((left**2).sum(axis=0))))
-        pivot = left[:, expected[-1]] / np.linalg.norm(left[:, expected[-1]])
+        unit = int(np.argmax((left**2).sum(axis=0)))
+        pivot = left[:, unit] / np.linalg.norm(left[:, unit])
         left = left - np.outer(pivot, pivot @ left)
+        expected.append(unit)
     assert select_units(activations, tuning.variance, 6).tolist() == expected
 
 
