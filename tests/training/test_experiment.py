@@ -20,6 +20,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.storage.run_folder import claim_run
 from tfcomp.training.experiment import make_model
 from tfcomp.training.experiment import make_training_model
 from tfcomp.training.experiment import train_and_evaluate
@@ -150,14 +151,11 @@ def test_strange_folder_is_refused(smoke_config: RunConfig) -> None:
 def test_two_processes_cannot_share_a_folder(
     smoke_config: RunConfig,
 ) -> None:
-    from tfcomp.storage.run_folder import RunFolder
-
     resumed = dataclasses.replace(smoke_config, resume=True)
-    with RunFolder.claim(smoke_config):
+    with claim_run(smoke_config):
         with pytest.raises(RunError, match="another process"):
-            RunFolder.claim(resumed)
-    with RunFolder.claim(resumed):
-        pass
+            claim_run(resumed)
+    claim_run(resumed).close()
 
 
 def test_unwritable_folder_is_one_line(smoke_config: RunConfig) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from tfcomp.training.losses import make_loss
+from tfcomp.training.fit import make_loss
 from tfcomp.training.plateau import PlateauSchedule
 
 

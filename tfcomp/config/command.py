@@ -34,12 +34,9 @@ def run_command(
         argv: The name of the program and its arguments.
         purpose: What the command does; its help begins with it.
         values: The flags of the command.
-        action: Takes the parsed flags, a dictionary from name to value, and
-            returns the exit status. It imports TensorFlow, pandas and the
-            like itself, so that the help and bad flags need none of them.
-
-    Returns:
-        The exit status.
+        action: Takes the parsed flags and returns the exit status. It imports
+            TensorFlow, pandas and the like itself, so that the help and bad
+            flags need none of them.
 
     Raises:
         ConfigError: If a flag has an ill-formed value.

@@ -17,7 +17,7 @@ SUFFIX = ".flags"
 
 
 def expand_flagfiles(
-    arguments: Sequence[str], folder: Path | None = None, inside: tuple = ()
+    arguments: Sequence[str], inside: tuple[Path, ...] = ()
 ) -> list[str]:
     """Replaces every `--flagfile=PATH` by the lines of that file, in place.
 
@@ -28,8 +28,7 @@ def expand_flagfiles(
 
     Args:
         arguments: Command-line arguments, without the name of the program.
-        folder: Folder of the file that the arguments are from.
-        inside: The files that the arguments are included by.
+        inside: The files that the arguments are from, the innermost last.
 
     Raises:
         RunError: If a file is missing, unreadable or includes itself.
@@ -44,22 +43,15 @@ def expand_flagfiles(
             continue
         if not equals:
             path = queue.pop(0) if queue else ""
-        found = _find_flagfile(path.strip(), folder)
+        found = _find_flagfile(path.strip(), [p.parent for p in inside[-1:]])
         if found in inside:
             raise RunError(f"--flagfile includes itself: {path!r}")
-        lines = _read_flag_lines(found)
-        nested = expand_flagfiles(lines, found.parent, (*inside, found))
-        expanded.extend(nested)
+        expanded += expand_flagfiles(_read_flag_lines(found), (*inside, found))
     return expanded
 
 
 def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
-    """Names of the shipped flagfiles.
-
-    Args:
-        known: The flags of a command. Only the files that it can read are
-            listed then.
-    """
+    """Names of the shipped flagfiles, or of those with `known` flags only."""
     names = sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
     if known is None:
         return names
@@ -67,13 +59,12 @@ def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
     return [name for name in names if _list_names(name) <= flags]
 
 
-def _find_flagfile(path: str, folder: Path | None) -> Path:
+def _find_flagfile(path: str, beside: list[Path]) -> Path:
     if not path:
         raise RunError("--flagfile must name a file")
     wanted = os.path.expanduser(path)
-    places = [Path.cwd(), *([folder] if folder else []), SHIPPED]
     for name in (wanted, wanted + SUFFIX):
-        for place in places:
+        for place in (Path.cwd(), *beside, SHIPPED):
             # `Path.is_file` raises for a name that is too long.
             if os.path.isfile(place / name):
                 return (place / name).resolve()

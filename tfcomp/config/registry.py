@@ -8,6 +8,7 @@ must not import TensorFlow.
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,10 +25,9 @@ class Entry:
 
     def load(self) -> Callable:
         """The builder itself, imported if it was given as a path."""
-        if not isinstance(self.target, str):
-            return self.target
-        module, _, attribute = self.target.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        if isinstance(self.target, str):
+            return pkgutil.resolve_name(self.target)
+        return self.target
 
 
 class Registry:

@@ -79,18 +79,14 @@ class RunConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = self.run_name
+        name, batch = self.run_name, self.training.batch_size
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            raise ConfigError(
-                "run_name", "must be a plain name without a path", name
-            )
+            rule = "must be a plain name without a path"
+            raise ConfigError("run_name", rule, name)
         replicas = max(self.training.num_replicas, 1)
-        if self.training.batch_size % replicas:
-            raise ConfigError(
-                "batch_size",
-                f"must be a multiple of --num_replicas={replicas}",
-                self.training.batch_size,
-            )
+        if batch % replicas:
+            rule = f"must be a multiple of --num_replicas={replicas}"
+            raise ConfigError("batch_size", rule, batch)
 
     @property
     def run_dir(self) -> str:

@@ -22,6 +22,7 @@ from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_config import make_config
+from tfcomp.config.settings import NOUNS
 from tfcomp.config.settings import Settings
 
 DEFINE = {
@@ -91,12 +92,7 @@ def parse_flags(
 
 
 def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
-    """Says that there is no such flag, and which one may have been meant.
-
-    Args:
-        name: The unknown name, without dashes.
-        values: The flags that there are.
-    """
+    """Says that there is no such flag, and which one may have been meant."""
     close = difflib.get_close_matches(name, list(values), n=1)
     hint = f", did you mean --{close[0]}?" if close else " (see --help)"
     return RunError(f"--{name} is not a flag{hint}")
@@ -128,6 +124,5 @@ def _ill_formed(
     match = re.match(r"flag --(\w+)=(.*?): ", str(error), re.DOTALL)
     if match is None or match[1] not in values:
         return RunError(str(error))
-    nouns = {"int": "an integer", "float": "a number", "bool": "true or false"}
-    noun = nouns.get(values[match[1]].flag_type(), "a valid value")
+    noun = NOUNS.get(values[match[1]].flag_type(), "a valid value")
     return ConfigError(match[1], f"must be {noun}", match[2])

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 from typing import Self
 
 from tfcomp.config.errors import ConfigError
+
+# What a value of a type is called in an error.
+NOUNS = {
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a string",
+}
 
 
 def setting(
@@ -35,13 +44,14 @@ def setting(
         below: Bound that the value must stay under.
         choices: The only values allowed.
     """
-    rule = {
+    metadata = {
+        "help": help,
         "minimum": minimum,
         "above": above,
         "below": below,
         "choices": choices,
     }
-    return dataclasses.field(default=default, metadata={"help": help, **rule})
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 class Settings:
@@ -49,7 +59,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in self.list_settings():
-            _check_field(field, getattr(self, field.name))
+            value = getattr(self, field.name)
+            for rule in _list_broken_rules(field, value):
+                raise ConfigError(field.name, f"must be {rule}", value)
 
     @classmethod
     def list_settings(cls) -> list[dataclasses.Field]:
@@ -78,38 +90,26 @@ class Settings:
         return {field.name: getattr(self, field.name) for field in fields}
 
 
-def _check_field(field: dataclasses.Field, value: Any) -> None:
+def _list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
+    """What the value must be; each rule takes those before it for granted."""
     rules = field.metadata
     expected = type(field.default)
     accepted = (int, float) if expected is float else expected
     if not isinstance(value, accepted) or (
         isinstance(value, bool) and expected is not bool
     ):
-        raise ConfigError(field.name, f"must be {_NOUNS[expected]}", value)
+        yield NOUNS[expected.__name__]
     if expected is float and not math.isfinite(value):
-        raise ConfigError(field.name, "must be a finite number", value)
+        yield "a finite number"
     if expected is str and (
         value != value.strip() or len(value.splitlines()) > 1
     ):  # a flagfile has one line for it
-        rule = "must be one line without spaces around it"
-        raise ConfigError(field.name, rule, value)
+        yield "one line without spaces around it"
     if rules["minimum"] is not None and value < rules["minimum"]:
-        rule = f"must be at least {rules['minimum']}"
-        raise ConfigError(field.name, rule, value)
+        yield f"at least {rules['minimum']}"
     if rules["above"] is not None and value <= rules["above"]:
-        rule = f"must be greater than {rules['above']}"
-        raise ConfigError(field.name, rule, value)
+        yield f"greater than {rules['above']}"
     if rules["below"] is not None and value >= rules["below"]:
-        rule = f"must be less than {rules['below']}"
-        raise ConfigError(field.name, rule, value)
+        yield f"less than {rules['below']}"
     if rules["choices"] is not None and value not in rules["choices"]:
-        rule = f"must be one of: {', '.join(rules['choices'])}"
-        raise ConfigError(field.name, rule, value)
-
-
-_NOUNS = {
-    int: "an integer",
-    float: "a number",
-    bool: "true or false",
-    str: "a string",
-}
+        yield f"one of: {', '.join(rules['choices'])}"

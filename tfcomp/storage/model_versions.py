@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tfcomp.storage.folder_lock import lock_folder
 
-FINGERPRINT = Path("assets.extra") / "weights.sha256"
 PARTIAL = ".partial-"
 
 
@@ -69,12 +68,6 @@ def add_version(
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         return folder / str(number), True
-
-
-def read_fingerprint(version: Path) -> str:
-    """Hash of architecture and weights; empty if the version has none."""
-    file = version / FINGERPRINT
-    return file.read_text() if file.exists() else ""
 
 
 def is_copy(version: Path, model: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The folder of one run: who owns it, what is in it.
+"""The folder of one run: whose it is, what is in it.
 
 run.flags       every resolved flag; `--flagfile` of it repeats the run
 checkpoints/    training state
@@ -11,7 +11,6 @@ metrics.json    scores; written last, so it marks a finished run
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,11 +19,10 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.config.run_flags import format_flags
+from tfcomp.config.run_flags import parse_config
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import LOCK_FILE
@@ -36,70 +34,33 @@ METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 
 
-class RunFolder:
-    """An owned run folder, for a `with` statement; `claim` makes one.
+def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
+    """Creates the folder of a run, or takes it over to resume.
 
-    Attributes:
-        path: The folder.
+    Args:
+        config: The run.
+        header: Comment lines for `run.flags`.
+
+    Returns:
+        The lock of the folder, for a `with` statement (see `lock_folder`).
+
+    Raises:
+        RunError: If the folder belongs to other flags, holds this run already
+            and `resume` is not set, is in use, or cannot be written.
     """
-
-    def __init__(self, path: Path, lock: IO[bytes]) -> None:
-        self.path = path
-        self._lock = lock  # released by the system when the process ends
-
-    @classmethod
-    def claim(cls, config: RunConfig, header: str = "") -> RunFolder:
-        """Creates the folder of a run, or takes it over to resume.
-
-        Args:
-            config: The run.
-            header: Comment lines for `run.flags`.
-
-        Raises:
-            RunError: If the folder belongs to other flags, holds this run
-                already and `resume` is not set, is in use, or cannot be
-                written.
-        """
-        path = Path(config.run_dir)
-        try:
-            _check_owner(path, config)
-            path.mkdir(parents=True, exist_ok=True)
-            os.makedirs(config.export_path, exist_ok=True)
-            lock = lock_folder(path)
-            if not (path / FLAGS_FILE).exists():
-                write_text(path / FLAGS_FILE, header + format_flags(config))
-        except OSError as error:
-            raise RunError(
-                f"--log_dir and --export_dir must be writable: {error}"
-            ) from error
-        return cls(path, lock)
-
-    @property
-    def checkpoints(self) -> str:
-        """Folder of the training state."""
-        return str(self.path / "checkpoints")
-
-    @property
-    def model_file(self) -> Path:
-        """Path of the trained Keras model."""
-        return self.path / MODEL_FILE
-
-    def read_metrics(self) -> dict[str, Any] | None:
-        """The scores of a finished run; None before it is finished."""
-        file = self.path / METRICS_FILE
-        return json.loads(file.read_text()) if file.exists() else None
-
-    def write_metrics(self, metrics: dict[str, Any]) -> None:
-        """Writes the scores, which marks the run as finished."""
-        text = json.dumps(metrics, indent=2, allow_nan=False) + "\n"
-        write_text(self.path / METRICS_FILE, text)
-
-    def __enter__(self) -> RunFolder:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Gives the folder free for another owner."""
-        self._lock.close()
+    path = Path(config.run_dir)
+    try:
+        _check_owner(path, config)
+        path.mkdir(parents=True, exist_ok=True)
+        os.makedirs(config.export_path, exist_ok=True)
+        lock = lock_folder(path)
+        if not (path / FLAGS_FILE).exists():
+            write_text(path / FLAGS_FILE, header + format_flags(config))
+    except OSError as error:
+        raise RunError(
+            f"--log_dir and --export_dir must be writable: {error}"
+        ) from error
+    return lock
 
 
 def check_run(path: str | Path) -> RunConfig:
@@ -114,9 +75,8 @@ def check_run(path: str | Path) -> RunConfig:
         raise RunError(f"--run must be a run folder, {path} does not exist")
     if not (path / FLAGS_FILE).exists():
         raise RunError(f"--run must be a run folder, {path} has no run.flags")
-    flags = [f"--flagfile={(path / FLAGS_FILE).resolve()}"]
     try:
-        config = make_config(parse_flags(flags, define_run_flags()))
+        config = parse_config([f"--flagfile={(path / FLAGS_FILE).resolve()}"])
     except (ConfigError, RunError) as error:
         raise RunError(
             f"--run={path} is of another version of tfcomp ({error})"
@@ -145,16 +105,15 @@ def select_scores(
 def _check_owner(path: Path, config: RunConfig) -> None:
     flags_file = path / FLAGS_FILE
     if not flags_file.exists():
-        content = set(os.listdir(path)) - {LOCK_FILE} if path.exists() else ()
-        leftovers = {f"{FLAGS_FILE}.partial"}
-        if set(content) - leftovers:
+        leftovers = {LOCK_FILE, f"{FLAGS_FILE}.partial"}
+        if path.exists() and set(os.listdir(path)) - leftovers:
             raise RunError(
                 f"--run_name must be new or name a run, {path} holds "
                 "something else"
             )
         return
-    theirs, ours = read_identity(flags_file), config.identity()
-    for name, value in ours.items():
+    theirs = parse_flags([f"--flagfile={flags_file}"], define_run_flags())
+    for name, value in config.identity().items():
         if theirs.get(name) != value:
             raise RunError(
                 f"--run_name={config.run_name} belongs to a run with "
@@ -168,13 +127,3 @@ def _check_owner(path: Path, config: RunConfig) -> None:
             f"--run_name={config.run_name} exists in {config.log_dir} and "
             f"{state}: add --resume, or choose another --run_name"
         )
-
-
-def read_identity(flags_file: Path) -> dict[str, object]:
-    """Settings of a run folder that decide what the run computes.
-
-    Raises:
-        RunError: If the file is no valid flagfile of this version.
-    """
-    flags = parse_flags([f"--flagfile={flags_file}"], define_run_flags())
-    return {k: v for k, v in flags.items() if k not in LOCATION_FLAGS}

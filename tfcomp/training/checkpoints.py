@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 
 import keras
 import tensorflow as tf
@@ -24,35 +23,36 @@ class TrainingState:
     Args:
         model: A compiled model whose optimizer is built.
         folder: Where checkpoints live.
-        schedules: More trackable state, by name.
+        **schedules: More trackable state, by name.
+
+    Attributes:
+        seconds: Training time of all sessions of the run.
     """
 
     def __init__(
         self,
         model: keras.Model,
         folder: str,
-        schedules: Mapping[str, tf.train.Checkpoint] | None = None,
+        **schedules: tf.train.Checkpoint,
     ) -> None:
-        self.epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
-        checkpoint = tf.train.Checkpoint(
+        self._checkpoint = tf.train.Checkpoint(
             model=model,
             optimizer=model.optimizer,
-            epoch=self.epoch,
+            epoch=self._epoch,
             seconds=self.seconds,
-            **(schedules or {}),
+            **schedules,
         )
         # A new checkpoint gets its name only when it is whole; two are kept,
         # so that a kill while one is written leaves the other.
         self._manager = tf.train.CheckpointManager(
-            checkpoint, folder, max_to_keep=2
+            self._checkpoint, folder, max_to_keep=2
         )
-        self._checkpoint = checkpoint
 
-    def save(self, epoch: int, seconds: float) -> None:
-        """Saves the state after `epoch` epochs and `seconds` of training."""
-        self.epoch.assign(epoch)
-        self.seconds.assign(seconds)
+    def save(self, epoch: int) -> None:
+        """Saves the state after `epoch` epochs."""
+        self._epoch.assign(epoch)
         self._manager.save(checkpoint_number=epoch)
 
     def restore(self) -> int:
@@ -72,7 +72,7 @@ class TrainingState:
                 f"the checkpoint {latest} cannot be read ({reason}); remove "
                 f"{os.path.dirname(latest)} to start over"
             ) from error
-        return int(self.epoch.numpy())
+        return int(self._epoch.numpy())
 
 
 class SaveState(keras.callbacks.Callback):
@@ -80,30 +80,22 @@ class SaveState(keras.callbacks.Callback):
 
     Always saves after the last epoch. Sums the training time (`seconds` in
     the logs, see `EpochTimer`) over all sessions of the run.
-
-    Args:
-        state: What to save.
-        epochs: Total number of epochs.
-        every_seconds: Least time between two checkpoints.
     """
 
-    def __init__(
-        self, state: TrainingState, epochs: int, every_seconds: float
-    ) -> None:
+    def __init__(self, state: TrainingState, every_seconds: float) -> None:
         super().__init__()
         self._state = state
-        self._epochs = epochs
         self._every_seconds = every_seconds
 
     def on_train_begin(self, logs: dict | None = None) -> None:
         self._last_save = time.monotonic()
-        self._seconds = float(self._state.seconds.numpy())
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        self._seconds += logs["seconds"]
+        self._state.seconds.assign_add(logs["seconds"])
         waited = time.monotonic() - self._last_save
-        if waited >= self._every_seconds or epoch + 1 == self._epochs:
-            self._state.save(epoch + 1, self._seconds)
+        is_last = epoch + 1 == self.params["epochs"]
+        if waited >= self._every_seconds or is_last:
+            self._state.save(epoch + 1)
             self._last_save = time.monotonic()
 
 

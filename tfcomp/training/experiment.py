@@ -5,7 +5,10 @@ dataset -> model -> training -> evaluation -> export -> metrics.json
 
 from __future__ import annotations
 
+import json
 import os
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -20,12 +23,14 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation.evaluator import choose_jacobian
 from tfcomp.models import MODELS
-from tfcomp.storage.run_folder import RunFolder
+from tfcomp.storage.files import write_text
+from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import MODEL_FILE
+from tfcomp.storage.run_folder import claim_run
 from tfcomp.training.export import export_model
 from tfcomp.training.fit import compile_model
 from tfcomp.training.fit import count_steps
 from tfcomp.training.fit import fit_model
-from tfcomp.training.history import History
 from tfcomp.training.monitor import Monitor
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
@@ -36,9 +41,6 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
 
     A finished run is not trained again: its scores are returned.
 
-    Args:
-        config: The run; `resume` allows resuming in its folder.
-
     Raises:
         ConfigError: If the settings are impossible on this machine.
         RunError: If the run folder cannot be used, or training diverges.
@@ -47,36 +49,34 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     dataset.prepare()
     dataset = attach_examples(config, dataset)
     strategy = make_strategy(config.training.num_replicas)
-    header = describe_environment("# ")
-    with RunFolder.claim(config, header) as folder:
-        metrics = folder.read_metrics()
-        if metrics is None:
-            metrics = _run(config, dataset, strategy, folder)
-    return metrics
+    header = textwrap.indent(describe_environment(), "# ")
+    with claim_run(config, header):
+        finished = Path(config.run_dir) / METRICS_FILE
+        if finished.exists():
+            return json.loads(finished.read_text())
+        return _run(config, dataset, strategy)
 
 
 def _run(
-    config: RunConfig,
-    dataset: Dataset,
-    strategy: tf.distribute.Strategy,
-    folder: RunFolder,
+    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> dict[str, Any]:
+    folder = Path(config.run_dir)
     model = make_training_model(config, dataset, strategy)
     observed = make_model(config, dataset, "float32")
-    summaries = RunSummaries(folder.path, config, dataset)
+    summaries = RunSummaries(config, dataset)
     summaries.write_description(model, describe_environment())
-    history = History(folder.path)
-    monitor = Monitor(config, dataset, observed, summaries, history)
-    training = fit_model(
-        model, dataset, config, folder.checkpoints, callbacks=[monitor]
-    )
-    metrics = monitor.finish(model)
+    monitor = Monitor(config, dataset, observed, summaries)
+    checkpoints = str(folder / "checkpoints")
+    cost = fit_model(model, dataset, config, checkpoints, [monitor])
+    metrics = {**monitor.finish(model), "train": cost}
     summaries.close()
-    save_model(observed, folder)
+    # Under another name until it is complete.
+    observed.save(folder / "model.partial.keras")
+    (folder / "model.partial.keras").replace(folder / MODEL_FILE)
     jacobian_fn = choose_jacobian(observed, dataset.space)
     export_model(observed, config.export_path, jacobian_fn)
-    metrics["train"] = vars(training)
-    folder.write_metrics(metrics)
+    text = json.dumps(metrics, indent=2, allow_nan=False)
+    write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
 
 
@@ -85,10 +85,7 @@ def make_model(
 ) -> keras.Model:
     """The model of a run with its initial weights, a function of the seed.
 
-    Args:
-        config: The run.
-        dataset: Its data.
-        precision: Arithmetic of the hidden layers, a dtype policy of Keras.
+    Its hidden layers compute in `precision`, a dtype policy of Keras.
     """
     keras.utils.set_random_seed(config.training.seed)
     build = MODELS.get(config.model.model).load()
@@ -103,13 +100,7 @@ def make_model(
 def make_training_model(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> keras.Model:
-    """The compiled model of a run.
-
-    Args:
-        config: The run.
-        dataset: Its data.
-        strategy: Where its variables live.
-    """
+    """The compiled model of a run, with its variables under a strategy."""
     with strategy.scope():
         model = make_model(config, dataset, config.training.precision)
         steps = count_steps(config.training, dataset)
@@ -117,14 +108,7 @@ def make_training_model(
     return model
 
 
-def save_model(model: keras.Model, folder: RunFolder) -> None:
-    """Writes `model.keras`, which is either absent or complete."""
-    partial = folder.model_file.with_suffix(".partial.keras")
-    model.save(partial)
-    partial.replace(folder.model_file)
-
-
-def describe_environment(prefix: str = "") -> str:
+def describe_environment() -> str:
     """Versions and settings that can change the last bits, one a line."""
     facts = {
         "tfcomp": tfcomp.__version__,
@@ -138,4 +122,4 @@ def describe_environment(prefix: str = "") -> str:
         "threads": os.environ.get("TF_NUM_INTRAOP_THREADS", "default"),
         "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
     }
-    return "".join(f"{prefix}{name}: {fact}\n" for name, fact in facts.items())
+    return "".join(f"{name}: {fact}\n" for name, fact in facts.items())

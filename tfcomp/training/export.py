@@ -19,9 +19,10 @@ import tensorflow as tf
 
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.models.stages import make_stage_model
-from tfcomp.storage.model_versions import FINGERPRINT
 from tfcomp.storage.model_versions import add_version
-from tfcomp.storage.model_versions import read_fingerprint
+
+# Hash of the architecture and the weights, in a version's folder.
+FINGERPRINT = Path("assets.extra") / "weights.sha256"
 
 
 def export_model(
@@ -44,11 +45,11 @@ def export_model(
         (partial / FINGERPRINT).parent.mkdir(exist_ok=True)
         (partial / FINGERPRINT).write_text(fingerprint)
 
-    version, _ = add_version(
-        Path(folder),
-        write,
-        lambda last: read_fingerprint(last) == fingerprint,
-    )
+    def is_same(version: Path) -> bool:
+        file = version / FINGERPRINT
+        return file.exists() and file.read_text() == fingerprint
+
+    version, _ = add_version(Path(folder), write, is_same)
     return version
 
 

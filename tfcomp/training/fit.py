@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import keras
 import tensorflow as tf
+from keras import ops
+from tqdm import tqdm
 
 from tfcomp.config.errors import DivergedError
 from tfcomp.config.run_config import RunConfig
@@ -17,37 +20,15 @@ from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer
 from tfcomp.training.checkpoints import SaveState
 from tfcomp.training.checkpoints import TrainingState
-from tfcomp.training.epoch_progress import ProgressBar
-from tfcomp.training.losses import make_loss
 from tfcomp.training.plateau import PlateauSchedule
-
-
-@dataclass(frozen=True)
-class TrainingSummary:
-    """What training cost.
-
-    Attributes:
-        epochs: Epochs trained in all sessions of the run.
-        seconds: Time spent in training steps in all sessions.
-        examples_per_second: Over that time.
-    """
-
-    epochs: int
-    seconds: float
-    examples_per_second: float
 
 
 def compile_model(
     model: keras.Model, config: TrainingConfig, steps: int
 ) -> None:
-    """Compiles with AdamW and the error over pixels (`make_loss`).
+    """Compiles with AdamW and `make_loss`, for epochs of so many steps.
 
     Must run in the scope of the strategy that the model was built in.
-
-    Args:
-        model: The model.
-        config: Optimizer and loss.
-        steps: Steps of an epoch.
     """
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     # Several steps per call save a third of the time of tiny models, but
@@ -69,6 +50,20 @@ def compile_model(
     model.optimizer.build(model.trainable_variables)
 
 
+def make_loss(l1_weight: float) -> str | Callable:
+    """Mean over pixels of (t - p)^2 + `l1_weight` |t - p|."""
+    if not l1_weight:
+        return "mean_squared_error"
+
+    def squared_and_absolute_error(
+        truth: keras.KerasTensor, images: keras.KerasTensor
+    ) -> keras.KerasTensor:
+        error = images - truth
+        return ops.mean(ops.square(error) + l1_weight * ops.abs(error), axis=-1)
+
+    return squared_and_absolute_error
+
+
 def count_steps(config: TrainingConfig, dataset: Dataset) -> int:
     """Steps of an epoch: as asked for, or one pass over the table."""
     passes = math.ceil(len(dataset.splits.train) / config.batch_size)
@@ -81,16 +76,20 @@ def fit_model(
     config: RunConfig,
     checkpoint_dir: str,
     callbacks: Sequence[keras.callbacks.Callback] = (),
-) -> TrainingSummary:
+) -> dict[str, float]:
     """Trains a compiled model, from its latest checkpoint if there is one.
 
     Args:
         model: Compiled by `compile_model`.
-        dataset: Source of the batches.
-        config: Epochs, batch size, seed and checkpoint interval are used.
+        dataset: Its data.
+        config: The run.
         checkpoint_dir: Where checkpoints are written and looked for.
         callbacks: More callbacks; they see an epoch before it is saved, so
             that what they write is never missing after a resume.
+
+    Returns:
+        What training cost in all sessions of the run: `epochs`, `seconds` in
+        training steps and `examples_per_second` over that time.
 
     Raises:
         DivergedError: If the loss is not a finite number.
@@ -101,11 +100,9 @@ def fit_model(
     schedules = {}
     if training.plateau_patience:
         schedules["plateau"] = PlateauSchedule(training.plateau_patience)
-    state = TrainingState(
-        model, checkpoint_dir, {k: s.state for k, s in schedules.items()}
-    )
+    states = {name: schedule.state for name, schedule in schedules.items()}
+    state = TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
-    saver = SaveState(state, training.epochs, config.checkpoint_seconds)
     if epoch < training.epochs:
         model.fit(
             make_batches(
@@ -125,25 +122,60 @@ def fit_model(
                 StopIfDiverged(),
                 *schedules.values(),
                 *callbacks,
-                saver,
-                ProgressBar(training.epochs, config.run_name),
+                SaveState(state, config.checkpoint_seconds),
+                ProgressBar(training.epochs, epoch, config.run_name),
             ],
         )
     seconds = float(state.seconds.numpy())
     examples = training.epochs * steps * training.batch_size
-    return TrainingSummary(training.epochs, seconds, examples / seconds)
+    return {
+        "epochs": training.epochs,
+        "seconds": seconds,
+        "examples_per_second": examples / seconds,
+    }
 
 
 class StopIfDiverged(keras.callbacks.Callback):
     """Ends a training that can only produce NaN."""
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        loss = (logs or {}).get("loss", 0.0)
-        if not math.isfinite(loss):
+        if not math.isfinite(logs["loss"]):
             raise DivergedError(
-                f"training diverged: the loss is {loss} in epoch "
+                f"training diverged: the loss is {logs['loss']} in epoch "
                 f"{epoch + 1}; try a smaller --learning_rate"
             )
+
+
+class ProgressBar(keras.callbacks.Callback):
+    """Shows epochs, loss and the estimated end of the whole training.
+
+    On a terminal the line is redrawn; elsewhere (a log file) a line is
+    written every 30 seconds. (`tqdm.keras.TqdmCallback` asks Keras for the
+    numbers of every batch, which slows short steps down.)
+
+    Args:
+        epochs: Total number of epochs.
+        done: Epochs of earlier sessions.
+        name: What is shown in front, the name of the run.
+    """
+
+    def __init__(self, epochs: int, done: int, name: str) -> None:
+        super().__init__()
+        self._bar = tqdm(
+            total=epochs,
+            initial=done,
+            desc=name,
+            unit="epoch",
+            mininterval=0.1 if sys.stderr.isatty() else 30.0,
+            dynamic_ncols=True,
+        )
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        self._bar.set_postfix_str(f"loss {logs['loss']:.3g}", refresh=False)
+        self._bar.update()
+
+    def on_train_end(self, logs: dict | None = None) -> None:
+        self._bar.close()
 
 
 def largest_divisor(number: int, limit: int) -> int:

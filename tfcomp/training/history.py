@@ -31,8 +31,8 @@ class History:
 
         Args:
             epoch: Number of epochs trained.
-            numbers: Numbers by their tags in TensorBoard, as `ood/mse`. They
-                are rounded to float32, as TensorBoard's are.
+            numbers: By their tags in TensorBoard, as `ood/mse`. They are
+                rounded to float32, as there.
         """
         self._rows = {e: row for e, row in self._rows.items() if e <= epoch}
         row = self._rows.setdefault(epoch, {})

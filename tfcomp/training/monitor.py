@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History
 from tfcomp.training.summaries import RunSummaries
@@ -28,8 +27,8 @@ class Monitor(keras.callbacks.Callback):
         dataset: Its data.
         observed: A float32 model of the same architecture; it receives the
             weights in training. Geometry in bfloat16 would be noise.
-        summaries: Where all results go.
-        history: Where loss and scores go.
+        summaries: Where all results go; loss and scores go to `history.csv`
+            as well.
     """
 
     def __init__(
@@ -38,13 +37,12 @@ class Monitor(keras.callbacks.Callback):
         dataset: Dataset,
         observed: keras.Model,
         summaries: RunSummaries,
-        history: History,
     ) -> None:
         super().__init__()
         self._config = config
         self._observed = observed
         self._summaries = summaries
-        self._history = history
+        self._history = History(Path(config.run_dir))
         training = config.training
         self._evaluator = Evaluator(observed, dataset, training.seed)
         steps = count_steps(training, dataset)
@@ -52,35 +50,43 @@ class Monitor(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         done = epoch + 1
-        speed = self._examples / logs["seconds"]
-        self._summaries.write_training(done, logs["loss"], speed)
-        self._history.add(done, {"train/loss": logs["loss"]})
+        loss = {"train/loss": logs["loss"]}
+        speed = {"train/examples_per_second": self._examples / logs["seconds"]}
+        self._summaries.write_scalars(done, loss | speed)
+        self._history.add(done, loss)
         if done == self._config.training.epochs:
             return
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
-            self._observed.set_weights(self.model.get_weights())
-            evaluation = self._evaluator.evaluate()
-            self._write_scores(done, evaluation)
-            embeddings = self._evaluator.analyze_embeddings()
-            self._summaries.write_embeddings(done, embeddings, layers_due)
-            if layers_due:
-                self._summaries.write_pictures(done, evaluation)
-                analysis = self._evaluator.analyze_layers()
-                self._summaries.write_layers(done, analysis)
+            self._evaluate(done, self.model, layers_due)
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
         """Evaluates and shows the trained model; returns its metrics."""
-        epochs = self._config.training.epochs
+        return self._evaluate(self._config.training.epochs, model, True)
+
+    def _evaluate(
+        self, epoch: int, model: keras.Model, with_layers: bool
+    ) -> dict[str, Any]:
+        """Scores and embeddings; `with_layers` also stages and pictures.
+
+        Returns:
+            What was found, as `metrics.json` has it.
+        """
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
-        analysis = self._evaluator.analyze_layers()
-        self._write_scores(epochs, evaluation)
-        self._summaries.write_pictures(epochs, evaluation)
-        self._summaries.write_layers(epochs, analysis)
+        self._write_scores(epoch, evaluation)
+        metrics: dict[str, Any] = dict(evaluation.scores)
+        if with_layers:
+            self._summaries.write_pictures(epoch, evaluation)
+            analysis = self._evaluator.analyze_layers()
+            self._summaries.write_layers(epoch, analysis)
+            metrics["layers"] = analysis.summary
         embeddings = self._evaluator.analyze_embeddings()
-        self._summaries.write_embeddings(epochs, embeddings, pictures=True)
-        return make_metrics(evaluation, analysis, embeddings)
+        self._summaries.write_embeddings(epoch, embeddings, with_layers)
+        if embeddings:
+            found = {name: e.summary for name, e in embeddings.items()}
+            metrics["embeddings"] = found
+        return metrics
 
     def _write_scores(self, epoch: int, evaluation: Evaluation) -> None:
         scores = {
@@ -88,20 +94,8 @@ class Monitor(keras.callbacks.Callback):
             for subset, values in evaluation.scores.items()
             for name, value in values.items()
         }
-        self._summaries.write_scores(epoch, scores)
+        self._summaries.write_scalars(epoch, scores)
         self._history.add(epoch, scores)
-
-
-def make_metrics(
-    evaluation: Evaluation,
-    analysis: LayerAnalysis,
-    embeddings: dict[str, EmbeddingAnalysis],
-) -> dict[str, Any]:
-    """All numbers of an evaluation, as `metrics.json` has them."""
-    metrics = {**evaluation.scores, "layers": analysis.summary}
-    if embeddings:
-        metrics["embeddings"] = {k: e.summary for k, e in embeddings.items()}
-    return metrics
 
 
 def _is_due(done: int, every: int) -> bool:

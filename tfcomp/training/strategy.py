@@ -33,19 +33,14 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
         kind = "GPUs" if gpus else "CPU cores"
         rule = f"must be at most the {available} {kind} of this machine"
         raise ConfigError("num_replicas", rule, num_replicas)
+    count = num_replicas or len(gpus) or 1
     if gpus:
         tf.config.experimental.enable_op_determinism()
-        return tf.distribute.MirroredStrategy(
-            _device_names("GPU", num_replicas or len(gpus))
-        )
-    count = num_replicas or 1
-    if count > 1:
+    elif count > 1:
         _split_cpu(count)
-    return tf.distribute.MirroredStrategy(_device_names("CPU", count))
-
-
-def _device_names(kind: str, count: int) -> list[str]:
-    return [f"{kind}:{index}" for index in range(count)]
+    kind = "GPU" if gpus else "CPU"
+    devices = [f"{kind}:{index}" for index in range(count)]
+    return tf.distribute.MirroredStrategy(devices)
 
 
 def _split_cpu(count: int) -> None:

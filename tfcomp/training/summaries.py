@@ -15,13 +15,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
+from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 from tensorboard.plugins.hparams import api as hparams
 
@@ -39,31 +40,33 @@ from tfcomp.evaluation.pictures import picture_landscape
 from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.pictures import picture_samples
 from tfcomp.figures.render import figure_to_array
-from tfcomp.training.descriptions import LAYER_GROUPS
-from tfcomp.training.descriptions import describe_run
-from tfcomp.training.descriptions import make_layout
+
+LAYER_GROUPS = (
+    "factorization",
+    "cosine_factorization",
+    "log_volume_id",
+    "log_volume_ood",
+    "probe_r2_id",
+    "probe_r2_ood",
+)
 
 
 class RunSummaries:
-    """Writes the summaries of one run into its folder.
+    """Writes the summaries of one run into its folder."""
 
-    Args:
-        folder: The run folder.
-        config: The run.
-        dataset: Its data.
-    """
-
-    def __init__(
-        self, folder: Path, config: RunConfig, dataset: Dataset
-    ) -> None:
-        self._writer = tf.summary.create_file_writer(str(folder))
+    def __init__(self, config: RunConfig, dataset: Dataset) -> None:
+        self._writer = tf.summary.create_file_writer(config.run_dir)
         self._config = config
         self._dataset = dataset
         self._has_maps = has_map(dataset.space)
-        self._has_curves = bool(list_curves(dataset.space))
 
     def write_description(self, model: keras.Model, header: str) -> None:
-        """Text, hyperparameters and the layout of the combined charts."""
+        """Text, hyperparameters and the layout of the combined charts.
+
+        Args:
+            model: The network of the run.
+            header: The versions that the run is made with, a line each.
+        """
         text = describe_run(self._config, self._dataset, model, header)
         layout = custom_scalar.pb(make_layout())
         settings, name = self._config.identity(), self._config.run_name
@@ -72,53 +75,48 @@ class RunSummaries:
             hparams.hparams(settings, trial_id=name)
             tf.summary.experimental.write_raw_pb(layout.SerializeToString())
 
-    def write_training(self, epoch: int, loss: float, speed: float) -> None:
-        """Loss and examples per second of an epoch."""
-        with self._writer.as_default(step=epoch):
-            tf.summary.scalar("train/loss", loss)
-            tf.summary.scalar("train/examples_per_second", speed)
-
-    def write_scores(
-        self, epoch: int, scores: Mapping[str, float | None]
+    def write_scalars(
+        self, epoch: int, numbers: Mapping[str, float | None]
     ) -> None:
-        """Writes all scores that exist, by their tags, as `ood/mse`."""
+        """Writes the numbers that exist, by their tags, as `ood/mse`."""
         with self._writer.as_default(step=epoch):
-            for tag, value in scores.items():
-                write_scalar(tag, value)
+            for tag, value in numbers.items():
+                if value is not None:
+                    tf.summary.scalar(tag, value)
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
         """Samples with the true position, and the error landscape."""
         if not self._config.pictures:
             return
-        splits = self._dataset.splits
+        dataset, splits = self._dataset, self._dataset.splits
         with self._writer.as_default(step=epoch):
             for name, chosen in (("id", splits.is_id), ("ood", splits.is_ood)):
                 if chosen.any():
                     title = f"{self._config.run_name}, {name.upper()}"
-                    figure = picture_samples(
-                        self._dataset, evaluation, name, title
-                    )
+                    figure = picture_samples(dataset, evaluation, name, title)
                     write_figure(f"samples/{name}", figure)
             if self._has_maps:
-                figure = picture_landscape(self._dataset, evaluation)
+                figure = picture_landscape(dataset, evaluation)
                 write_figure("landscape/relative_mse", figure)
-            if self._has_curves:
-                figure = picture_error_curve(self._dataset, evaluation)
+            if list_curves(dataset.space):
+                figure = picture_error_curve(dataset, evaluation)
                 write_figure("error_curve/mse", figure)
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
         """Geometry and probes of every stage, and log-volume maps."""
+        numbers = {
+            f"{group}/{stage}": summary.get(group)
+            for stage, summary in analysis.summary.items()
+            for group in LAYER_GROUPS
+        }
+        self.write_scalars(epoch, numbers)
+        if not (self._has_maps and self._config.pictures):
+            return
         with self._writer.as_default(step=epoch):
-            for stage, numbers in analysis.summary.items():
-                for group in LAYER_GROUPS:
-                    write_scalar(f"{group}/{stage}", numbers.get(group))
-            if self._has_maps and self._config.pictures:
-                for stage, values in analysis.log_volume.items():
-                    title = f"log volume, {stage}"
-                    figure = picture_maps(
-                        self._dataset, {title: values}, VOLUME_LABEL
-                    )
-                    write_figure(f"log_volume_map/{stage}", figure)
+            for stage, values in analysis.log_volume.items():
+                maps = {f"log volume, {stage}": values}
+                figure = picture_maps(self._dataset, maps, VOLUME_LABEL)
+                write_figure(f"log_volume_map/{stage}", figure)
 
     def write_embeddings(
         self,
@@ -127,27 +125,66 @@ class RunSummaries:
         pictures: bool,
     ) -> None:
         """Rank and penalties of embeddings; with `pictures` also those."""
+        numbers = {
+            f"embedding_{number}/{name}": value
+            for name, embedding in embeddings.items()
+            for number, value in embedding.summary.items()
+        }
+        self.write_scalars(epoch, numbers)
+        if not (pictures and self._config.pictures):
+            return
         with self._writer.as_default(step=epoch):
             for name, embedding in embeddings.items():
-                for number, value in embedding.summary.items():
-                    write_scalar(f"embedding_{number}/{name}", value)
-                if pictures and self._config.pictures:
-                    factor = self._dataset.space[name]
-                    figures = picture_embedding(factor, embedding)
-                    for kind, figure in figures.items():
-                        write_figure(f"{kind}/{name}", figure)
+                factor = self._dataset.space[name]
+                figures = picture_embedding(factor, embedding)
+                for kind, figure in figures.items():
+                    write_figure(f"{kind}/{name}", figure)
 
     def close(self) -> None:
         """Flushes everything to disk."""
         self._writer.close()
 
 
-def write_scalar(tag: str, value: float | None) -> None:
-    """Writes a number that may not exist."""
-    if value is not None:
-        tf.summary.scalar(tag, value)
-
-
 def write_figure(tag: str, figure: Figure) -> None:
     """Writes a matplotlib figure as an image summary."""
     tf.summary.image(tag, figure_to_array(figure)[np.newaxis])
+
+
+def describe_run(
+    config: RunConfig, dataset: Dataset, model: keras.Model, header: str
+) -> str:
+    """What the run is, in Markdown, and the versions that it is made with."""
+    splits = dataset.splits
+    notes = "".join(f"\n**Note:** {n}\n" for n in dataset.announcements())
+    flags = "\n".join(f"    --{k}={v}" for k, v in config.identity().items())
+    code = textwrap.indent(header.rstrip(), "    ")
+    return (
+        f"A **{config.model.model}** decoder ({model.count_params():,} "
+        f"weights) draws **{config.data.dataset}** from a "
+        f"**{config.model.encoding}** code. Region **{config.data.region}** "
+        f"is held out: {splits.is_id.sum()} ID and {splits.is_ood.sum()} OOD "
+        f"combinations, {len(splits.train)} training examples.\n{notes}\n"
+        f"Made with\n\n{code}\n\nFlags\n\n{flags}\n"
+    )
+
+
+def make_layout() -> layout_pb2.Layout:
+    """Charts that show together what belongs together.
+
+    It is the same for all runs: TensorBoard shows the charts of different
+    layouts one below the other.
+    """
+    scores = ("relative_mse", "position_accuracy", "num_peaks")
+    score_charts = [_make_chart(name, f"^(id|ood)/{name}$") for name in scores]
+    layer_charts = [_make_chart(group, f"^{group}/") for group in LAYER_GROUPS]
+    return layout_pb2.Layout(
+        category=[
+            layout_pb2.Category(title="ID and OOD", chart=score_charts),
+            layout_pb2.Category(title="all stages", chart=layer_charts),
+        ]
+    )
+
+
+def _make_chart(title: str, pattern: str) -> layout_pb2.Chart:
+    lines = layout_pb2.MultilineChartContent(tag=[pattern])
+    return layout_pb2.Chart(title=title, multiline=lines)

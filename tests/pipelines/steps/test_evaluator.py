@@ -22,7 +22,7 @@ from pipelines.steps.evaluator.pushed_model import score_pushed_model
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_csv
-from tfcomp.storage.model_versions import FINGERPRINT
+from tfcomp.training.export import FINGERPRINT
 
 LENIENT = {"id_relative_mse": {"below": 1000.0}}
 SCORES = ("mse", "relative_mse", "position_accuracy", "num_peaks")
