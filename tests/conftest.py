@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
+from collections.abc import Callable
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,15 +45,8 @@ def _forgotten_plugins(
 
 
 def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
-    """The smoke run, writing below `folder`, with more flags."""
-    return parse_config(
-        [
-            "--flagfile=smoke.flags",
-            f"--log_dir={folder / 'logs'}",
-            f"--export_dir={folder / 'models'}",
-            *flags,
-        ]
-    )
+    places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
+    return parse_config(["--flagfile=smoke.flags", *places, *flags])
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +60,12 @@ def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
 
 
 @pytest.fixture
-def smoke_config(tmp_path: Path) -> RunConfig:
+def make_smoke(tmp_path: Path) -> Callable[..., RunConfig]:
+    """Makes a smoke run with more flags, which has not been started."""
+    return functools.partial(make_smoke_config, tmp_path)
+
+
+@pytest.fixture
+def smoke_config(make_smoke: Callable[..., RunConfig]) -> RunConfig:
     """A smoke run that has not been started."""
-    return make_smoke_config(tmp_path)
+    return make_smoke()

@@ -1,13 +1,18 @@
-"""Trainings without what surrounds them: no scores, no export."""
+"""Trainings without what surrounds them, and what runs have shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
 import keras
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator,
+)
 
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.training.experiment import make_training_model
@@ -20,7 +25,9 @@ def fit() -> Callable[..., keras.Model]:
     """Trains what flags describe, with the state in a folder."""
 
     def train(
-        flags: list[str], folder: Path, *callbacks: keras.callbacks.Callback
+        flags: Iterable[str],
+        folder: Path,
+        *callbacks: keras.callbacks.Callback,
     ) -> keras.Model:
         config = parse_config([*flags, "--checkpoint_seconds=0"])
         dataset = make_dataset(config)
@@ -32,15 +39,10 @@ def fit() -> Callable[..., keras.Model]:
 
 
 @pytest.fixture(scope="session")
-def falling_rate() -> list[str]:
-    """A rate so large that the loss stops falling within a few epochs."""
-    return [
-        "--flagfile=rotated_mnist.flags",
-        "--digit_source=stand_in",
-        "--num_angles=25",
-        "--width=4",
-        "--batch_size=8",
-        "--learning_rate=0.5",
-        "--plateau_patience=1",
-        "--epochs=9",
-    ]
+def read_events() -> Callable[[RunConfig], EventAccumulator]:
+    """What a run has shown in TensorBoard, all steps of it."""
+
+    def read(config: RunConfig) -> EventAccumulator:
+        return EventAccumulator(config.run_dir, {"tensors": 0}).Reload()
+
+    return read

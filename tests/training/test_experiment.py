@@ -8,12 +8,14 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import DivergedError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
@@ -26,39 +28,41 @@ from tfcomp.training.experiment import make_training_model
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.strategy import make_strategy
 
-SCORES = {
-    "mse",
-    "relative_mse",
-    "position_accuracy",
-    "position_error",
-    "num_peaks",
-}
-LAYER_NUMBERS = {
-    "factorization",
-    "cosine_factorization",
-    "log_volume_id",
-    "log_volume_ood",
-    "probe_r2_id",
-    "probe_r2_ood",
-}
+SCORES = "mse relative_mse position_accuracy position_error num_peaks"
+LAYER_NUMBERS = (
+    "factorization cosine_factorization log_volume_id log_volume_ood "
+    "probe_r2_id probe_r2_ood"
+)
+
+
+# Prints the losses of five epochs.
+TRAIN_WITH_REPLICAS = """
+import sys
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.batches import make_batches
+from tfcomp.training.experiment import make_training_model
+from tfcomp.training.strategy import make_strategy
+
+config = parse_config(sys.argv[1:])
+data = make_dataset(config)
+strategy = make_strategy(config.training.num_replicas)
+assert strategy.num_replicas_in_sync == config.training.num_replicas
+model = make_training_model(config, data, strategy)
+batches = make_batches(data, 16, 0)
+history = model.fit(
+    batches, epochs=5, steps_per_epoch=10, shuffle=False, verbose=0)
+print(*history.history["loss"])
+"""
+Smoke = Callable[..., RunConfig]
 
 
 def read_metrics(config: RunConfig) -> dict:
     return json.loads((Path(config.run_dir) / "metrics.json").read_text())
 
 
-def load_weights(config: RunConfig) -> list[np.ndarray]:
-    model = keras.models.load_model(Path(config.run_dir) / "model.keras")
-    return model.get_weights()
-
-
-def move(config: RunConfig, folder: Path, **changes) -> RunConfig:
-    return dataclasses.replace(
-        config,
-        log_dir=str(folder / "logs"),
-        export_dir=str(folder / "models"),
-        **changes,
-    )
+def load_model(config: RunConfig) -> keras.Model:
+    return keras.models.load_model(Path(config.run_dir) / "model.keras")
 
 
 def numbers_in(tree: object) -> list:
@@ -70,24 +74,20 @@ def numbers_in(tree: object) -> list:
 def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
     metrics = read_metrics(smoke_run)
     assert set(metrics) == {"id", "ood", "layers", "train"}
-    assert set(metrics["id"]) == set(metrics["ood"]) == SCORES
+    assert set(metrics["id"]) == set(metrics["ood"]) == set(SCORES.split())
     stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
     assert list(metrics["layers"]) == stages
     for numbers in metrics["layers"].values():
-        assert LAYER_NUMBERS <= set(numbers)
-    assert set(metrics["train"]) == {
-        "epochs",
-        "examples_per_second",
-        "seconds",
-    }
+        assert set(LAYER_NUMBERS.split()) <= set(numbers)
+    cost = {"epochs", "examples_per_second", "seconds"}
+    assert set(metrics["train"]) == cost
     values = [n for n in numbers_in(metrics) if n is not None]
     assert all(type(v) in (int, float) and math.isfinite(v) for v in values)
 
 
 def test_scores_are_those_of_the_saved_model(smoke_run: RunConfig) -> None:
-    model = keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
     dataset = make_dataset(smoke_run)
-    images = model.predict(dataset.splits.grid, verbose=0)
+    images = load_model(smoke_run).predict(dataset.splits.grid, verbose=0)
     truth = dataset.render_array(dataset.splits.grid)
     error = np.mean((images - truth) ** 2, axis=(1, 2, 3))
     metrics = read_metrics(smoke_run)
@@ -102,15 +102,14 @@ def test_run_flags_repeat_the_run(smoke_run: RunConfig) -> None:
 
 
 def test_same_flags_give_the_same_bits(
-    smoke_run: RunConfig, tmp_path: Path
+    smoke_run: RunConfig, smoke_config: RunConfig
 ) -> None:
-    again = move(smoke_run, tmp_path)
-    train_and_evaluate(again)
-    for first, second in zip(
-        load_weights(smoke_run), load_weights(again), strict=True
-    ):
+    train_and_evaluate(smoke_config)
+    pair = (smoke_run, smoke_config)
+    weights = (load_model(config).get_weights() for config in pair)
+    for first, second in zip(*weights, strict=True):
         np.testing.assert_array_equal(first, second)
-    first, second = read_metrics(smoke_run), read_metrics(again)
+    first, second = map(read_metrics, pair)
     del first["train"], second["train"]
     assert first == second
 
@@ -125,11 +124,11 @@ def test_training_moves_towards_the_data(smoke_run: RunConfig) -> None:
 def test_finished_run_is_not_run_again(smoke_run: RunConfig) -> None:
     with pytest.raises(RunError, match="finished: add --resume"):
         train_and_evaluate(smoke_run)
-    before = os.stat(Path(smoke_run.run_dir) / "model.keras")
+    file = Path(smoke_run.run_dir) / "model.keras"
+    before = file.stat().st_mtime_ns
     resumed = dataclasses.replace(smoke_run, resume=True)
     assert train_and_evaluate(resumed) == read_metrics(smoke_run)
-    after = os.stat(Path(smoke_run.run_dir) / "model.keras")
-    assert before.st_mtime_ns == after.st_mtime_ns
+    assert file.stat().st_mtime_ns == before
 
 
 def test_other_flags_are_refused(smoke_run: RunConfig) -> None:
@@ -148,41 +147,33 @@ def test_strange_folder_is_refused(smoke_config: RunConfig) -> None:
     assert os.listdir(folder) == ["thesis.tex"]
 
 
-def test_two_processes_cannot_share_a_folder(
-    smoke_config: RunConfig,
-) -> None:
-    resumed = dataclasses.replace(smoke_config, resume=True)
-    with claim_run(smoke_config):
+def test_two_processes_cannot_share_a_folder(make_smoke: Smoke) -> None:
+    resumed = make_smoke("--resume")
+    with claim_run(make_smoke()):
         with pytest.raises(RunError, match="another process"):
             claim_run(resumed)
     claim_run(resumed).close()
 
 
-def test_unwritable_folder_is_one_line(smoke_config: RunConfig) -> None:
-    blocked = dataclasses.replace(smoke_config, log_dir="/dev/null/logs")
+def test_unwritable_folder_is_one_line(make_smoke: Smoke) -> None:
     with pytest.raises(RunError, match="--log_dir .* must be writable"):
-        train_and_evaluate(blocked)
+        train_and_evaluate(make_smoke("--log_dir=/dev/null/logs"))
 
 
-def test_divergence_is_named(smoke_config: RunConfig) -> None:
-    training = dataclasses.replace(smoke_config.training, learning_rate=1e30)
-    config = dataclasses.replace(smoke_config, training=training)
+def test_divergence_is_named(make_smoke: Smoke) -> None:
     with pytest.raises(DivergedError, match="smaller --learning_rate"):
-        train_and_evaluate(config)
+        train_and_evaluate(make_smoke("--learning_rate=1e30"))
 
 
-def test_region_none_has_no_ood_scores(smoke_config: RunConfig) -> None:
-    data = dataclasses.replace(smoke_config.data, region="none", num_train=30)
-    config = dataclasses.replace(smoke_config, data=data)
-    metrics = train_and_evaluate(config)
+def test_region_none_has_no_ood_scores(make_smoke: Smoke) -> None:
+    metrics = train_and_evaluate(make_smoke("--region=none", "--num_train=30"))
     assert set(metrics["ood"].values()) == {None}
     assert metrics["id_test"]["mse"] > 0
     assert metrics["layers"]["image"]["log_volume_ood"] is None
 
 
-def test_one_hot_code_has_finite_geometry(smoke_config: RunConfig) -> None:
-    model = dataclasses.replace(smoke_config.model, encoding="one_hot")
-    config = dataclasses.replace(smoke_config, model=model)
+def test_one_hot_code_has_finite_geometry(make_smoke: Smoke) -> None:
+    config = make_smoke("--encoding=one_hot")
     code = train_and_evaluate(config)["layers"]["code"]
     # Neighbouring codes differ in two units by a half each way: g_xx = 1/2
     # inside; at the border the one-sided difference gives 2. No mixed term.
@@ -195,11 +186,8 @@ def test_one_hot_code_has_finite_geometry(smoke_config: RunConfig) -> None:
     assert code["log_volume_id"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_mixed_precision_run(smoke_config: RunConfig) -> None:
-    training = dataclasses.replace(
-        smoke_config.training, precision="mixed_bfloat16"
-    )
-    config = dataclasses.replace(smoke_config, training=training)
+def test_mixed_precision_run(make_smoke: Smoke) -> None:
+    config = make_smoke("--precision=mixed_bfloat16")
     dataset = make_dataset(config)
     model = make_training_model(config, dataset, make_strategy())
     assert model.get_layer("stage_0").compute_dtype == "bfloat16"
@@ -207,40 +195,16 @@ def test_mixed_precision_run(smoke_config: RunConfig) -> None:
     assert math.isfinite(metrics["id"]["mse"])
 
 
-def test_two_replicas_give_the_loss_of_one(tmp_path: Path) -> None:
-    losses = [train_with_replicas(tmp_path, count) for count in (1, 2)]
+def test_two_replicas_give_the_loss_of_one() -> None:
+    losses = [train_with_replicas(count) for count in (1, 2)]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
-def train_with_replicas(folder: Path, count: int) -> list[float]:
+def train_with_replicas(count: int) -> list[float]:
     """Losses of five epochs; in a process, to split the CPU in."""
-    script = (
-        "import sys\n"
-        "from tfcomp.datasets import make_dataset\n"
-        "from tfcomp.datasets.batches import make_batches\n"
-        "from tfcomp.training.experiment import make_training_model\n"
-        "from tfcomp.config.run_flags import parse_config\n"
-        "from tfcomp.training.strategy import make_strategy\n"
-        "config = parse_config(sys.argv[1:])\n"
-        "data = make_dataset(config)\n"
-        "strategy = make_strategy(config.training.num_replicas)\n"
-        "assert strategy.num_replicas_in_sync == "
-        "config.training.num_replicas\n"
-        "model = make_training_model(config, data, strategy)\n"
-        "history = model.fit(make_batches(data, 16, 0), epochs=5,\n"
-        "    steps_per_epoch=config.training.steps_per_epoch,\n"
-        "    shuffle=False, verbose=0)\n"
-        "print(*history.history['loss'])\n"
-    )
+    flags = ["--flagfile=smoke.flags", f"--num_replicas={count}"]
     result = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            script,
-            "--flagfile=smoke.flags",
-            "--steps_per_epoch=10",
-            f"--num_replicas={count}",
-        ],
+        [sys.executable, "-c", TRAIN_WITH_REPLICAS, *flags],
         capture_output=True,
         text=True,
         check=True,
@@ -248,21 +212,8 @@ def train_with_replicas(folder: Path, count: int) -> list[float]:
     return [float(word) for word in result.stdout.split()[-5:]]
 
 
-def test_too_many_replicas(tmp_path: Path) -> None:
-    result = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tfcomp.train",
-            "--flagfile=smoke.flags",
-            "--num_replicas=4096",
-            "--batch_size=4096",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert result.returncode == 2
-    line = result.stderr.strip().splitlines()[-1]
-    assert line.startswith("error: --num_replicas must be at most")
+def test_too_many_replicas(make_smoke: Smoke, tmp_path: Path) -> None:
+    config = make_smoke("--num_replicas=4096", "--batch_size=4096")
+    with pytest.raises(ConfigError, match="--num_replicas must be at most"):
+        train_and_evaluate(config)
     assert not list(tmp_path.iterdir())

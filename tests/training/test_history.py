@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow as tf
-from tensorboard.backend.event_processing.event_accumulator import (
-    EventAccumulator,
-)
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.training.history import History
 from tfcomp.training.history import read_history
 
 
-def test_numbers_are_those_of_tensorboard(smoke_run: RunConfig) -> None:
-    folder = Path(smoke_run.run_dir)
-    rows = read_history(folder / "history.csv")
+def test_numbers_are_those_of_tensorboard(
+    smoke_run: RunConfig, read_events: Callable
+) -> None:
+    rows = read_history(Path(smoke_run.run_dir) / "history.csv")
     assert list(rows) == [1, 2, 3, 4]
-    expected = EventAccumulator(str(folder), size_guidance={"tensors": 0})
-    expected.Reload()
+    expected = read_events(smoke_run)
     for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
         curve = {
             event.step: float(tf.make_ndarray(event.tensor_proto))
@@ -35,10 +33,9 @@ def test_a_resumed_run_ends_in_the_same_file(tmp_path: Path) -> None:
             if epoch % 2 == 0:
                 history.add(epoch, {"id/mse": 0.1 * epoch, "ood/mse": None})
 
-    folders = [tmp_path / name for name in ("whole", "parts")]
+    whole, parts = folders = [tmp_path / "whole", tmp_path / "parts"]
     for folder in folders:
         folder.mkdir()
-    whole, parts = folders
     train(History(whole), 1, 6)
     train(History(parts), 1, 4)  # ends after the checkpoint of epoch 2
     train(History(parts), 3, 3)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from tensorboard.backend.event_processing.event_accumulator import (
-    EventAccumulator,
-)
 
 from tfcomp import analyze
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.training.experiment import train_and_evaluate
 
+TINY = (
+    "--flagfile=rotated_mnist.flags",
+    "--digit_source=stand_in",
+    "--num_angles=37",
+    "--width=4",
+    "--epochs=2",
+    "--layerwise_every=1",
+)
 RUNS = {
     "one": ("--region=gap:angle:160-200",),
     "wider": ("--region=gap:angle:140-220",),
@@ -30,23 +36,13 @@ RUNS = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunConfig]:
     folder = tmp_path_factory.mktemp("digits")
-    configs = {}
-    for name, flags in RUNS.items():
-        configs[name] = parse_config(
-            [
-                "--flagfile=rotated_mnist.flags",
-                "--digit_source=stand_in",
-                "--num_angles=37",
-                "--width=4",
-                "--epochs=2",
-                "--layerwise_every=1",
-                f"--log_dir={folder / 'logs'}",
-                f"--export_dir={folder / 'models'}",
-                f"--run_name={name}",
-                *flags,
-            ]
-        )
-        train_and_evaluate(configs[name])
+    places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
+    configs = {
+        name: parse_config([*TINY, *places, f"--run_name={name}", *flags])
+        for name, flags in RUNS.items()
+    }
+    for config in configs.values():
+        train_and_evaluate(config)
     return configs
 
 
@@ -88,9 +84,10 @@ def test_export(name: str, factors: int, runs: dict[str, RunConfig]) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_images_in_tensorboard(name: str, runs: dict[str, RunConfig]) -> None:
-    events = EventAccumulator(runs[name].run_dir, {"tensors": 0}).Reload()
-    tags = events.Tags()["tensors"]
+def test_images_in_tensorboard(
+    name: str, runs: dict[str, RunConfig], read_events: Callable
+) -> None:
+    tags = read_events(runs[name]).Tags()["tensors"]
     images = {"samples/id", "samples/ood", "error_curve/mse"}
     assert images <= set(tags)
     assert not [t for t in tags if t.startswith(("landscape", "log_volume_m"))]
@@ -98,16 +95,9 @@ def test_images_in_tensorboard(name: str, runs: dict[str, RunConfig]) -> None:
 
 def test_figures(report: Path) -> None:
     images = {path.stem for path in report.glob("*.png")}
-    for name in ("one", "wider"):
-        for kind in (
-            "error_curve",
-            "gap_images",
-            "interpolation",
-            "pca",
-            "umap",
-            "samples_ood",
-        ):
-            assert f"{name}_{kind}" in images
+    kinds = "error_curve gap_images interpolation pca umap samples_ood"
+    for kind in kinds.split():
+        assert {f"one_{kind}", f"wider_{kind}"} <= images
     assert "several_gap_images_digit_4" in images
     assert "several_gap_images_digit_1" not in images  # nothing held out
     assert {"gap_statistics", "interpolation"} <= images

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,80 +12,76 @@ import pytest
 
 from tfcomp.config.errors import RunError
 
-SMOKE = ["--flagfile=smoke.flags", "--epochs=4"]
+SMOKE = ("--flagfile=smoke.flags", "--epochs=4")
+# A rate so large that the loss stops falling within a few epochs.
+FALLING_RATE = (
+    "--flagfile=rotated_mnist.flags",
+    "--digit_source=stand_in",
+    "--num_angles=25",
+    "--width=4",
+    "--batch_size=8",
+    "--learning_rate=0.5",
+    "--plateau_patience=1",
+    "--epochs=9",
+)
 Fit = Callable[..., keras.Model]
 
 
-class StopAt(keras.callbacks.Callback):
-    """Interrupts training in the middle of an epoch."""
+class StopAfter(keras.callbacks.Callback):
+    """Interrupts training in the middle of the next epoch."""
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epochs: int) -> None:
         super().__init__()
-        self._epoch = epoch
-        self._now = -1
+        self._left = epochs
 
-    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
-        self._now = epoch
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        self._left -= 1
 
     def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
-        if self._now == self._epoch:
+        if self._left == 0:
             raise KeyboardInterrupt
 
 
 def check_equal(first: keras.Model, second: keras.Model) -> None:
     """Weights, moving averages, and the optimizer with its rate."""
-    pairs = zip(
-        [*first.variables, *first.optimizer.variables],
-        [*second.variables, *second.optimizer.variables],
-        strict=True,
-    )
-    for one, other in pairs:
+    models = (first, second)
+    variables = ([*m.variables, *m.optimizer.variables] for m in models)
+    for one, other in zip(*variables, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
 
 
 @pytest.fixture(scope="module")
-def smoke(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> keras.Model:
-    return fit(SMOKE, tmp_path_factory.mktemp("whole"))
+def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
+    """Trains without an interruption, once for all tests."""
+    return functools.cache(
+        lambda flags: fit(flags, tmp_path_factory.mktemp("whole"))
+    )
 
 
-@pytest.fixture(scope="module")
-def reduced(
-    fit: Fit,
-    falling_rate: list[str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> keras.Model:
-    """A training whose learning rate was reduced."""
-    model = fit(falling_rate, tmp_path_factory.mktemp("whole"))
-    assert float(model.optimizer.learning_rate.numpy()) < 0.5
-    return model
-
-
-@pytest.mark.parametrize("epoch", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("flags", "epochs"),
+    [(SMOKE, n) for n in (0, 1, 3)] + [(FALLING_RATE, n) for n in (1, 3, 4, 6)],
+)
 def test_resume_is_exact(
-    smoke: keras.Model, fit: Fit, tmp_path: Path, epoch: int
-) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        fit(SMOKE, tmp_path, StopAt(epoch))
-    check_equal(smoke, fit(SMOKE, tmp_path))
-
-
-@pytest.mark.parametrize("epoch", [1, 3, 4, 6])
-def test_resume_with_a_plateau_is_exact(
-    reduced: keras.Model,
+    flags: tuple[str, ...],
+    epochs: int,
+    fit_whole: Fit,
     fit: Fit,
-    falling_rate: list[str],
     tmp_path: Path,
-    epoch: int,
 ) -> None:
-    """The schedule's memory and the normalization are restored as well."""
+    """The memory of a schedule and the normalization are restored as well."""
     with pytest.raises(KeyboardInterrupt):
-        fit(falling_rate, tmp_path, StopAt(epoch))
-    check_equal(reduced, fit(falling_rate, tmp_path))
+        fit(flags, tmp_path, StopAfter(epochs))
+    check_equal(fit_whole(flags), fit(flags, tmp_path))
+
+
+def test_rate_is_reduced_while_it_is_resumed(fit_whole: Fit) -> None:
+    assert float(fit_whole(FALLING_RATE).optimizer.learning_rate.numpy()) < 0.5
 
 
 def test_resume_does_not_train_again(fit: Fit, tmp_path: Path) -> None:
     first = fit(SMOKE, tmp_path)
-    check_equal(first, fit(SMOKE, tmp_path, StopAt(3)))
+    check_equal(first, fit(SMOKE, tmp_path, StopAfter(0)))
 
 
 def test_corrupt_checkpoint_is_one_line(fit: Fit, tmp_path: Path) -> None:

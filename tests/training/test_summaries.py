@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.image
@@ -14,25 +15,20 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import parse_config
 from tfcomp.training.experiment import train_and_evaluate
+from tfcomp.training.summaries import LAYER_GROUPS
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
-SCORES = [
-    "mse",
-    "num_peaks",
-    "position_accuracy",
-    "position_error",
-    "relative_mse",
-]
 
 
 @pytest.fixture(scope="module")
-def events(smoke_run: RunConfig) -> EventAccumulator:
-    accumulator = EventAccumulator(
-        smoke_run.run_dir, size_guidance={"tensors": 0}
-    )
-    return accumulator.Reload()
+def events(smoke_run: RunConfig, read_events: Callable) -> EventAccumulator:
+    return read_events(smoke_run)
+
+
+@pytest.fixture(scope="module")
+def metrics(smoke_run: RunConfig) -> dict:
+    return json.loads((Path(smoke_run.run_dir) / "metrics.json").read_text())
 
 
 def read(events: EventAccumulator, tag: str) -> dict[int, object]:
@@ -42,23 +38,17 @@ def read(events: EventAccumulator, tag: str) -> dict[int, object]:
     }
 
 
-def test_scalar_tags_are_few_and_grouped(events: EventAccumulator) -> None:
+def test_scalar_tags_are_few_and_grouped(
+    events: EventAccumulator, metrics: dict
+) -> None:
     groups = {}
     for tag in events.Tags()["tensors"]:
         group, _, name = tag.partition("/")
         groups.setdefault(group, set()).add(name)
     assert groups.pop("train") == {"loss", "examples_per_second"}
     for subset in ("id", "ood"):
-        assert groups.pop(subset) == set(SCORES)
-    for group in (
-        "factorization",
-        "cosine_factorization",
-        "log_volume_id",
-        "log_volume_ood",
-        "probe_r2_id",
-        "probe_r2_ood",
-        "log_volume_map",
-    ):
+        assert groups.pop(subset) == set(metrics[subset])
+    for group in (*LAYER_GROUPS, "log_volume_map"):
         assert groups.pop(group) == set(STAGES)
     assert groups.pop("samples") == {"id", "ood"}
     assert groups.pop("landscape") == {"relative_mse"}
@@ -67,11 +57,9 @@ def test_scalar_tags_are_few_and_grouped(events: EventAccumulator) -> None:
 
 
 def test_last_scalars_are_the_final_metrics(
-    smoke_run: RunConfig, events: EventAccumulator
+    events: EventAccumulator, metrics: dict
 ) -> None:
-    text = (Path(smoke_run.run_dir) / "metrics.json").read_text()
-    metrics = json.loads(text)
-    epochs = smoke_run.training.epochs
+    epochs = metrics["train"]["epochs"]
     for subset in ("id", "ood"):
         values = read(events, f"{subset}/mse")
         assert sorted(values) == list(range(1, epochs + 1))
@@ -103,21 +91,14 @@ def test_hparams_are_there(events: EventAccumulator) -> None:
     assert {"hparams", "custom_scalars"} <= names
 
 
-def test_pictures_can_be_left_out(tmp_path: Path) -> None:
-    arguments = [
-        "--flagfile=smoke.flags",
-        "--grid_size=12",
-        "--region=square:4-6",
-        "--epochs=2",
-        "--steps_per_epoch=1",
-        "--layerwise_every=1",
-        f"--log_dir={tmp_path}/logs",
-        f"--export_dir={tmp_path}/models",
-    ]
-    plain = parse_config([*arguments, "--pictures=false"])
-    assert plain.identity() == parse_config(arguments).identity()
+def test_pictures_can_be_left_out(
+    make_smoke: Callable[..., RunConfig], read_events: Callable
+) -> None:
+    flags = ("--epochs=2", "--steps_per_epoch=1", "--layerwise_every=1")
+    plain = make_smoke(*flags, "--pictures=false")
+    assert plain.identity() == make_smoke(*flags).identity()
     train_and_evaluate(plain)
-    events = EventAccumulator(plain.run_dir, {"tensors": 0}).Reload()
-    groups = {tag.partition("/")[0] for tag in events.Tags()["tensors"]}
+    tags = read_events(plain).Tags()["tensors"]
+    groups = {tag.partition("/")[0] for tag in tags}
     assert {"ood", "factorization", "log_volume_id"} <= groups
     assert not {"samples", "landscape", "log_volume_map"} & groups
