@@ -55,52 +55,28 @@ def test_published_sizes(flags: list[str], weights: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "shapes"),
+    ("flags", "code", "hidden", "size"),
     [
         (
             ["--depth=4", "--width=8"],
-            {
-                "code": (56,),
-                "stage_0": (7, 7, 8),
-                "stage_1": (14, 14, 8),
-                "stage_2": (28, 28, 8),
-                "stage_3": (28, 28, 8),
-                "stage_4": (28, 28, 8),
-                "image": (28, 28, 1),
-            },
+            56,
+            [(7, 7, 8), (14, 14, 8), (28, 28, 8), (28, 28, 8), (28, 28, 8)],
+            28,
         ),
-        (
-            ["--model=mlp", "--depth=2", "--width=9"],
-            {
-                "code": (56,),
-                "stage_0": (9,),
-                "stage_1": (9,),
-                "image": (28, 28, 1),
-            },
-        ),
-        (
-            LOW_RANK,
-            {
-                "code": (2,),
-                "stage_0": (32, 32, 2),
-                "stage_1": (32, 32, 2),
-                "stage_2": (32, 32, 2),
-                "image": (32, 32, 1),
-            },
-        ),
+        (["--model=mlp", "--depth=2", "--width=9"], 56, [(9,), (9,)], 28),
+        (LOW_RANK, 2, 3 * [(32, 32, 2)], 32),
         (
             [*ROTATION, "--width=4"],
-            {
-                "code": (2,),
-                "stage_0": (7, 7, 8),
-                "stage_1": (14, 14, 8),
-                "stage_2": (28, 28, 4),
-                "image": (28, 28, 1),
-            },
+            2,
+            [(7, 7, 8), (14, 14, 8), (28, 28, 4)],
+            28,
         ),
     ],
 )
-def test_stages(flags: list[str], shapes: dict[str, tuple]) -> None:
+def test_stages(flags: list[str], code: int, hidden: list, size: int) -> None:
+    shapes = {"code": (code,)}
+    shapes |= {f"stage_{i}": shape for i, shape in enumerate(hidden)}
+    shapes["image"] = (size, size, 1)
     model = make(*flags)
     assert list_stages(model) == list(shapes)
     outputs = make_stage_model(model).output
