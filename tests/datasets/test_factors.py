@@ -68,21 +68,17 @@ def test_to_index_inverts_the_grid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "index"),
-    [(-1.2, 0), (-0.3, 1), (-0.2, 2), (0.74, 3), (0.76, 4), (7.0, 4)],
+    ("factor", "values", "expected"),
+    [
+        (DEPTH, [-1.2, -0.3, -0.2, 0.74, 0.76, 7.0], [0, 1, 2, 3, 4, 4]),
+        (ANGLE, [0, 359, 360, 340, 330, -45], [0, 0, 0, 0, 7, 7]),
+    ],
+    ids=["clipped", "periodic"],
 )
-def test_to_index_is_the_nearest(value: float, index: int) -> None:
-    assert DEPTH.to_index(np.array([value])) == [index]
-    distance = np.abs(DEPTH.values() - value)
-    assert distance.argmin() == index
-
-
-@pytest.mark.parametrize(
-    ("value", "index"),
-    [(0.0, 0), (359.0, 0), (360.0, 0), (340.0, 0), (330.0, 7), (-45.0, 7)],
-)
-def test_to_index_wraps(value: float, index: int) -> None:
-    assert ANGLE.to_index(np.array([value])) == [index]
+def test_to_index_is_the_nearest(
+    factor: Factor, values: list[float], expected: list[int]
+) -> None:
+    assert factor.to_index(np.array(values)).tolist() == expected
 
 
 def test_to_index_of_absent_factors() -> None:

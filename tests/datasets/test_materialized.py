@@ -94,13 +94,6 @@ def test_held_out_examples_are_there_too(
     np.testing.assert_array_equal(found.images, images)
 
 
-def test_upright_digit_is_stored_twice(tmp_path: Path) -> None:
-    config = parse(*DIGITS)
-    materialize(config, tmp_path)
-    found = load_split(config, tmp_path, "train")
-    assert (found.factors == 0).sum() == 2
-
-
 def test_trained_weights_have_the_same_bits(tmp_path: Path) -> None:
     tiny = (*SMALL, "--epochs=1", "--steps_per_epoch=5", "--width=4")
     stored = parse(*tiny, f"--examples_dir={tmp_path}")

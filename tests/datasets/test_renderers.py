@@ -55,26 +55,6 @@ def test_plus_equals_loop(polarity: str) -> None:
     np.testing.assert_allclose(found, expected, atol=3e-7)
 
 
-@pytest.mark.parametrize(
-    ("render", "height"), [(render_gaussians, 1.0), (render_plus, 2.0)]
-)
-def test_peak_is_in_row_y_and_column_x(render, height: float) -> None:
-    point = np.array([[2.0, 9.0]], np.float32)
-    image = render(point, 12, 1.0)[0, :, :, 0]
-    peak = np.unravel_index(np.argmax(image), image.shape)
-    assert peak == (9, 2)
-    assert np.max(image) == height
-    assert np.min(render(point, 12, 1.0, "dark")) == 1.0 - height
-
-
-def test_absent_coordinate_makes_a_stripe() -> None:
-    vertical, horizontal = render_gaussians(STRIPES, 12, 1.0)[..., 0].numpy()
-    assert np.ptp(vertical, axis=0).max() == 0.0  # the same in every row
-    assert vertical[0].argmax() in (3, 4)  # at x = 3.5
-    assert np.ptp(horizontal, axis=1).max() == 0.0
-    assert horizontal[:, 0].argmax() == 8
-
-
 @POLARITIES
 def test_plus_is_the_sum_of_its_stripes(polarity: str) -> None:
     x, y = POINTS[:, :1], POINTS[:, 1:]
