@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.analysis.planted import copy_nearest
+from tests.analysis.planted import superpose
 from tfcomp.config.run_flags import parse_config
 
 # A dark bump on 16 x 16 pixels, the middle held out.
@@ -30,13 +32,8 @@ def draw_truth(dataset) -> np.ndarray:
 
 def draw_superposed(dataset) -> np.ndarray:
     """True ID images; OOD, the mean sharing x plus half of that sharing y."""
-    images, splits = draw_truth(dataset), dataset.splits
-    known = images.copy()
-    for i in np.flatnonzero(splits.is_ood):
-        shares = (splits.grid == splits.grid[i]) & splits.is_id[:, None]
-        images[i] = known[shares[:, 0]].mean(axis=0)
-        images[i] += 0.5 * known[shares[:, 1]].mean(axis=0)
-    return images
+    grid, is_ood = dataset.splits.grid, dataset.splits.is_ood
+    return superpose(draw_truth(dataset), grid, is_ood, {0: 1.0, 1: 0.5})
 
 
 def draw_two_memories(dataset) -> np.ndarray:
@@ -55,13 +52,8 @@ def draw_two_memories(dataset) -> np.ndarray:
 
 def draw_copies(dataset) -> np.ndarray:
     """True ID images; OOD, the mean of the nearest ones."""
-    images, splits = draw_truth(dataset), dataset.splits
-    known = images[splits.is_id]
-    for i in np.flatnonzero(splits.is_ood):
-        offsets = splits.grid[splits.is_id] - splits.grid[i]
-        squares = (offsets**2).sum(axis=1)
-        images[i] = known[squares == squares.min()].mean(axis=0)
-    return images
+    splits = dataset.splits
+    return copy_nearest(draw_truth(dataset), splits.grid, splits.is_ood)
 
 
 def draw_fading(dataset) -> np.ndarray:

@@ -31,6 +31,8 @@ METADATA = {
     "x": np.array([0, 1, 2, 3, 4, 5, np.nan], np.float32),
     "region": ["ID"] * 5 + ["OOD", "tab\tand\nline"],
 }
+IMAGES = np.zeros((NUM_POINTS, 3, 4, 1))  # [n, H, W, 1]
+IMAGES[:, 0, 0, 0] = np.arange(1, NUM_POINTS + 1) / NUM_POINTS  # lower left
 
 
 @pytest.fixture
@@ -50,96 +52,75 @@ def stages(rng: np.random.Generator) -> Stages:
     }
 
 
-@pytest.fixture
-def images() -> np.ndarray:
-    images = np.zeros((NUM_POINTS, 3, 4, 1))  # [n, H, W, 1]
-    for index in range(NUM_POINTS):
-        images[index, 0, 0] = (index + 1) / NUM_POINTS  # lower left
-    return images
-
-
-class Server:
-    """TensorBoard's own projector plugin, without a port."""
-
-    def __init__(self, log_dir: Path) -> None:
-        multiplexer = EventMultiplexer()
-        multiplexer.AddRunsFromDirectory(str(log_dir))
-        multiplexer.Reload()
-        provider = MultiplexerDataProvider(multiplexer, str(log_dir))
-        context = TBContext(data_provider=provider, logdir=str(log_dir))
-        self._apps = ProjectorPlugin(context).get_plugin_apps()
-
-    def get(self, route: str, **query: str) -> bytes:
-        client = Client(self._apps[f"/{route}"])
-        response = client.get(query_string=query)
-        data = response.get_data()
-        response.close()
-        assert response.status_code == 200, data
-        return data
+def fetch(log_dir: Path, route: str, **query: str) -> bytes:
+    """What TensorBoard's own projector plugin answers, without a port."""
+    multiplexer = EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(str(log_dir))
+    multiplexer.Reload()
+    provider = MultiplexerDataProvider(multiplexer, str(log_dir))
+    context = TBContext(data_provider=provider, logdir=str(log_dir))
+    apps = ProjectorPlugin(context).get_plugin_apps()
+    with Client(apps[f"/{route}"]).get(query_string=query) as response:
+        assert response.status_code == 200, response.get_data()
+        return response.get_data()
 
 
 def test_tensorboard_serves_tensors_metadata_and_sprite(
-    run_dir: Path, stages: Stages, images: np.ndarray
+    run_dir: Path, stages: Stages
 ) -> None:
-    write_projector(run_dir, stages, METADATA, images)
-    server = Server(run_dir.parent)
-    assert json.loads(server.get("runs")) == ["run"]
-    config = json.loads(server.get("info", run="run"))
+    write_projector(run_dir, stages, METADATA, IMAGES)
+    assert json.loads(fetch(run_dir.parent, "runs")) == ["run"]
+    config = json.loads(fetch(run_dir.parent, "info", run="run"))
     infos = {info["tensorName"]: info for info in config["embeddings"]}
     assert list(infos) == list(stages)
     shapes = {name: info["tensorShape"] for name, info in infos.items()}
     assert shapes == {"code": [7, 3], "block/1": [7, 7], "dead": [7, 2]}
     for name in ("code", "dead"):
-        tensor = server.get("tensor", run="run", name=name)
+        tensor = fetch(run_dir.parent, "tensor", run="run", name=name)
         found = np.frombuffer(tensor, np.float32).reshape(shapes[name])
         np.testing.assert_allclose(found, stages[name], rtol=1e-5)
     for name, info in infos.items():
         assert info["sprite"]["singleImageDim"] == [4, 3]  # width, height
-        text = server.get("metadata", run="run", name=name).decode()
+        text = fetch(run_dir.parent, "metadata", run="run", name=name).decode()
         header, first, *_, last = lines = text.splitlines()
         assert (header, first) == ("x\tregion", "0\tID")
         assert last == "\ttab and line" and len(lines) == 1 + NUM_POINTS
-        png = server.get("sprite_image", run="run", name=name)
+        png = fetch(run_dir.parent, "sprite_image", run="run", name=name)
         sprite = matplotlib.image.imread(io.BytesIO(png))  # [9, 12, 4]
-        expected, _ = make_sprite(images[..., 0])
+        expected, _ = make_sprite(IMAGES[..., 0])
         np.testing.assert_allclose(sprite[..., 0] * 255, expected, atol=0.01)
 
 
 def test_large_stages_keep_their_distances(
-    run_dir: Path, stages: Stages, images: np.ndarray
+    run_dir: Path, stages: Stages
 ) -> None:
     """With fewer points than components, up to one common scale."""
-    write_projector(run_dir, stages, METADATA, images)
-    server = Server(run_dir.parent)
-    tensor = server.get("tensor", run="run", name="block/1")
+    write_projector(run_dir, stages, METADATA, IMAGES)
+    tensor = fetch(run_dir.parent, "tensor", run="run", name="block/1")
     found = np.frombuffer(tensor, np.float32).reshape(NUM_POINTS, -1)
     raw = stages["block/1"].reshape(NUM_POINTS, -1)
     ratio = pdist(raw) / pdist(found)
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-4)
 
 
-def test_single_column_gets_company(
-    run_dir: Path, stages: Stages, images: np.ndarray
-) -> None:
+def test_single_column_gets_company(run_dir: Path, stages: Stages) -> None:
     """The browser takes the header of a single column for a point."""
-    write_projector(run_dir, stages, {"x": METADATA["x"]}, images)
+    write_projector(run_dir, stages, {"x": METADATA["x"]}, IMAGES)
     text = (run_dir / "projector" / "metadata.tsv").read_text()
     assert text.splitlines()[:2] == ["x\tindex", "0\t0"]
 
 
-def test_writing_again_replaces(
-    run_dir: Path, stages: Stages, images: np.ndarray
-) -> None:
-    write_projector(run_dir, stages, METADATA, images)
-    file = write_projector(run_dir, {"code": stages["code"]}, METADATA, images)
+def test_writing_again_replaces(run_dir: Path, stages: Stages) -> None:
+    write_projector(run_dir, stages, METADATA, IMAGES)
+    file = write_projector(run_dir, {"code": stages["code"]}, METADATA, IMAGES)
     assert file == run_dir / "projector_config.pbtxt"
-    config = json.loads(Server(run_dir.parent).get("info", run="run"))
+    config = json.loads(fetch(run_dir.parent, "info", run="run"))
     (info,) = config["embeddings"]
     assert info["tensorName"] == "code"
 
 
-def test_sprite_runs_row_by_row_and_is_upright(images: np.ndarray) -> None:
-    sprite, size = make_sprite(images[..., 0])
+def test_sprite_runs_row_by_row_and_is_upright() -> None:
+    sprite, size = make_sprite(IMAGES[..., 0])
     assert size == (4, 3)
     assert sprite.shape == (3 * 3, 3 * 4) and sprite.dtype == np.uint8
     for index in range(NUM_POINTS):
@@ -159,10 +140,10 @@ def test_sprite_stays_within_the_limit_of_browsers() -> None:
 
 
 def test_folder_without_event_files_is_refused(
-    tmp_path: Path, stages: Stages, images: np.ndarray
+    tmp_path: Path, stages: Stages
 ) -> None:
     with pytest.raises(RunError, match="event files"):
-        write_projector(tmp_path, stages, METADATA, images)
+        write_projector(tmp_path, stages, METADATA, IMAGES)
     assert not list(tmp_path.iterdir())
 
 
