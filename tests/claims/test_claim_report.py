@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.claims.planted import plant_all_claims
+from tests.claims.planted import plant_claim
 from tfcomp.claims import write_report
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.origin import count_values
@@ -25,9 +27,9 @@ MAX_BYTES = 3_000_000
 
 
 @pytest.fixture(scope="module")
-def report(everything: Evidence, tmp_path_factory):
+def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("claims") / "new" / "folder"
-    return write_report(everything, folder, COMMAND)
+    return write_report(plant_all_claims(), folder, COMMAND)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +115,7 @@ def test_report_without_evidence(tmp_path: Path) -> None:
     assert table.count("| no run that it needs was found | – |") == 20
 
 
-def test_a_report_is_the_same_twice(plant_claim, tmp_path: Path) -> None:
+def test_a_report_is_the_same_twice(tmp_path: Path) -> None:
     evidence = plant_claim("C2", "undecided")
     pages = [
         write_report(evidence, tmp_path / name).page.read_bytes()

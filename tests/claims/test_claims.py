@@ -6,6 +6,14 @@ import dataclasses
 
 import pytest
 
+from tests.claims.planted import change_scores
+from tests.claims.planted import judge_runs
+from tests.claims.planted import make_runs
+from tests.claims.planted import plant_all_claims
+from tests.claims.planted import plant_claim
+from tests.claims.planted import set_flags
+from tests.claims.planted import set_measures
+from tests.claims.planted import split_runs
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.all_claims import judge
 from tfcomp.claims.evidence import Evidence
@@ -13,6 +21,7 @@ from tfcomp.claims.verdict import Verdict
 
 NAMES = [claim.name for claim in CLAIMS]
 BY_NAME = {claim.name: claim for claim in CLAIMS}
+BUMP = ("encoding", "bump")
 # Claims on networks that must have learned what they were shown.
 ON_FITTED = [f"C{n}" for n in range(1, 11)] + ["C17", "C19", "C20"]
 
@@ -34,7 +43,7 @@ def test_without_evidence_nothing_is_run(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["reproduced", "refuted", "undecided"])
 @pytest.mark.parametrize("name", NAMES)
-def test_planted_verdicts(name: str, kind: str, plant_claim) -> None:
+def test_planted_verdicts(name: str, kind: str) -> None:
     result = BY_NAME[name].judge(plant_claim(name, kind))
     assert result.verdict == kind, [
         (p.label, p.estimate, p.verdict, p.reason) for p in result.parts
@@ -42,7 +51,7 @@ def test_planted_verdicts(name: str, kind: str, plant_claim) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
-def test_two_seeds_decide_nothing(name: str, plant_claim, judge_runs) -> None:
+def test_two_seeds_decide_nothing(name: str) -> None:
     runs = plant_claim(name, "reproduced").runs
     result = judge_runs(name, [run for run in runs if run.seed < 2])
     assert result.verdict is Verdict.UNDECIDED
@@ -51,9 +60,7 @@ def test_two_seeds_decide_nothing(name: str, plant_claim, judge_runs) -> None:
 
 @pytest.mark.parametrize("kind", ["reproduced", "refuted"])
 @pytest.mark.parametrize("name", ON_FITTED)
-def test_an_underfitted_network_proves_nothing(
-    name: str, kind: str, plant_claim, change_scores, judge_runs
-) -> None:
+def test_an_underfitted_network_proves_nothing(name: str, kind: str) -> None:
     runs = change_scores(
         plant_claim(name, kind).runs,
         relative_mse=lambda seed: 0.3 + 0.01 * seed,
@@ -65,46 +72,35 @@ def test_an_underfitted_network_proves_nothing(
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
-def test_a_missing_number_is_not_left_out_of_the_mean(
-    name: str, plant_claim, judge_runs
-) -> None:
+def test_a_missing_number_is_not_left_out_of_the_mean(name: str) -> None:
     runs = plant_claim(name, "reproduced").runs
+    first, others = split_runs(runs, "seed", 0)
     bare = [
         dataclasses.replace(run, measures={}, metrics={"id": run.metrics["id"]})
-        for run in runs
-        if run.seed == 0
+        for run in first
     ]
-    others = [run for run in runs if run.seed]
     assert judge_runs(name, bare, others).verdict is Verdict.UNDECIDED
 
 
-def test_one_false_part_refutes_the_claim(plant_claim, judge_runs) -> None:
-    good, bad = (plant_claim("C4", kind) for kind in ("reproduced", "refuted"))
-    mixed = [run for run in good.runs if run.flags["encoding"] == "bump"]
-    mixed += [run for run in bad.runs if run.flags["encoding"] == "ramp"]
-    result = judge_runs("C4", mixed)
+def test_one_false_part_refutes_the_claim() -> None:
+    bump, _ = split_runs(plant_claim("C4", "reproduced").runs, *BUMP)
+    _, ramp = split_runs(plant_claim("C4", "refuted").runs, *BUMP)
+    result = judge_runs("C4", bump, ramp)
     assert result.verdict is Verdict.REFUTED
     assert result.reason == "3 of 4 reproduced, 1 of 4 refuted"
 
 
-def test_a_required_part_that_is_missing_leaves_the_claim_open(
-    plant_claim, judge_runs
-) -> None:
-    runs = plant_claim("C2", "reproduced").runs
-    bump = [run for run in runs if run.flags["encoding"] == "bump"]
+def test_a_required_part_that_is_missing_leaves_the_claim_open() -> None:
+    bump, _ = split_runs(plant_claim("C2", "reproduced").runs, *BUMP)
     result = judge_runs("C2", bump)
     assert result.verdict is Verdict.UNDECIDED
     assert result.reason == "1 of 2 reproduced, 1 of 2 not run"
 
 
-def test_settings_that_cannot_be_compared(plant_claim, judge_runs) -> None:
-    runs = [
-        run
-        if run.flags["variance_weight"]
-        else dataclasses.replace(run, flags=run.flags | {"epochs": 500})
-        for run in plant_claim("C12", "reproduced").runs
-    ]
-    result = judge_runs("C12", runs)
+def test_settings_that_cannot_be_compared() -> None:
+    runs = plant_claim("C12", "reproduced").runs
+    short, others = split_runs(runs, "variance_weight", 0)
+    result = judge_runs("C12", set_flags(short, epochs=500), others)
     reasons = {part.label: part.reason for part in result.parts}
     assert "not comparable" in reasons["entropy over variance"]
     assert "epochs" in reasons["entropy over variance"]
@@ -112,7 +108,7 @@ def test_settings_that_cannot_be_compared(plant_claim, judge_runs) -> None:
     assert result.verdict is Verdict.UNDECIDED
 
 
-def test_slopes_without_a_fit(plant_claim) -> None:
+def test_slopes_without_a_fit() -> None:
     (study,) = plant_claim("C16", "reproduced").studies
     slopes = study.slopes.copy()
     slopes.loc[0, "not_reached"] = 2
@@ -125,18 +121,15 @@ def test_slopes_without_a_fit(plant_claim) -> None:
     assert result.parts[1].reason == "2 sizes"
 
 
-def test_models_with_different_stages_share_a_figure(plant_claim) -> None:
+def test_models_with_different_stages_share_a_figure() -> None:
     runs = plant_claim("C10", "reproduced").runs
-    short = {"stages": ["code", "stage_0", "image"]}
-    short["log_volume_difference"] = [0.0, 0.5, 0.5]
-    evidence = Evidence(
-        tuple(
-            dataclasses.replace(run, measures=run.measures | short)
-            if run.flags["model"] == "mlp"
-            else run
-            for run in runs
-        )
+    mlps, cnns = split_runs(runs, "model", "mlp")
+    mlps = set_measures(
+        mlps,
+        stages=["code", "stage_0", "image"],
+        log_volume_difference=[0.0, 0.5, 0.5],
     )
+    evidence = Evidence((*cnns, *mlps))
     result = BY_NAME["C10"].judge(evidence)
     assert result.verdict is Verdict.REPRODUCED
     (figure,) = BY_NAME["C10"].draw(evidence).values()
@@ -144,17 +137,15 @@ def test_models_with_different_stages_share_a_figure(plant_claim) -> None:
     assert lines == [5, 3]
 
 
-def test_claims_do_not_disturb_each_other(everything) -> None:
-    results = {result.claim.name: result for result in judge(everything)}
-    assert results["C16"].verdict is Verdict.UNDECIDED
+def test_claims_do_not_disturb_each_other() -> None:
+    verdicts = {r.claim.name: r.verdict for r in judge(plant_all_claims())}
+    assert verdicts["C16"] is Verdict.UNDECIDED
     for name in ("C2", "C11", "C12", "C20"):
-        assert results[name].verdict is not Verdict.NOT_RUN
+        assert verdicts[name] is not Verdict.NOT_RUN
 
 
 @pytest.mark.parametrize("name", ["C15", "C18"])
-def test_a_stray_number_of_bumps_undoes_nothing(
-    name: str, plant_claim, make_runs, judge_runs
-) -> None:
+def test_a_stray_number_of_bumps_undoes_nothing(name: str) -> None:
     rising = [0.0, 0.1, 0.2, 0.3, 0.4]
     stray = make_runs(
         "stripes_and_bumps.flags",
@@ -171,12 +162,12 @@ def test_a_stray_number_of_bumps_undoes_nothing(
     assert "num_bumps=25 (1 seeds)" in first.groups[0].others
 
 
-def test_other_superposers_stand_beside_c4(plant_claim, judge_runs) -> None:
-    span = {"superposition_span_r2": 0.9, "conjunctive_span_r2": 0.7}
-    runs = [
-        dataclasses.replace(run, measures=run.measures | span)
-        for run in plant_claim("C4", "refuted").runs
-    ]
+def test_other_superposers_stand_beside_c4() -> None:
+    runs = set_measures(
+        plant_claim("C4", "refuted").runs,
+        superposition_span_r2=0.9,
+        conjunctive_span_r2=0.7,
+    )
     result = judge_runs("C4", runs)
     beside = [part for part in result.parts if "any weights" in part.label]
     assert [part.estimate.mean for part in beside] == pytest.approx(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
+from tests.claims.planted import change_scores
+from tests.claims.planted import judge_runs
+from tests.claims.planted import plant_claim
+from tests.claims.planted import set_flags
+from tests.claims.planted import split_runs
 from tfcomp.claims.experiments.stripe_training import UNIFORMITY
 from tfcomp.claims.families import count_steps
 from tfcomp.claims.flag_text import parse_run_flags
@@ -15,25 +19,15 @@ from tfcomp.claims.selection import list_differences
 from tfcomp.claims.verdict import Verdict
 from tfcomp.config.flagfiles import expand_flagfiles
 
+# Runs on bumps alone, of all that C17 needs.
+PLAIN = ("dataset", "gaussian_bumps")
 PROFILE = Path(__file__).parents[2] / "pipelines" / "profiles" / "paper"
 
 
-def with_flags(runs, **flags) -> list:
-    return [dataclasses.replace(run, flags=run.flags | flags) for run in runs]
-
-
-def split(runs) -> tuple[list, list]:
-    """Runs on bumps alone, and on stripes."""
-    plain = [run for run in runs if run.flags["dataset"] == "gaussian_bumps"]
-    return plain, [run for run in runs if run not in plain]
-
-
 @pytest.mark.parametrize("claim", ["C12", "C13"])
-def test_more_runs_of_one_arm_undo_nothing(
-    claim, plant_claim, judge_runs
-) -> None:
+def test_more_runs_of_one_arm_undo_nothing(claim) -> None:
     published = plant_claim(claim, "reproduced").runs
-    short = with_flags(published, epochs=500)
+    short = set_flags(published, epochs=500)
     both = [
         run
         for run in published
@@ -48,9 +42,9 @@ def test_more_runs_of_one_arm_undo_nothing(
     assert any("(3 seeds)" in other for g in groups for other in g.others)
 
 
-def test_the_nearest_of_two_whole_families(plant_claim, judge_runs) -> None:
+def test_the_nearest_of_two_whole_families() -> None:
     published = plant_claim("C12", "refuted").runs
-    short = with_flags(plant_claim("C12", "reproduced").runs, epochs=500)
+    short = set_flags(plant_claim("C12", "reproduced").runs, epochs=500)
     for runs in ((published, short), (short, published)):
         result = judge_runs("C12", *runs)
         assert result.verdict is Verdict.REFUTED
@@ -58,11 +52,9 @@ def test_the_nearest_of_two_whole_families(plant_claim, judge_runs) -> None:
         assert used == {published[0].flags["epochs"]}
 
 
-def test_stripes_are_compared_after_equal_training(
-    plant_claim, judge_runs
-) -> None:
-    plain, striped = split(plant_claim("C17", "reproduced").runs)
-    short = with_flags(striped, epochs=25, steps_per_epoch=40)
+def test_stripes_are_compared_after_equal_training() -> None:
+    plain, striped = split_runs(plant_claim("C17", "reproduced").runs, *PLAIN)
+    short = set_flags(striped, epochs=25, steps_per_epoch=40)
     result = judge_runs("C17", plain, short)
     assert result.verdict is Verdict.UNDECIDED
     reason = "not comparable: 3150 training steps and 1000"
@@ -71,7 +63,7 @@ def test_stripes_are_compared_after_equal_training(
     result = judge_runs("C17", short, plain, striped)
     assert result.verdict is Verdict.REPRODUCED
     # As many steps in other epochs are as many steps.
-    longer = with_flags(striped, epochs=25, steps_per_epoch=126)
+    longer = set_flags(striped, epochs=25, steps_per_epoch=126)
     assert judge_runs("C17", plain, longer).verdict is Verdict.REPRODUCED
 
 
@@ -88,18 +80,16 @@ def test_the_paper_profile_makes_the_comparison() -> None:
     assert (striped["dataset"], striped["num_bumps"]) == ("stripes", 50)
 
 
-def test_an_epoch_of_unknown_length(plant_claim) -> None:
+def test_an_epoch_of_unknown_length() -> None:
     runs = plant_claim("C17", "reproduced").runs
-    first = Group(tuple(with_flags(runs[:1], steps_per_epoch=0)))
+    first = Group(tuple(set_flags(runs[:1], steps_per_epoch=0)))
     assert "not known" in UNIFORMITY.find_mismatch(first, first)
     assert UNIFORMITY.find_mismatch(first, Group()) == ""
 
 
 @pytest.mark.parametrize("kind", ["reproduced", "refuted"])
-def test_stripes_must_be_trained(
-    kind: str, plant_claim, change_scores, judge_runs
-) -> None:
-    plain, striped = split(plant_claim("C17", kind).runs)
+def test_stripes_must_be_trained(kind: str) -> None:
+    plain, striped = split_runs(plant_claim("C17", kind).runs, *PLAIN)
     # Accurate on average, but not with the whole interval.
     striped = change_scores(
         striped, position_accuracy=lambda seed: 0.90 + 0.04 * (seed % 3)
@@ -109,9 +99,7 @@ def test_stripes_must_be_trained(
     assert result.parts[0].reason.startswith("not fitted: ID position accuracy")
 
 
-def test_the_error_on_bumps_is_no_test_of_stripes(
-    plant_claim, change_scores, judge_runs
-) -> None:
-    plain, striped = split(plant_claim("C17", "reproduced").runs)
+def test_the_error_on_bumps_is_no_test_of_stripes() -> None:
+    plain, striped = split_runs(plant_claim("C17", "reproduced").runs, *PLAIN)
     striped = change_scores(striped, relative_mse=lambda seed: 9.5)
     assert judge_runs("C17", plain, striped).verdict is Verdict.REPRODUCED

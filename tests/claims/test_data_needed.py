@@ -7,6 +7,8 @@ import dataclasses
 import pandas
 import pytest
 
+from tests.claims.planted import make_study
+from tests.claims.planted import plant_claim
 from tfcomp.claims import write_report
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.evidence import Evidence
@@ -23,7 +25,7 @@ def judge(*studies):
     return C16.judge(Evidence(studies=studies))
 
 
-def test_a_quick_study_does_not_decide_beside_a_good_one(make_study) -> None:
+def test_a_quick_study_does_not_decide_beside_a_good_one() -> None:
     good = make_study("good")
     quick = make_study("quick", "--target=0.5,0.9", shift=-2.0, sizes=(16, 24))
     for studies in ((good, quick), (quick, good)):
@@ -37,7 +39,7 @@ def test_a_quick_study_does_not_decide_beside_a_good_one(make_study) -> None:
         assert [len(line) for line in lines if len(line) > 3] == [9, 9]
 
 
-def test_order_of_preference(make_study) -> None:
+def test_order_of_preference() -> None:
     few_seeds = make_study("few", sizes=(8, 16, 24, 32, 40), seeds=2)
     other = make_study("other", "--target=0.5,0.9")
     good = make_study("published")
@@ -49,13 +51,13 @@ def test_order_of_preference(make_study) -> None:
     assert "target=0.5,0.9" in judge(other).parts[0].note
 
 
-def test_preference_does_not_look_at_slopes(make_study) -> None:
+def test_preference_does_not_look_at_slopes() -> None:
     for shift in (0.0, -2.0):
         first = make_study("a", shift=shift)
         assert choose_study([make_study("b"), first], "bumps") is first
 
 
-def test_a_study_with_one_seed_decides_nothing(make_study) -> None:
+def test_a_study_with_one_seed_decides_nothing() -> None:
     for seeds in (1, 2):
         result = judge(make_study("study", seeds=seeds))
         assert result.verdict is Verdict.UNDECIDED
@@ -63,13 +65,13 @@ def test_a_study_with_one_seed_decides_nothing(make_study) -> None:
         assert result.parts[0].reason == reason
 
 
-def test_too_few_sizes_are_called_sizes(make_study) -> None:
+def test_too_few_sizes_are_called_sizes() -> None:
     result = judge(make_study("study", sizes=(16, 24)))
     assert result.verdict is Verdict.UNDECIDED
     assert result.parts[0].reason == "2 of at least 3 sizes"
 
 
-def test_words_of_the_report(make_study, plant_claim, tmp_path) -> None:
+def test_words_of_the_report(tmp_path) -> None:
     study = make_study("study")
     part = judge(study).parts[0]
     assert "n = 3 sizes, reproduced" in describe_part(part)
@@ -90,7 +92,7 @@ def test_words_of_the_report(make_study, plant_claim, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("criteria", [1, 2])
-def test_a_search_counts_once(make_study, criteria: int) -> None:
+def test_a_search_counts_once(criteria: int) -> None:
     study = make_study("study")
     tables = [
         study.thresholds.assign(criterion=name)

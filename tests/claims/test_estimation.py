@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
+from tests.claims.planted import judge_runs
+from tests.claims.planted import plant_claim
+from tests.claims.planted import set_measures
+from tests.claims.planted import split_runs
 from tfcomp.claims.estimation import estimate
+from tfcomp.claims.evidence import Run
 from tfcomp.claims.run_numbers import average
 from tfcomp.claims.run_numbers import difference
 from tfcomp.claims.selection import Group
 from tfcomp.claims.verdict import Verdict
 
 
-def mix_versions(runs: tuple) -> tuple:
+def mix_versions(runs: tuple[Run, ...]) -> list[Run]:
     """Seed 0 was measured by another version."""
-    return tuple(
-        dataclasses.replace(
-            run,
-            measures=run.measures | {"version": "A" if run.seed else "B"},
-        )
-        for run in runs
-    )
+    first, others = split_runs(runs, "seed", 0)
+    return set_measures(first, version="B") + set_measures(others, version="A")
 
 
-def test_versions_behind_a_number(plant_claim) -> None:
-    group = Group(mix_versions(plant_claim("C13", "reproduced").runs[:4]))
+def test_versions_behind_a_number() -> None:
+    runs = plant_claim("C13", "reproduced").runs[:4]
+    group = Group(tuple(mix_versions(runs)))
     spread = average("log_volume_sd")
     assert estimate(spread, group).versions == ("A", "B")
     assert estimate(spread, Group(group.runs[1:])).versions == ("A",)
@@ -36,9 +35,7 @@ def test_versions_behind_a_number(plant_claim) -> None:
 
 
 @pytest.mark.parametrize("name", ["C3", "C4", "C9", "C13", "C17", "C18"])
-def test_mixed_versions_decide_nothing(
-    name: str, plant_claim, judge_runs
-) -> None:
+def test_mixed_versions_decide_nothing(name: str) -> None:
     runs = mix_versions(plant_claim(name, "reproduced").runs)
     result = judge_runs(name, runs)
     assert result.verdict is Verdict.UNDECIDED
@@ -47,8 +44,6 @@ def test_mixed_versions_decide_nothing(
 
 
 @pytest.mark.parametrize("name", ["C1", "C6", "C8", "C12", "C15"])
-def test_scores_of_training_have_no_such_version(
-    name: str, plant_claim, judge_runs
-) -> None:
+def test_scores_of_training_have_no_such_version(name: str) -> None:
     runs = mix_versions(plant_claim(name, "reproduced").runs)
     assert judge_runs(name, runs).verdict is Verdict.REPRODUCED

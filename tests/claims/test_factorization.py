@@ -6,29 +6,27 @@ import itertools
 
 import pytest
 
+from tests.claims.planted import judge_runs
+from tests.claims.planted import make_runs
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
 from tfcomp.claims.verdict import Verdict
 
 FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
 OLD = ("--epochs=25",)
 
 
-@pytest.fixture
-def plant(make_runs):
+def plant(values: list[float], *flags: str, **kwargs) -> list[Run]:
     """Runs of both codes with a value per stage of all scores."""
-
-    def make(values: list[float], *flags: str, **kwargs) -> list:
-        names = ("factorization", "cosine_factorization")
-        names += ("probe_r2_id", "probe_r2_ood")
-        layers = dict.fromkeys(names, values)
-        return make_runs("cnns", *flags, layers=layers, **kwargs)
-
-    return make
+    names = ("factorization", "cosine_factorization")
+    names += ("probe_r2_id", "probe_r2_ood")
+    layers = dict.fromkeys(names, values)
+    return make_runs("cnns", *flags, layers=layers, **kwargs)
 
 
 @pytest.mark.parametrize("claim", ["C6", "C8"])
-def test_the_code_has_no_say_in_a_trend(plant, claim, judge_runs) -> None:
+def test_the_code_has_no_say_in_a_trend(claim) -> None:
     # 1 at the code; after it all orders of four numbers, once each: no trend.
     orders = itertools.permutations([0.6, 0.7, 0.8, 0.9])
     runs = [
@@ -42,14 +40,14 @@ def test_the_code_has_no_say_in_a_trend(plant, claim, judge_runs) -> None:
             assert part.verdict is Verdict.UNDECIDED
 
 
-def test_falls_that_nobody_sees_are_none(plant, judge_runs) -> None:
+def test_falls_that_nobody_sees_are_none() -> None:
     tiny = [1.0, 0.99999, 0.99997, 0.99995, 0.99992]
     assert judge_runs("C8", plant(tiny)).verdict is Verdict.REFUTED
     seen = [1.0, 0.999, 0.98, 0.95, 0.9]
     assert judge_runs("C8", plant(seen)).verdict is Verdict.REPRODUCED
 
 
-def test_a_stray_depth_does_not_undo_the_others(plant, judge_runs) -> None:
+def test_a_stray_depth_does_not_undo_the_others() -> None:
     runs = plant(FALLING), plant(FALLING, "--depth=5", seeds=[0])
     result = judge_runs("C6", *runs)
     assert result.verdict is Verdict.REPRODUCED
@@ -65,7 +63,7 @@ def test_a_stray_depth_does_not_undo_the_others(plant, judge_runs) -> None:
     assert "1 of at least 3 seeds" in alone.parts[0].reason
 
 
-def test_another_setting_stands_beside(plant, judge_runs) -> None:
+def test_another_setting_stands_beside() -> None:
     rising = FALLING[::-1]
     old = [plant(rising, f"--depth={depth}", *OLD, fit=0.3) for depth in (2, 3)]
     evidence = plant(FALLING), plant(FALLING, "--depth=6"), *old
@@ -88,7 +86,7 @@ def make_drop(drop: float) -> list[float]:
     return [1.0, 1.0, 0.99, 0.99 - drop, 0.98 - drop]
 
 
-def test_depth_6_is_preferred(plant, judge_runs) -> None:
+def test_depth_6_is_preferred() -> None:
     shallow, deep = plant(make_drop(0.3), "--depth=2"), make_drop(0.1)
     runs = [shallow, plant(deep, "--depth=6")]
     assert judge_runs("C7", *runs).verdict is Verdict.REPRODUCED
@@ -107,9 +105,7 @@ def test_depth_6_is_preferred(plant, judge_runs) -> None:
         assert part.verdict is Verdict.REPRODUCED
 
 
-def test_the_deepest_with_enough_seeds_stands_in_for_depth_6(
-    plant, judge_runs
-) -> None:
+def test_the_deepest_with_enough_seeds_stands_in_for_depth_6() -> None:
     runs = [
         plant(make_drop(0.3), "--depth=2"),
         plant(make_drop(0.1), "--depth=4"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
+from tests.claims.planted import make_runs
 from tfcomp.claims.estimation import estimate
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
@@ -25,26 +24,21 @@ DONUT = Setting(
 )
 
 
-@pytest.fixture
-def make(make_runs) -> Callable[..., list[Run]]:
+def make(seeds: int, *flags: str, **numbers) -> list[Run]:
     """Donut runs with so many seeds and further flags."""
-
-    def make(seeds: int, *flags: str, **numbers) -> list[Run]:
-        return make_runs("donut.flags", *flags, seeds=range(seeds), **numbers)
-
-    return make
+    return make_runs("donut.flags", *flags, seeds=range(seeds), **numbers)
 
 
 def find(*runs: list[Run]) -> Group:
     return DONUT.find(Evidence(tuple(r for group in runs for r in group)))
 
 
-def test_settings_are_never_mixed(make) -> None:
+def test_settings_are_never_mixed() -> None:
     group = find(make(3), make(5, "--epochs=49"))
     assert len({repr(sorted(run.setting.items())) for run in group.runs}) == 1
 
 
-def test_order_of_preference(make) -> None:
+def test_order_of_preference() -> None:
     near, far = make(3), make(5, "--epochs=49", "--depth=6")
     # Enough seeds: the published setting, though others have more.
     assert find(far, near).runs == tuple(near)
@@ -59,7 +53,7 @@ def test_order_of_preference(make) -> None:
     assert find(make(4, "--epochs=48"), more).runs == tuple(more)
 
 
-def test_preference_does_not_look_at_results(make) -> None:
+def test_preference_does_not_look_at_results() -> None:
     for good, bad in ((0.9, 0.1), (0.1, 0.9)):
         group = find(
             make(3, "--epochs=49", relative=good),
@@ -68,21 +62,20 @@ def test_preference_does_not_look_at_results(make) -> None:
         assert group.differences == ("epochs=49",)
 
 
-def test_only_matching_runs(make, make_runs) -> None:
+def test_only_matching_runs() -> None:
     corner, ramp = make_runs("corner.flags"), make_runs("ramp.flags")
     assert find(corner, ramp).runs == ()
     other = make(3, "--region=square:8-20")
     assert find(corner, ramp, other).differences == ("region=square:8-20",)
 
 
-def test_bookkeeping_flags_do_not_split_a_setting(make) -> None:
+def test_bookkeeping_flags_do_not_split_a_setting() -> None:
     runs = make(2, "--eval_every=7") + make(4)[2:]
     assert [run.seed for run in find(runs).runs] == [0, 1, 2, 3]
 
 
-def test_estimate_of_a_group(make) -> None:
-    runs = [run for v in (0.2, 0.4) for run in make(1, relative=v)]
-    group = Group((runs[0], make(2, relative=0.4)[1]))
+def test_estimate_of_a_group() -> None:
+    group = Group((*make(1, relative=0.2), make(2, relative=0.4)[1]))
     found = estimate("ood/relative_mse", group)
     assert found.mean == pytest.approx(0.3)
     assert found.values == {0: 0.2, 1: 0.4}
@@ -90,7 +83,7 @@ def test_estimate_of_a_group(make) -> None:
     assert estimate("ood/mse", Group()) is None
 
 
-def test_differences_are_taken_at_equal_seeds(make) -> None:
+def test_differences_are_taken_at_equal_seeds() -> None:
     first = Group(tuple(make(3, relative=0.1)))
     second = Group(tuple(make(4, relative=0.01)[1:]))
     found = estimate(log_ratio("ood/mse"), first, second)
@@ -98,7 +91,7 @@ def test_differences_are_taken_at_equal_seeds(make) -> None:
     assert found.mean == pytest.approx(1.0)
 
 
-def test_series_of_one_setting(make) -> None:
+def test_series_of_one_setting() -> None:
     shallow, deep = make(3, "--depth=2"), make(3, "--depth=6")
     stray = make(5, "--depth=3", "--epochs=10")
     evidence = Evidence((*stray, *deep, *shallow))
@@ -110,7 +103,7 @@ def test_series_of_one_setting(make) -> None:
     assert depths.find(Evidence()) == {}
 
 
-def test_mismatch(make) -> None:
+def test_mismatch() -> None:
     first, second = Group(tuple(make(2))), Group(tuple(make(2, "--depth=6")))
     assert Arms({}, ["depth"]).find_mismatch(first, second) == ""
     reason = "not comparable: only one has depth=6"
@@ -118,7 +111,7 @@ def test_mismatch(make) -> None:
     assert Arms({}, []).find_mismatch(first, Group()) == ""
 
 
-def test_numbers_of_a_run(make) -> None:
+def test_numbers_of_a_run() -> None:
     values = [1.0, 0.9, 0.7, 0.75, 0.6]
     (run,) = make(1, layers={"factorization": values})
     assert take_largest_drop("factorization")(run) == pytest.approx(0.2)

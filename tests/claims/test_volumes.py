@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import pytest
 
+from tests.claims.planted import judge_runs
+from tests.claims.planted import make_runs
+from tfcomp.claims.evidence import Run
 from tfcomp.claims.experiments.volumes import read_shift
 from tfcomp.claims.experiments.volumes import read_spread
 from tfcomp.claims.experiments.volumes import read_warp
 from tfcomp.claims.verdict import Verdict
 
 
-@pytest.fixture
-def plant(make_runs):
+def plant(values: list[float], name: str = "cnns") -> list[Run]:
     """Runs of both codes with these stages, OOD less ID, the code first."""
-
-    def make(values: list[float], name: str = "cnns") -> list:
-        return make_runs(
-            name,
-            log_volume_sd_id=[0.0] * len(values),
-            log_volume_sd_ood=values,
-            log_volume_difference=values,
-        )
-
-    return make
+    return make_runs(
+        name,
+        log_volume_sd_id=[0.0] * len(values),
+        log_volume_sd_ood=values,
+        log_volume_difference=values,
+    )
 
 
-def test_the_border_of_the_code_is_no_warp(plant, judge_runs) -> None:
+def test_the_border_of_the_code_is_no_warp() -> None:
     inherited = plant([-0.149] * 5)
     assert judge_runs("C9", inherited).verdict is Verdict.REFUTED
     (first, *_) = judge_runs("C9", inherited).parts
     assert first.estimate.mean == pytest.approx(0)
 
 
-def test_signs_of_stages_do_not_cancel(plant, judge_runs) -> None:
+def test_signs_of_stages_do_not_cancel() -> None:
     # The signed mean after the code is 0.
     result = judge_runs("C9", plant([0.0, 0.1, -0.2, -0.3, 0.4]))
     assert result.verdict is Verdict.REPRODUCED
@@ -40,7 +38,7 @@ def test_signs_of_stages_do_not_cancel(plant, judge_runs) -> None:
     assert result.parts[1].estimate.mean == pytest.approx(1)
 
 
-def test_the_code_is_subtracted_at_every_stage(plant) -> None:
+def test_the_code_is_subtracted_at_every_stage() -> None:
     run = plant([0.2, 0.5, -0.1, 0.2, 0.0])[0]
     expected = [0.0, 0.3, -0.3, 0.0, -0.2]
     for read in (read_spread, read_shift):
@@ -50,7 +48,7 @@ def test_the_code_is_subtracted_at_every_stage(plant) -> None:
     )
 
 
-def test_the_constant_of_the_code_gives_no_sign(plant, judge_runs) -> None:
+def test_the_constant_of_the_code_gives_no_sign() -> None:
     # Positive at all stages for the CNN, but only by the code's 0.0885.
     cnn = plant([0.0885] * 5)
     mlp = plant([0.0885, *[-0.5] * 4], "mlps")
@@ -70,7 +68,7 @@ def test_the_constant_of_the_code_gives_no_sign(plant, judge_runs) -> None:
         (-0.5, -0.3, Verdict.REFUTED),
     ],
 )
-def test_signs_beyond_a_margin(plant, cnn, mlp, verdict, judge_runs) -> None:
+def test_signs_beyond_a_margin(cnn, mlp, verdict) -> None:
     code = 0.0885
     first = plant([code, *[code + cnn] * 4])
     second = plant([code, *[code + mlp] * 4], "mlps")

@@ -1,12 +1,11 @@
 """Embeddings: the right matrices on one symmetric scale, and spectra."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tests.figures.looks import get_legend
 from tfcomp.figures.embedding_plots import draw_embeddings
 from tfcomp.figures.embedding_plots import draw_spectrum
 from tfcomp.figures.render import figure_to_array
@@ -93,7 +92,7 @@ def test_embedding_without_any_value_is_drawn(value: float) -> None:
 
 @pytest.mark.parametrize(
     ("num", "shape"),
-    [(1, (1, 1)), (2, (1, 2)), (5, (2, 3)), (8, (2, 4))],
+    [(1, (1, 1)), (2, (1, 2)), (5, (2, 3)), (8, (2, 4)), (32, (4, 8))],
 )
 def test_grid_is_near_square_and_full(num: int, shape: tuple) -> None:
     panels = get_panels(draw(np.zeros((num, 2, 2))))
@@ -104,12 +103,10 @@ def test_grid_is_near_square_and_full(num: int, shape: tuple) -> None:
 def test_file_of_noise_is_small(rng: np.random.Generator) -> None:
     # Noise is what compresses worst.
     figure = draw(rng.normal(size=(32, 32, 32)), title="noise")
-    panels = get_panels(figure)
-    assert panels[0].get_subplotspec().get_gridspec().get_geometry() == (4, 8)
     assert len(figure_to_png(figure)) < 200_000
 
 
-def test_spectrum_is_relative_to_the_largest(get_legend: Callable) -> None:
+def test_spectrum_is_relative_to_the_largest() -> None:
     values = np.array([[4.0, 2.0, 0.4], [1.0, 10.0, 0.0], [1.0, 0.1, 0.01]])
     figure = draw_spectrum(values, [1, 2, 1.5], title="embedding of x")
     (axes,) = figure.axes
@@ -130,7 +127,7 @@ def test_spectrum_is_relative_to_the_largest(get_legend: Callable) -> None:
     ]
 
 
-def test_spectrum_of_dead_matrices_is_left_out(get_legend: Callable) -> None:
+def test_spectrum_of_dead_matrices_is_left_out() -> None:
     figure = draw_spectrum([[0.0, 0.0], [1.0, 0.5], [np.nan, 1.0]], [1] * 3)
     assert get_legend(figure) == [
         "one of 1 values",

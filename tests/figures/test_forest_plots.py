@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
+from tests.figures.looks import get_legend
 from tfcomp.figures.forest_plots import KIND_COLORS
 from tfcomp.figures.forest_plots import ForestPanel
 from tfcomp.figures.forest_plots import ForestRow
@@ -26,7 +25,7 @@ def draw_bounds(bounds: tuple[float, float], outside: bool = False):
     return figure.axes[0]
 
 
-def test_numbers_are_where_they_belong(get_legend: Callable) -> None:
+def test_numbers_are_where_they_belong() -> None:
     axes = draw_bounds((0.5, np.inf))
     lines = [line.get_xdata() for line in axes.get_lines()]
     assert any(np.array_equal(x, (0.7, 0.8, 0.9)) for x in lines)

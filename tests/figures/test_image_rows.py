@@ -1,19 +1,18 @@
 """Rows of images: what is drawn where."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
+from tests.figures.looks import assert_text_is_apart
+from tests.figures.looks import get_legend
+from tests.figures.looks import get_outline
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.region_marks import compute_outline
 
 IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 
 
-def test_rows_from_the_top_down(
-    get_legend: Callable, get_outline: Callable
-) -> None:
+def test_rows_from_the_top_down() -> None:
     rows = {
         "truth": IMAGES,
         "0 bumps": IMAGES[..., None] / 2,
@@ -56,9 +55,7 @@ def test_rows_without_position_or_region() -> None:
         assert axes.get_title() == ""
 
 
-def test_images_of_a_diverged_model_are_no_shade_of_gray(
-    get_legend: Callable,
-) -> None:
+def test_images_of_a_diverged_model_are_no_shade_of_gray() -> None:
     figure = draw_rows({"truth": IMAGES, "model": IMAGES * np.nan})
     image = figure.axes[-1].images[0]
     assert np.ptp(image.to_rgba(image.get_array())[0, 0, :3]) > 0.1
@@ -66,9 +63,7 @@ def test_images_of_a_diverged_model_are_no_shade_of_gray(
 
 
 @pytest.mark.parametrize("num_images", [1, 3, 8])
-def test_text_of_rows_is_apart(
-    num_images: int, assert_text_is_apart: Callable
-) -> None:
+def test_text_of_rows_is_apart(num_images: int) -> None:
     images = np.zeros((num_images, 28, 28))
     positions = np.full((num_images, 2), 27.25)
     mask = np.ones((28, 28), bool)

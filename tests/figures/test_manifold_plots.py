@@ -1,13 +1,12 @@
 """Figures of manifolds: points, colors, and the marked gap."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from matplotlib import colormaps
 from matplotlib.collections import LineCollection
 from matplotlib.collections import PathCollection
 
+from tests.figures.looks import get_legend
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.figures.render import figure_to_png
 
@@ -21,7 +20,7 @@ LABELS = {"factor_names": NAMES, "periodic": [False, True]}
 ONE_LABEL = {"factor_names": NAMES[:1], "periodic": [False]}
 
 
-def test_a_row_of_panels_per_factor(get_legend: Callable) -> None:
+def test_a_row_of_panels_per_factor() -> None:
     figure = draw_manifolds(EMBEDDINGS, FACTORS, IS_OOD, **LABELS)
     panels = np.reshape(figure.axes[:6], (2, 3))
     assert [axes.get_title() for axes in panels[0]] == list(EMBEDDINGS)
@@ -54,9 +53,7 @@ def test_dead_stages_say_so() -> None:
 
 
 @pytest.mark.parametrize("periodic", [False, True])
-def test_curves_connect_neighbours_and_mark_the_gap(
-    periodic: bool, get_legend: Callable
-) -> None:
+def test_curves_connect_neighbours_and_mark_the_gap(periodic: bool) -> None:
     label = {"factor_names": NAMES[:1], "periodic": [periodic]}
     figure = draw_manifolds(EMBEDDINGS, FACTORS[:, :1], IS_OOD, **label)
     for axes, points in zip(figure.axes, POINTS, strict=False):

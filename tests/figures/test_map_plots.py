@@ -1,12 +1,13 @@
 """Maps: what is drawn, where, on which scale."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tests.figures.looks import assert_text_is_apart
+from tests.figures.looks import get_legend
+from tests.figures.looks import get_outline
 from tfcomp.figures.map_plots import draw_maps
 from tfcomp.figures.region_marks import compute_outline
 from tfcomp.figures.render import figure_to_array
@@ -27,9 +28,7 @@ def get_image_axes(figure: Figure) -> list[Axes]:
     return [axes for axes in figure.axes if axes.images]
 
 
-def test_map_has_x_to_the_right_and_y_upwards(
-    get_legend: Callable, get_outline: Callable
-) -> None:
+def test_map_has_x_to_the_right_and_y_upwards() -> None:
     figure = draw_map(VALUES, MASK)
     (axes,) = get_image_axes(figure)
     image = axes.images[0]
@@ -67,9 +66,7 @@ def test_given_limits() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_cells_without_a_finite_value_are_gray(
-    value: float, get_legend: Callable
-) -> None:
+def test_cells_without_a_finite_value_are_gray(value: float) -> None:
     values = VALUES.copy()
     values[4, 2] = value
     figure = draw_map(values)
@@ -88,9 +85,7 @@ def test_constant_map_is_drawn(value: float) -> None:
     assert figure_to_png(figure)
 
 
-def test_maps_share_one_scale_and_one_bar(
-    get_outline: Callable,
-) -> None:
+def test_maps_share_one_scale_and_one_bar() -> None:
     maps = {"first": VALUES, "second": VALUES - 20, "third": VALUES * np.nan}
     figure = draw_maps(maps, MASK, title="Stages", **LABELS)
     panels = get_image_axes(figure)
@@ -118,9 +113,7 @@ def test_many_maps_fill_rows_evenly() -> None:
 
 @pytest.mark.parametrize("shape", [(28, 28), (6, 28), (28, 6), (1, 9), (9, 1)])
 @pytest.mark.parametrize("num_maps", [1, 2, 7])
-def test_text_of_maps_is_apart(
-    shape: tuple[int, int], num_maps: int, assert_text_is_apart: Callable
-) -> None:
+def test_text_of_maps_is_apart(shape: tuple[int, int], num_maps: int) -> None:
     values = np.linspace(-7, 1, np.prod(shape)).reshape(shape)
     names = [f"conv_transpose_block_{index}" for index in range(num_maps)]
     figure = draw_maps(

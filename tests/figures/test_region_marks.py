@@ -1,18 +1,15 @@
 """Outlines: exact segments, and the length of the border of any mask."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from tests.figures.looks import get_outline
 from tfcomp.figures.region_marks import compute_outline
 from tfcomp.figures.region_marks import draw_outline
 
 
-def make_rectangle(
-    x0: float, x1: float, y0: float, y1: float
-) -> set[tuple[tuple[float, float], tuple[float, float]]]:
+def make_rectangle(x0: float, x1: float, y0: float, y1: float) -> set[tuple]:
     return {
         ((x0, y0), (x0, y1)),
         ((x1, y0), (x1, y1)),
@@ -23,8 +20,7 @@ def make_rectangle(
 
 def count_border_edges(mask: np.ndarray) -> int:
     """Counts the sides of cells that have no neighbour in the region."""
-    num_x, num_y = mask.shape
-    inside = {cell for cell in np.ndindex(num_x, num_y) if mask[cell]}
+    inside = set(map(tuple, np.argwhere(mask)))
     return sum(
         (i + di, j + dj) not in inside
         for i, j in inside
@@ -95,9 +91,7 @@ def test_length_is_the_number_of_border_edges(seed: int) -> None:
         assert not {s[0] for s in group} & {s[1] for s in group}
 
 
-def test_drawn_outline_keeps_the_limits_of_the_axes(
-    get_outline: Callable,
-) -> None:
+def test_drawn_outline_keeps_the_limits_of_the_axes() -> None:
     axes = Figure().subplots()
     axes.imshow(np.zeros((4, 4)), origin="lower")
     limits = axes.get_xlim(), axes.get_ylim()

@@ -1,12 +1,11 @@
 """Lines over stages: numbers, gaps, places of stages, labels."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tests.figures.looks import get_legend
 from tfcomp.figures.render import figure_to_png
 from tfcomp.figures.stage_plots import draw_stage_panels
 from tfcomp.figures.stage_plots import merge_stages
@@ -32,7 +31,7 @@ def get_places(axes: Axes) -> list[str]:
     return [label.get_text() for label in axes.get_xticklabels()]
 
 
-def test_numbers_gaps_and_labels(get_legend: Callable) -> None:
+def test_numbers_gaps_and_labels() -> None:
     series = {"ID": [0.5, 0.75, 1], "OOD": [None, np.inf, 0.25]}
     figure = draw_lines(series, SHALLOW, title="Probes")
     (axes,) = figure.axes
@@ -86,7 +85,7 @@ def test_errors_are_bands() -> None:
     assert figure_to_png(figure)
 
 
-def test_panels_share_scale_legend_and_looks(get_legend: Callable) -> None:
+def test_panels_share_scale_legend_and_looks() -> None:
     panels = {
         "ID": {"bump": [1, 2, 3], "ramp": [2, 3, 4]},
         "OOD": {"ramp": [9, 9, 9]},

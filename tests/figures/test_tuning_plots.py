@@ -1,11 +1,11 @@
 """Figures of tuning: what is drawn where."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from tests.figures.looks import assert_text_is_apart
+from tests.figures.looks import get_legend
 from tfcomp.figures.render import figure_to_png
 from tfcomp.figures.tuning_plots import draw_index_distribution
 from tfcomp.figures.tuning_plots import draw_tuning
@@ -67,7 +67,7 @@ def test_held_out_values_are_shaded() -> None:
     assert len(row[1].patches) == 1 and not row[2].patches
 
 
-def test_cells_without_a_finite_value_are_named(get_legend: Callable) -> None:
+def test_cells_without_a_finite_value_are_named() -> None:
     maps = MAPS.copy()
     assert not draw(maps).legends
     maps[1, 2, 2] = np.nan
@@ -75,9 +75,7 @@ def test_cells_without_a_finite_value_are_named(get_legend: Callable) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 40, 3), (4, 3, 40), (2, 28, 28)])
-def test_texts_do_not_overlap(
-    shape: tuple[int, ...], assert_text_is_apart: Callable
-) -> None:
+def test_texts_do_not_overlap(shape: tuple[int, ...]) -> None:
     maps = np.random.default_rng(0).random(shape)
     figure = draw(maps, title="A title that is longer than the figure " * 3)
     assert_text_is_apart(figure)

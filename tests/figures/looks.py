@@ -1,40 +1,24 @@
-"""What tests of figures look at: legends, and texts that overlap."""
+"""What tests of figures look at: legends, outlines, texts that overlap."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
-import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 
-@pytest.fixture
-def get_legend() -> Callable[[Figure], list[str]]:
-    """Returns the texts of the legends of a figure."""
-    return lambda figure: [
+def get_legend(figure: Figure) -> list[str]:
+    """The texts of the legends of a figure."""
+    return [
         text.get_text() for legend in figure.legends for text in legend.texts
     ]
 
 
-@pytest.fixture
-def get_outline() -> Callable[[Axes], list]:
-    """Returns the segments of the one collection of lines of axes."""
-
-    def find(axes: Axes) -> list:
-        (lines,) = axes.collections
-        return [tuple(map(tuple, s)) for s in lines.get_segments()]
-
-    return find
+def get_outline(axes: Axes) -> list:
+    """The segments of the one collection of lines of axes."""
+    (lines,) = axes.collections
+    return [tuple(map(tuple, s)) for s in lines.get_segments()]
 
 
-@pytest.fixture
-def assert_text_is_apart() -> Callable[[Figure], None]:
+def assert_text_is_apart(figure: Figure) -> None:
     """Checks that titles, names and legends are whole and do not overlap."""
-    return check_texts
-
-
-def check_texts(figure: Figure) -> None:
     figure.draw_without_rendering()
     texts = figure.texts + figure.legends
     for axes in figure.axes:

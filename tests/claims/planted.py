@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas
-import pytest
 
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.claim import ClaimResult
@@ -256,7 +255,7 @@ def plant_runs(kind: str) -> dict[str, tuple[Run, ...]]:
     }
 
 
-def make_threshold_study(
+def make_study(
     name: str,
     *flags: str,
     shift: float = 0.0,
@@ -295,49 +294,60 @@ def make_threshold_study(
     )
 
 
-@pytest.fixture(scope="session")
-def plant_claim() -> Callable[[str, str], Evidence]:
+def plant_claim(name: str, kind: str) -> Evidence:
     """Evidence on one claim, by its name and the verdict it should have."""
-
-    def make(name: str, kind: str) -> Evidence:
-        if name != "C16":
-            return Evidence(plant_runs(kind)[name])
-        shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
-        return Evidence(studies=(make_threshold_study("study", shift=shift),))
-
-    return make
+    if name != "C16":
+        return Evidence(plant_runs(kind)[name])
+    shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
+    return Evidence(studies=(make_study("study", shift=shift),))
 
 
-@pytest.fixture(scope="session", name="make_runs")
-def get_make_runs() -> Callable[..., list[Run]]:
-    """Builds runs: settings or a flagfile, flags, seeds and numbers."""
-    return make_runs
+def plant_all_claims() -> Evidence:
+    """Evidence on all claims at once, of all three kinds."""
+    runs = itertools.chain(
+        *(plant_claim(f"C{n}", KINDS[n % 3]).runs for n in range(1, 21))
+    )
+    studies = plant_claim("C16", "undecided").studies
+    return Evidence(merge(runs), studies, ("a note",))
 
 
-@pytest.fixture(scope="session")
-def judge_runs() -> Callable[..., ClaimResult]:
+def judge_runs(name: str, *groups: Iterable[Run]) -> ClaimResult:
     """Judges a claim, by its name, by lists of runs."""
-
-    def judge(name: str, *groups: Iterable[Run]) -> ClaimResult:
-        runs = tuple(itertools.chain(*groups))
-        return CLAIMS[int(name[1:]) - 1].judge(Evidence(runs))
-
-    return judge
+    runs = tuple(itertools.chain(*groups))
+    return CLAIMS[int(name[1:]) - 1].judge(Evidence(runs))
 
 
-@pytest.fixture(scope="session")
-def change_scores() -> Callable[..., list[Run]]:
+def set_flags(runs: Iterable[Run], **flags: Any) -> list[Run]:
+    """The runs as if trained with other flags."""
+    return [dataclasses.replace(run, flags=run.flags | flags) for run in runs]
+
+
+def set_measures(runs: Iterable[Run], **measures: Any) -> list[Run]:
+    """The runs with other measures, or more of them."""
+    return [
+        dataclasses.replace(run, measures=run.measures | measures)
+        for run in runs
+    ]
+
+
+def split_runs(
+    runs: Iterable[Run], flag: str, value: Any
+) -> tuple[list[Run], list[Run]]:
+    """Runs with the value of a flag, and all others."""
+    chosen = [run for run in runs if run.flags[flag] == value]
+    return chosen, [run for run in runs if run not in chosen]
+
+
+def change_scores(
+    runs: Iterable[Run], **scores: Callable[[int], float]
+) -> list[Run]:
     """Gives runs other ID scores, each a function of the seed."""
-
-    def change(runs: Iterable[Run], **scores: Callable[[int], float]) -> list:
-        changed = []
-        for run in runs:
-            new = {name: score(run.seed) for name, score in scores.items()}
-            metrics = run.metrics | {"id": run.metrics["id"] | new}
-            changed.append(dataclasses.replace(run, metrics=metrics))
-        return changed
-
-    return change
+    changed = []
+    for run in runs:
+        new = {name: score(run.seed) for name, score in scores.items()}
+        metrics = run.metrics | {"id": run.metrics["id"] | new}
+        changed.append(dataclasses.replace(run, metrics=metrics))
+    return changed
 
 
 def merge(runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -356,19 +366,3 @@ def merge(runs: Iterable[Run]) -> tuple[Run, ...]:
             metrics=other.metrics | {"layers": layers},
         )
     return tuple(merged.values())
-
-
-@pytest.fixture(scope="session")
-def everything(plant_claim) -> Evidence:
-    """Evidence on all claims at once, of all three kinds."""
-    runs = itertools.chain(
-        *(plant_claim(f"C{n}", KINDS[n % 3]).runs for n in range(1, 21))
-    )
-    studies = plant_claim("C16", "undecided").studies
-    return Evidence(merge(runs), studies, ("a note",))
-
-
-@pytest.fixture(scope="session")
-def make_study() -> Callable[..., ThresholdStudy]:
-    """Builds a threshold study from a name, flags, slopes and seeds."""
-    return make_threshold_study
