@@ -33,6 +33,8 @@ REGIONS = {
     "diagonal:2": (),
     "none": (),
 }
+# Coordinates -> sizes of the table; 0 stands for the number of ID cells.
+NUM_TRAIN = {"grid": (0, 1, 20), "continuous": (0, 1, 300)}
 
 
 def make(region: str, seed: int = 0, **data) -> Dataset:
@@ -62,42 +64,30 @@ def assert_invariants(splits: Splits) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("num_train", [0, 1, 20])
+@pytest.mark.parametrize(
+    ("coordinates", "num_train"),
+    [(kind, count) for kind in NUM_TRAIN for count in NUM_TRAIN[kind]],
+)
 @pytest.mark.parametrize("region", REGIONS)
-def test_grid_invariants(region: str, num_train: int, seed: int) -> None:
-    dataset = make(region, num_train=num_train, seed=seed)
-    splits = dataset.splits
+def test_invariants_of_every_table(
+    region: str, coordinates: str, num_train: int, seed: int
+) -> None:
+    dataset = make(region, seed, num_train=num_train, coordinates=coordinates)
+    splits, train = dataset.splits, dataset.splits.train
     assert_invariants(splits)
     np.testing.assert_array_equal(splits.grid, dataset.space.grid())
     np.testing.assert_array_equal(
         splits.is_ood, dataset.region.contains(splits.grid)
     )
-    assert not dataset.region.contains(splits.train).any()
-    rows = as_rows(splits.train)
-    assert len(rows) == len(splits.train)  # without repetition
-    assert len(rows) == (num_train or splits.is_id.sum())
+    assert not dataset.region.contains(train).any()
+    assert len(as_rows(train)) == len(train)  # without repetition
+    assert len(train) == (num_train or splits.is_id.sum())
+    assert train.dtype == np.float32
+    assert 0 <= train.min() <= train.max() <= 11
+    nearest = np.round(train)
+    assert (train != nearest).any() == (coordinates == "continuous")
     test = as_rows(splits.grid[splits.is_test])
-    assert test == as_rows(splits.grid[splits.is_id]) - rows
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("num_train", [0, 1, 300])
-@pytest.mark.parametrize("region", REGIONS)
-def test_continuous_invariants(region: str, num_train: int, seed: int) -> None:
-    dataset = make(
-        region, num_train=num_train, seed=seed, coordinates="continuous"
-    )
-    splits = dataset.splits
-    assert_invariants(splits)
-    assert not dataset.region.contains(splits.train).any()
-    assert len(splits.train) == (num_train or splits.is_id.sum())
-    assert splits.train.dtype == np.float32
-    assert splits.train.min() >= 0
-    assert splits.train.max() <= 11
-    assert (splits.train != np.round(splits.train)).any()
-    nearest = as_rows(np.round(splits.train))
-    test = as_rows(splits.grid[splits.is_test])
-    assert test == as_rows(splits.grid[splits.is_id]) - nearest
+    assert test == as_rows(splits.grid[splits.is_id]) - as_rows(nearest)
 
 
 @pytest.mark.parametrize(("region", "hidden"), REGIONS.items())

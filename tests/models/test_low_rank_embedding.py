@@ -209,18 +209,9 @@ def test_spectrum_is_that_of_the_matrices() -> None:
 
 def test_initial_state_of_the_published_size() -> None:
     keras.utils.set_random_seed(0)
-    penalties = {
-        "coefficient_regularizer": EntropyRegularizer(0.1),
-        "left_regularizer": VarianceRegularizer(0.01),
-        "right_regularizer": VarianceRegularizer(0.01),
-    }
-    layer = LowRankEmbedding(32, 32, 32, **penalties)
+    layer = LowRankEmbedding(32, 32, 32)
     layer.build((None,))
     assert layer.count_params() == 32 * 32 + 2 * 32 * 32 * 32
-    entropy, left, right = (float(loss) for loss in layer.losses)
-    # Published: 17.8 and 1.28 for two such layers.
-    assert 2 * entropy == pytest.approx(17.8, abs=0.4)
-    assert 2 * (left + right) == pytest.approx(1.28, abs=0.04)
     norms = np.linalg.norm(layer.matrices(), axis=(1, 2))
     assert np.mean(norms) == pytest.approx(1.0, abs=0.1)
     assert not np.array_equal(layer.get_weights()[1], layer.get_weights()[2])
