@@ -120,8 +120,8 @@ def check_profile(profile: Profile) -> list[str]:
         RunError: If two of them have one name, or the rules name no sweep.
     """
     sweeps = make_sweeps(profile)
-    names = [sweep.folder.path.name for sweep in sweeps]
-    searches = [part.folder.path.name for part in make_searches(profile)]
+    names = [sweep.folder.name for sweep in sweeps]
+    searches = [part.folder.name for part in make_searches(profile)]
     for name, number in Counter([*names, *searches]).items():
         if number > 1:
             raise RunError(f"--profile: two flagfiles have --run_name={name}")
@@ -132,9 +132,9 @@ def check_profile(profile: Profile) -> list[str]:
         )
     check_candidate(sweeps[names.index(profile.rules.sweep)], profile.rules)
     for sweep in sweeps:
-        for trial in sweep.trials:
+        for trial in sweep.items:
             select_settings(trial.config)  # its data set can be written
-    plugins = ",".join(sweep.trials[0].config.plugins for sweep in sweeps)
+    plugins = ",".join(sweep.items[0].config.plugins for sweep in sweeps)
     return sorted(set(split_names(plugins)))
 
 
@@ -147,7 +147,7 @@ def check_candidate(sweep: Sweep, rules: Rules) -> None:
     """
     seeds = Counter(
         repr(trial.setting)
-        for trial in sweep.trials
+        for trial in sweep.items
         if rules.fit_setting(trial.setting)
     )
     if not seeds:

@@ -80,10 +80,10 @@ def describe_profile(profile: Profile) -> str:
     sweeps = make_sweeps(profile)
     parts = [
         count(len(sweeps), "sweep"),
-        count(sum(len(sweep.trials) for sweep in sweeps), "trial"),
+        count(sum(len(sweep.items) for sweep in sweeps), "trial"),
     ]
     if profile.searches:
-        cases = sum(len(part.cases) for part in make_searches(profile))
+        cases = sum(len(part.items) for part in make_searches(profile))
         parts.append(count(cases, "threshold search", "threshold searches"))
     lines = [f"profile  {profile.name}: {', '.join(parts)}"]
     return "\n".join([*lines, *(f"note     {n}" for n in profile.notes)])

@@ -13,6 +13,7 @@ same command runs what is missing, also after seeds or values were added.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from absl import flags
@@ -26,10 +27,8 @@ from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.sweeps.grid import list_settings
 from tfcomp.sweeps.grid import parse_grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_folder import SweepFolder
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.trials import make_trials
@@ -54,7 +53,7 @@ def run_trials(values: dict[str, Any]) -> int:
     options = SchedulerOptions.from_flags(values)
     sweep = make_sweep(values)
     failures = run_missing(sweep, options)
-    print(f"tables  {sweep.folder.path}")
+    print(f"tables  {sweep.folder}")
     for line in sweep.describe_failures(failures):
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0
@@ -82,20 +81,16 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
         RunError: If a flag does not exist.
     """
     settings = SweepSettings.from_flags(values)
-    grid = list_settings(parse_grid(values["grid"]))
+    grid = parse_grid(values["grid"])
     config = make_config(values)
     trials, notes = make_trials(values, grid, settings.all_seeds)
     for note in notes:
         print(note)
     version = compute_code_version(config.plugins)
-    lines = [
-        f"# code version: {version}",
-        *format_flags(config).splitlines(),
-        *(f"--grid={spec}" for spec in values["grid"]),
-        *list_flag_lines(settings),
-    ]
-    text = "".join(f"{line}\n" for line in lines)
-    return Sweep(SweepFolder(config), trials, text, settings)
+    lines = [f"--grid={spec}" for spec in values["grid"]]
+    lines = "\n".join([*lines, *list_flag_lines(settings), ""])
+    text = f"# code version: {version}\n{format_flags(config)}{lines}"
+    return Sweep(Path(config.run_dir), trials, text, settings)
 
 
 if __name__ == "__main__":

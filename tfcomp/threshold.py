@@ -13,6 +13,7 @@ the same command runs what is missing.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from absl import flags
@@ -25,7 +26,6 @@ from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_folder import SweepFolder
 from tfcomp.sweeps.workload import run_missing
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.cases import list_cases
@@ -45,7 +45,7 @@ def search_thresholds(values: dict[str, Any]) -> int:
     searches = make_searches(values)
     failures = run_missing(searches, options)
     print("\n".join(["", *(law.describe() for law in searches.fit_laws())]))
-    folder = searches.folder.path
+    folder = searches.folder
     print(f"\ntables   {folder}\nfigures  {folder / 'figures'}")
     for line in searches.describe_failures(failures):
         print(f"failed   {line}", file=sys.stderr)
@@ -73,16 +73,12 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     cases = list_cases(base, settings)
     for note in dict.fromkeys(n for case in cases for n in check_case(case)):
         print(note)
-    lines = (f"{line}\n" for line in list_flag_lines(settings))
-    text = format_flags(base) + "".join(lines)
-    return ThresholdSearches(SweepFolder(base, "threshold.flags"), cases, text)
+    text = format_flags(base) + "\n".join([*list_flag_lines(settings), ""])
+    return ThresholdSearches(Path(base.run_dir), cases, text)
 
 
 def check_case(case: Case) -> list[str]:
     """Checks the trainings of a search; returns what a user should know.
-
-    Args:
-        case: The search.
 
     Raises:
         ConfigError: Naming the flag, the rule and the value.
@@ -90,7 +86,7 @@ def check_case(case: Case) -> list[str]:
     first = case.make_config(1)
     notes = list_announcements(first) if case.kind != "bumps" else []
     most = case.make_config(case.make_limits().maximum)
-    return [*dict.fromkeys([*notes, *list_announcements(most)])]
+    return [*notes, *list_announcements(most)]
 
 
 if __name__ == "__main__":

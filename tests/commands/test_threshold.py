@@ -125,8 +125,8 @@ def test_shipped_flagfile_describes_a_search_that_can_start(name: str) -> None:
     arguments = [f"--flagfile={name}.flags"]
     settings = parse_flags(arguments, threshold.define_flags())
     searches = threshold.make_searches(settings)
-    assert searches.folder.path.name == name
-    assert len(searches.cases) in (4, 30)
+    assert searches.folder.name == name
+    assert len(searches.items) in (4, 30)
 
 
 def test_flags_of_a_search_repeat_it(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_flags_of_a_search_repeat_it(tmp_path: Path) -> None:
     file.write_text(searches.flags)
     values = threshold.define_flags()
     again = threshold.make_searches(parse_flags([f"--flagfile={file}"], values))
-    assert (again.cases, again.flags) == (searches.cases, searches.flags)
+    assert (again.items, again.flags) == (searches.items, searches.flags)
 
 
 def test_name_of_a_run_is_refused(tmp_path: Path) -> None:

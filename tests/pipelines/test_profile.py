@@ -85,7 +85,7 @@ def test_code_is_part_of_a_profile(
 
 def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
     profile = make_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
-    assert len(make_sweeps(profile)[0].trials) == 12
+    assert len(make_sweeps(profile)[0].items) == 12
     assert [c.data.sigma for c in list_datasets(profile)] == [1.0, 2.0]
 
 

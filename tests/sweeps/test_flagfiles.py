@@ -32,15 +32,15 @@ def test_all_are_known() -> None:
 @pytest.mark.parametrize("name", list(NUM_TRIALS))
 def test_trials(name: str, capsys: pytest.CaptureFixture) -> None:
     found = make(name)
-    assert len(found.trials) == NUM_TRIALS[name]
-    assert len({trial.name for trial in found.trials}) == NUM_TRIALS[name]
-    assert found.folder.path.name == name.removesuffix(".flags")
+    assert len(found.items) == NUM_TRIALS[name]
+    assert len({trial.name for trial in found.items}) == NUM_TRIALS[name]
+    assert found.folder.name == name.removesuffix(".flags")
     assert capsys.readouterr().out == ""  # no region hides a value
 
 
 def test_the_ablation_has_no_setting_twice() -> None:
     """Without a variance penalty its basis changes nothing."""
-    settings = [trial.setting for trial in make("sweep_ablation.flags").trials]
+    settings = [trial.setting for trial in make("sweep_ablation.flags").items]
     without = [s for s in settings if s["variance_weight"] == 0]
     assert {s["penalty_basis"] for s in without} == {"raw"}
     assert {s["penalty_basis"] for s in settings} == {"raw", "unit"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,21 +26,16 @@ def trials(tmp_path: Path) -> list[Trial]:
     """Trials that have written what a run writes for HParams."""
     found = []
     for depth in (2, 3):
-        config = parse_config(
-            [
-                "--flagfile=smoke.flags",
-                f"--run_name=t{depth}",
-                f"--depth={depth}",
-                f"--log_dir={tmp_path / 'trials'}",
-            ]
-        )
+        flags = f"--run_name=t{depth}", f"--depth={depth}"
+        places = f"--log_dir={tmp_path / 'trials'}"
+        config = parse_config(["--flagfile=smoke.flags", *flags, places])
         writer = tf.summary.create_file_writer(config.run_dir)
         with writer.as_default(step=4):
             hparams.hparams(config.identity(), trial_id=config.run_name)
             tf.summary.scalar("ood/mse", depth / 8)
         writer.close()
-        setting = {"depth": depth, "encoding": "bump"}
-        found.append(Trial(setting, config))
+        varied = {"depth": depth, "encoding": "bump", "resume": depth < 3}
+        found.append(Trial(varied, config))
     return found
 
 
@@ -57,17 +51,18 @@ def backend(tmp_path: Path, trials: list[Trial]) -> Context:
 
 def test_domains_and_scores(backend: Context) -> None:
     request = api_pb2.GetExperimentRequest(include_metrics=True)
-    experiment = get_experiment.Handler(
-        RequestContext(), backend, "", request
-    ).run()
+    handler = get_experiment.Handler(RequestContext(), backend, "", request)
+    experiment = handler.run()
     infos = {info.name: info for info in experiment.hparam_infos}
-    assert list(infos) == ["depth", "encoding", "seed"]
+    assert list(infos) == ["depth", "encoding", "resume", "seed"]
     depths = infos["depth"].domain_discrete.values
     assert [value.number_value for value in depths] == [2, 3]
     assert infos["depth"].type == api_pb2.DATA_TYPE_FLOAT64
     (code,) = infos["encoding"].domain_discrete.values
     assert code.string_value == "bump"
     assert infos["encoding"].type == api_pb2.DATA_TYPE_STRING
+    # Booleans are numbers in Python, and must not be here.
+    assert infos["resume"].type == api_pb2.DATA_TYPE_BOOL
     tags = [metric.name.tag for metric in experiment.metric_infos]
     assert tags == ["id/mse", "ood/mse"]
 
@@ -82,24 +77,10 @@ def test_every_trial_is_a_session(backend: Context) -> None:
             api_pb2.ColParams(metric=metric),
         ],
     )
-    response = list_session_groups.Handler(
-        RequestContext(), backend, "", request
-    ).run()
+    context = RequestContext()
+    handler = list_session_groups.Handler(context, backend, "", request)
     found = {
         group.hparams["depth"].number_value: group.metric_values[0].value
-        for group in response.session_groups
+        for group in handler.run().session_groups
     }
     assert found == {2: 0.25, 3: 0.375}
-
-
-def test_types(tmp_path: Path, trials: list[Trial]) -> None:
-    """Booleans are numbers in Python, and must not be here."""
-    varied = [
-        dataclasses.replace(trial, setting={"flag": value, "rate": 0.5})
-        for trial, value in zip(trials, (True, False), strict=True)
-    ]
-    from tfcomp.sweeps.hparams import make_experiment
-
-    experiment = make_experiment([trial.setting for trial in varied], [])
-    kinds = [info.type for info in experiment.hparam_infos]
-    assert kinds == [api_pb2.DATA_TYPE_BOOL, api_pb2.DATA_TYPE_FLOAT64]

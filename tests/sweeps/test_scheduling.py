@@ -55,9 +55,11 @@ def pool() -> Iterator[Pool]:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What `own_pool` says; workers are counted often enough to notice."""
+    """What pools say; workers are counted often enough to notice."""
+    lines: list[str] = []
     monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
-    return []
+    monkeypatch.setattr(scheduling, "say", lines.append)
+    return lines
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def own_pool(said: list[str]) -> Iterator[Pool]:
     """A pool to be harmed, of a user whose Dask is impatient."""
     options = SchedulerOptions(workers=2, worker_timeout=2)
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "100ms"}):
-        with Pool(options, said.append) as pool:
+        with Pool(options) as pool:
             yield pool
 
 

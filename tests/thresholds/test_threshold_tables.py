@@ -114,7 +114,7 @@ def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
     rows += [make_row(STRIPES, n, s, n + s) for n in SIZES for s in range(2)]
     rows += [make_row(STRIPES, 28, 0, 999, False)]
     laws = fit_laws(rows)
-    write_tables(tmp_path, rows, laws)
+    write_tables(tmp_path, rows)
     header = (tmp_path / "thresholds.csv").read_text().splitlines()[0]
     assert header == COLUMNS
     text = (tmp_path / "slopes.csv").read_text().splitlines()
@@ -140,5 +140,5 @@ def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
 
 
 def test_nothing_is_written_without_rows(tmp_path: Path) -> None:
-    write_tables(tmp_path, [], [])
+    write_tables(tmp_path, [])
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
@@ -14,21 +13,11 @@ from tfcomp.config.run_flags import define_run_flags
 from tfcomp.config.run_flags import make_unknown_error
 from tfcomp.config.run_flags import parse_flags
 
-
-@dataclass(frozen=True)
-class Axis:
-    """Flags that are varied together.
-
-    Attributes:
-        names: The flags.
-        points: Their values, one tuple a point of the axis.
-    """
-
-    names: tuple[str, ...]
-    points: tuple[tuple[Any, ...], ...]
+# Flags that are varied together, and their values at every point of the axis.
+Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
-def parse_grid(specs: Sequence[str]) -> list[Axis]:
+def parse_grid(specs: Sequence[str]) -> list[dict[str, Any]]:
     """Reads axes such as `depth=2,3` and `encoding/epochs=bump/50,ramp/100`.
 
     A value that contains a comma is quoted as in CSV:
@@ -38,30 +27,22 @@ def parse_grid(specs: Sequence[str]) -> list[Axis]:
     Args:
         specs: The values of `--grid`, one for each axis.
 
+    Returns:
+        Every combination, flag name to value; the last axis varies fastest.
+
     Raises:
         ConfigError: For an axis that is ill-formed, empty or repeats a value
             or a flag.
         RunError: For a flag that does not exist.
     """
     axes = [_parse_axis(spec) for spec in specs]
-    names = [name for axis in axes for name in axis.names]
+    names = [name for linked, _ in axes for name in linked]
     for name in names:
         if names.count(name) > 1:
             raise ConfigError("grid", f"must vary {name} once", list(specs))
-    return axes
-
-
-def list_settings(axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """Every combination of the axes; the last axis varies fastest.
-
-    Returns:
-        For each combination its flags, name to value.
-    """
-    combinations = itertools.product(*(axis.points for axis in axes))
-    names = [name for axis in axes for name in axis.names]
     return [
-        dict(zip(names, itertools.chain(*points), strict=True))
-        for points in combinations
+        dict(zip(names, itertools.chain(*combination), strict=True))
+        for combination in itertools.product(*(points for _, points in axes))
     ]
 
 
@@ -94,12 +75,12 @@ def _parse_axis(spec: str) -> Axis:
     for name in names:
         _check_name(name, spec)
     cells = split_cells("grid", right) or [""]
-    points = tuple(_parse_point(names, cell, spec) for cell in cells)
+    points = [_parse_point(names, cell, spec) for cell in cells]
     for point in points:
         if points.count(point) > 1:
             shown = "/".join(map(str, point))
             raise ConfigError("grid", f"must have {shown} once", spec)
-    return Axis(names, points)
+    return names, points
 
 
 def _check_name(name: str, spec: str) -> None:

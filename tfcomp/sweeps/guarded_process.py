@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 # Isolated from the environment and without packages, which it does not need.
@@ -19,55 +18,46 @@ _TAIL_BYTES = 20_000
 _MAX_REASON = 300
 
 
-@dataclass(frozen=True)
-class Job:
-    """What a worker has to run.
-
-    Attributes:
-        command: The command; None in the first place is the Python of the
-            worker, which may lie elsewhere than ours.
-        log: File that its output is appended to.
-        folder: Working directory.
-        environment: Variables to set.
-        gpus: GPUs of the machine; the job takes the one that belongs to its
-            worker. None leaves the choice to the environment.
-    """
-
-    command: tuple[str | None, ...]
-    log: str
-    folder: str
-    environment: dict[str, str]
-    gpus: tuple[str, ...] = ()
-
-
-def run_job(job: Job) -> tuple[int, str, float]:
-    """Runs a job as a Dask task.
+def run_job(
+    command: tuple[str | None, ...],
+    log: str,
+    folder: str,
+    environment: dict[str, str],
+    gpus: tuple[str, ...],
+) -> tuple[int, str, float]:
+    """Runs a command as a Dask task.
 
     The process has a group of its own, which is killed when the task is
     cancelled, and dies with the worker.
 
     Args:
-        job: What to run.
+        command: The command; None in the first place is the Python of the
+            worker, which may lie elsewhere than ours.
+        log: File that its output is appended to.
+        folder: Working directory.
+        environment: Variables to set.
+        gpus: GPUs of the machine; the process takes the one that belongs to
+            its worker. None at all leaves the choice to the environment.
 
     Returns:
         Its exit status, why it failed (see `explain`), and its seconds.
     """
     start = time.monotonic()
-    environment = {**os.environ, **job.environment, **_choose_gpu(job.gpus)}
-    Path(job.log).parent.mkdir(parents=True, exist_ok=True)
-    with open(job.log, "ab") as log:
-        begin = log.tell()
+    variables = {**os.environ, **environment, **_choose_gpu(gpus)}
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "ab") as output:
+        begin = output.tell()
         process = subprocess.Popen(
-            make_guarded(job.command),
+            make_guarded(command),
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=output,
             stderr=subprocess.STDOUT,
-            cwd=job.folder,
-            env=environment,
+            cwd=folder,
+            env=variables,
             start_new_session=True,
         )
         status = wait_or_kill(process, _make_is_cancelled())
-    reason = explain(status, read_last_line(Path(job.log), begin))
+    reason = explain(status, read_last_line(Path(log), begin))
     return status, reason, time.monotonic() - start
 
 

@@ -18,7 +18,6 @@ import queue
 import sys
 import time
 import uuid
-from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.sweeps.guarded_process import Job
 from tfcomp.sweeps.guarded_process import run_job
 from tfcomp.sweeps.local_cluster import replace_lost_workers
 from tfcomp.sweeps.local_cluster import start_cluster
@@ -98,19 +96,13 @@ class Pool:
 
     Args:
         options: Where tasks run.
-        say: Shows a line when the number of workers changes.
 
     Attributes:
         workers: Number of workers when they were last counted.
     """
 
-    def __init__(
-        self,
-        options: SchedulerOptions,
-        say: Callable[[str], None] = say,
-    ) -> None:
+    def __init__(self, options: SchedulerOptions) -> None:
         self._options = options
-        self._say = say
         self._gpus: tuple[str, ...] = ()
         self._threads = options.threads
         self._cluster: LocalCluster | None = None
@@ -144,7 +136,7 @@ class Pool:
         futures = {
             self._client.submit(
                 run_job,
-                self._make_job(task),
+                *self._list_arguments(task),
                 key=f"{task.name}-{batch}",
                 priority=-index,
                 pure=False,
@@ -157,9 +149,12 @@ class Pool:
         try:
             for future in self._wait(ended, len(futures)):
                 yield make_outcome(futures.pop(future), future)
-            reason = f"no worker for {self._describe_timeout()}"
-            for name in futures.values():
-                yield Outcome(name, 1, reason, 0.0)
+            if futures:
+                seconds = format_seconds(self._options.worker_timeout)
+                reason = f"no worker for {seconds}"
+                say(f"{reason} (--worker_timeout): giving up what is left")
+                for name in futures.values():
+                    yield Outcome(name, 1, reason, 0.0)
         finally:
             self._client.cancel(list(futures), force=True)
 
@@ -180,10 +175,6 @@ class Pool:
             if self._watch_workers():
                 seen = now
             elif now - seen > timeout:
-                self._say(
-                    f"no worker for {self._describe_timeout()} "
-                    "(--worker_timeout): giving up what is left"
-                )
                 return
 
     def _watch_workers(self) -> int:
@@ -191,7 +182,7 @@ class Pool:
         before, self.workers = self.workers, self._count_workers()
         if self.workers != before:
             noun = "worker" if self.workers == 1 else "workers"
-            self._say(f"{self.workers} {noun} now, {before} before")
+            say(f"{self.workers} {noun} now, {before} before")
         if self._cluster is not None:
             replace_lost_workers(self._cluster)
         return self.workers
@@ -202,19 +193,14 @@ class Pool:
         except (OSError, RuntimeError, ValueError):
             return 0  # the scheduler is gone, too
 
-    def _describe_timeout(self) -> str:
-        return format_seconds(self._options.worker_timeout)
-
-    def _make_job(self, task: Task) -> Job:
+    def _list_arguments(self, task: Task) -> tuple[object, ...]:
+        """What `run_job` is called with."""
         program, *arguments = task.command
         own = program == sys.executable
-        return Job(
-            command=(None if own else program, *arguments),
-            log=str(task.log.absolute()),
-            folder=os.getcwd(),
-            environment=pin_threads(self._threads),
-            gpus=self._gpus,
-        )
+        command = (None if own else program, *arguments)
+        environment = pin_threads(self._threads)
+        log = str(task.log.absolute())
+        return command, log, os.getcwd(), environment, self._gpus
 
     def _start(self) -> None:
         gpus = self._options.gpus

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from tfcomp.figures.curve_plots import BandCurve
 from tfcomp.figures.curve_plots import draw_curve_panels
@@ -70,16 +72,15 @@ def make_exhibits(
         curves: What `sweep_curves.summarize_curves` gives.
         layers: What `sweep_curves.summarize_layers` gives.
     """
-    title, flags, summary = sweep.title, sweep.flags, sweep.summary
-    exhibits = draw_lines("curves", "epoch", QUANTITIES, title, flags, curves)
-    exhibits += draw_lines("layers", "stage", LAYERS, title, flags, layers)
-    summary = summary[summary["mean"].notna()]
+    exhibits = draw_lines("curves", "epoch", QUANTITIES, sweep, curves)
+    exhibits += draw_lines("layers", "stage", LAYERS, sweep, layers)
+    summary = sweep.summary[sweep.summary["mean"].notna()]
     names = choose_scores(summary)
     if not names:
         return exhibits
     summary = summary[summary["score"].isin(list(names))]
     drawn = dataclasses.replace(sweep, summary=summary)
-    axes = [flag for flag in flags if _is_axis(summary[flag])]
+    axes = [flag for flag in sweep.flags if _is_axis(summary[flag])]
     return [
         *exhibits,
         make_score_exhibit(drawn, names),
@@ -91,8 +92,7 @@ def draw_lines(
     name: str,
     x: str,
     quantities: Mapping[str, str],
-    title: str,
-    flags: Sequence[str],
+    sweep: SweepScores,
     table: pd.DataFrame,
 ) -> list[Exhibit]:
     """Quantities against x; several figures if there are many lines.
@@ -101,12 +101,12 @@ def draw_lines(
         name: File name of the figure, without what tells several apart.
         x: Column of the numbers on the horizontal axis.
         quantities: What may be in the column `quantity`, and its title.
-        title: Name of the sweep.
-        flags: The flags that tell its settings apart.
+        sweep: Its title and its flags.
         table: One row a setting, quantity and x.
     """
     if table.empty:
         return []
+    flags = sweep.flags
     parts: dict[str, pd.DataFrame] = {"": table}
     if len(flags) > 1 and _label(table, flags).nunique() > _MAX_LINES:
         groups = table.groupby(flags[0], sort=False)
@@ -114,16 +114,9 @@ def draw_lines(
     exhibits = []
     for part, rows in parts.items():
         shown = flags[1:] if part else flags
-        panels = {
-            label: _make_lines(rows[rows["quantity"] == quantity], x, shown)
-            for quantity, label in quantities.items()
-        }
-        figure = draw_curve_panels(
-            {label: found for label, found in panels.items() if found},
-            xlabel=x,
-            title=_join(title, part, *shown),
-            log=LOGARITHMIC,
-        )
+        title = _join(sweep.title, part, *shown)
+        groups = rows.groupby("quantity", sort=False)
+        figure = _draw_panels(groups, quantities, x, shown, title)
         caption = (
             "Mean over seeds and the 95 % interval of the mean (Student) "
             f"against the {x}. {_explain(shown)}"
@@ -140,12 +133,11 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
     labels = _label(sweep.seeds, flags)
     seeds = dict(list(sweep.seeds.groupby([labels, "score"])))
     panels: dict[str, list[ForestRow]] = {score: [] for score in names}
-    labels = _label(summary, flags)
-    for label, row in zip(labels, summary.to_dict("records"), strict=True):
+    rows = summary.to_dict("records")
+    for label, row in zip(_label(summary, flags), rows, strict=True):
         values = seeds[label, row["score"]]["value"].tolist()
-        ends = row["low"], row["high"]
-        found = ForestRow(label, row["mean"], *ends, values)
-        panels[row["score"]].append(found)
+        numbers = row["mean"], row["low"], row["high"]
+        panels[row["score"]].append(ForestRow(label, *numbers, values))
     figure = draw_forest(
         [
             ForestPanel(name, panels[score], is_log=name in LOGARITHMIC)
@@ -158,7 +150,6 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
         "Every seed (grey), the mean (diamond) and its 95 % interval "
         f"({sweep.method}). {_explain(flags)}"
     )
-    rows = summary.to_dict("records")
     return Exhibit("scores", "Scores", caption, figure, rows)
 
 
@@ -167,26 +158,17 @@ def make_trend(
 ) -> Exhibit:
     """The scores that are named against a flag that is a number.
 
-    Args:
-        sweep: The scores.
-        names: The scores to draw, and their titles.
-        flag: The flag; lines are what the other flags tell apart.
+    Lines are what the other flags tell apart.
     """
-    summary = sweep.summary
     others = [name for name in sweep.flags if name != flag]
-    panels = {
-        name: _make_lines(summary[summary["score"] == score], flag, others)
-        for score, name in names.items()
-    }
     title = _join(sweep.title, *others)
-    figure = draw_curve_panels(
-        panels, xlabel=flag, title=title, log=LOGARITHMIC
-    )
+    groups = sweep.summary.groupby("score", sort=False)
+    figure = _draw_panels(groups, names, flag, others, title)
     caption = (
         f"Mean over seeds and its 95 % interval ({sweep.method}) against "
         f"{flag}. {_explain(others)}"
     )
-    rows = summary.to_dict("records")
+    rows = sweep.summary.to_dict("records")
     name = _slug(f"by {flag}")
     return Exhibit(name, f"Scores by {flag}", caption, figure, rows)
 
@@ -196,6 +178,23 @@ def choose_scores(summary: pd.DataFrame) -> dict[str, str]:
     known = list(summary["score"].unique())
     usual = {score: name for score, name in SCORES.items() if score in known}
     return usual or {score: score for score in known[: len(SCORES)]}
+
+
+def _draw_panels(
+    groups: Iterable[tuple[str, pd.DataFrame]],
+    names: Mapping[str, str],
+    x: str,
+    flags: Sequence[str],
+    title: str,
+) -> Figure:
+    """A panel for every name that there is a table for, a line a setting."""
+    tables = dict(iter(groups))
+    panels = {
+        label: _make_lines(tables[name], x, flags)
+        for name, label in names.items()
+        if name in tables
+    }
+    return draw_curve_panels(panels, xlabel=x, title=title, log=LOGARITHMIC)
 
 
 def _make_lines(
@@ -211,13 +210,12 @@ def _make_lines(
 
 
 def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:
-    """The name of the setting of every row."""
     rows = table.to_dict("records")
     return pd.Series([make_label(row, flags) for row in rows], table.index)
 
 
 def _is_axis(values: pd.Series) -> bool:
-    """Whether the values of a flag are numbers, and three or more."""
+    """Whether the values of a flag are at least three numbers."""
     found = values.unique()
     return len(found) >= _MIN_POINTS and all(
         isinstance(value, int | float) and not isinstance(value, bool)
@@ -226,7 +224,6 @@ def _is_axis(values: pd.Series) -> bool:
 
 
 def _join(title: str, *parts: str) -> str:
-    """A title with what the lines are."""
     shown = ", ".join(part for part in parts if part)
     return f"{title}: {shown}" if shown else title
 

@@ -33,22 +33,18 @@ class Progress:
         """
         self._done += 1
         self._failed += bool(reason)
+        elapsed = time.monotonic() - self._start
+        left = elapsed / self._done * (self._total - self._done)
+        rest = f"about {format_seconds(left)} left"
+        if not left:
+            rest = f"all in {format_seconds(elapsed)}"
+        if self._failed:
+            rest = f"{self._failed} failed, {rest}"
         line = f"[{self._done:>{len(str(self._total))}}/{self._total}] {name}"
         line += f"  {format_seconds(seconds)}"
         if reason:
             line += f"  FAILED: {reason}"
-        say(f"{line}  ({self._summarize()})")
-
-    def _summarize(self) -> str:
-        left = self._total - self._done
-        elapsed = time.monotonic() - self._start
-        parts = [f"{self._failed} failed"] if self._failed else []
-        if left:
-            estimate = format_seconds(elapsed / self._done * left)
-            parts.append(f"about {estimate} left")
-        else:
-            parts.append(f"all in {format_seconds(elapsed)}")
-        return ", ".join(parts)
+        say(f"{line}  ({rest})")
 
 
 def format_seconds(seconds: float) -> str:

@@ -54,9 +54,22 @@ def write_reports(
     version = compute_version(trials, results, method)
     if stamp.exists() and stamp.read_text() == version:
         return
+    # Late imports, here and below: who has nothing new to report should not
+    # wait for them.
+    from tfcomp.statistics.paired_comparison import compare_settings
+    from tfcomp.statistics.seed_statistics import summarize
+    from tfcomp.sweeps.hparams import write_experiment
+
     # What is made can be wrong until it is complete.
     stamp.unlink(missing_ok=True)
-    _write(folder, trials, results, method)
+    scores = tabulate_scores(trials, results)
+    flags = list(trials[0].setting)
+    summary = summarize(scores, [*flags, "score"], method)
+    update_table(folder / "summary.csv", summary)
+    paired = compare_settings(scores, flags, method)
+    update_table(folder / "paired.csv", paired)
+    write_experiment(folder, trials, list_tags(results))
+    write_figures(folder, trials, results, scores, summary, method)
     write_text(stamp, version)
 
 
@@ -85,29 +98,6 @@ def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
     )
 
 
-def write_statistics(
-    folder: Path, scores: pd.DataFrame, flags: Sequence[str], method: str
-) -> pd.DataFrame:
-    """Writes `summary.csv` and `paired.csv`; returns the summary.
-
-    Args:
-        folder: The folder of the sweep.
-        scores: What `sweep_tables.tabulate_scores` gives.
-        flags: The flags that the sweep varies.
-        method: Of the intervals (`seed_statistics.compute_interval`).
-    """
-    # Late imports, here and below: who has nothing new to report should not
-    # wait for them.
-    from tfcomp.statistics.paired_comparison import compare_settings
-    from tfcomp.statistics.seed_statistics import summarize
-
-    summary = summarize(scores, [*flags, "score"], method)
-    update_table(folder / "summary.csv", summary)
-    paired = compare_settings(scores, flags, method)
-    update_table(folder / "paired.csv", paired)
-    return summary
-
-
 def write_figures(
     folder: Path,
     trials: Sequence[Trial],
@@ -123,7 +113,7 @@ def write_figures(
         trials: Its trials.
         results: What `sweep_tables.read_result` gives, of finished trials.
         scores: What `sweep_tables.tabulate_scores` gives.
-        summary: What `write_statistics` gives.
+        summary: The same, summarized by setting and score.
         method: How the intervals of the summary were made.
     """
     from tfcomp.figures.exhibits import save_exhibit
@@ -147,18 +137,3 @@ def write_figures(
     )
     for exhibit in exhibits:
         save_exhibit(exhibit, folder / "figures")
-
-
-def _write(
-    folder: Path,
-    trials: Sequence[Trial],
-    results: Mapping[str, dict[str, Any]],
-    method: str,
-) -> None:
-    from tfcomp.sweeps.hparams import write_experiment
-
-    scores = tabulate_scores(trials, results)
-    flags = list(trials[0].setting)
-    summary = write_statistics(folder, scores, flags, method)
-    write_experiment(folder, trials, list_tags(results))
-    write_figures(folder, trials, results, scores, summary, method)

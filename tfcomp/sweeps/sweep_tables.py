@@ -63,25 +63,18 @@ def tabulate_trials(
     results: Mapping[str, dict[str, Any]],
     failures: Mapping[str, str],
 ) -> pd.DataFrame:
-    """One row a trial, in the order of the grid.
-
-    Args:
-        trials: The trials.
-        results: What `read_result` gives, by name of the finished trials.
-        failures: Reasons, by name of the trials that failed.
-    """
+    """One row a trial, in the order of the grid (see `write_tables`)."""
     rows = []
     for trial in trials:
-        status = "finished" if trial.name in results else "missing"
+        result = results.get(trial.name)
+        status = "finished" if result else "missing"
         row = {
             "trial": trial.name,
             "status": "failed" if trial.name in failures else status,
             "reason": failures.get(trial.name, ""),
             **_name(trial),
         }
-        if trial.name in results:
-            row |= list_scores(results[trial.name])
-        rows.append(row)
+        rows.append(row | (list_scores(result) if result else {}))
     return _make_table(rows)
 
 

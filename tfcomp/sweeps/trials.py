@@ -60,7 +60,7 @@ def make_trials(
 
     Args:
         flags: The flags that all trials share; `run_name` is the sweep's.
-        settings: The flags that differ, as `grid.list_settings` gives them.
+        settings: The flags that differ, as `grid.parse_grid` gives them.
         seeds: Seeds of every setting.
 
     Returns:

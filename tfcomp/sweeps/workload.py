@@ -12,14 +12,19 @@ from abc import ABC
 from abc import abstractmethod
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
 from typing import ClassVar
 from typing import Protocol
 
+from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_text
+from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool
 from tfcomp.sweeps.scheduling import Task
-from tfcomp.sweeps.sweep_folder import SweepFolder
 from tfcomp.sweeps.sweep_progress import Progress
 from tfcomp.sweeps.sweep_progress import say
 
@@ -35,25 +40,30 @@ class Item(Protocol):
         """The item in one line, for people."""
 
 
+@dataclass(frozen=True)
 class Workload(ABC):
     """Processes that one command runs in one folder.
 
     Attributes:
         folder: Where the command writes.
-        flags: Its resolved flags, a flagfile that repeats it.
+        items: All trials or searches, whether they are finished or not.
+        flags: The resolved flags, a flagfile that repeats the command.
         kind: What the command runs, for messages.
         noun: What its items are, in the plural.
+        flags_name: Name of the file with the flags.
     """
 
-    folder: SweepFolder
+    folder: Path
+    items: Sequence[Item]
     flags: str
     kind: ClassVar[str]
     noun: ClassVar[str]
+    flags_name: ClassVar[str]
 
     @property
-    @abstractmethod
-    def items(self) -> Sequence[Item]:
-        """All items, whether they are finished or not."""
+    def logs(self) -> Path:
+        """Folder of what the processes print."""
+        return self.folder / "logs"
 
     @abstractmethod
     def is_finished(self, item: Item) -> bool:
@@ -84,11 +94,7 @@ class Workload(ABC):
         return item.describe()
 
     def describe_failures(self, failures: Mapping[str, str]) -> list[str]:
-        """A line for each item that failed.
-
-        Args:
-            failures: Reasons, by name.
-        """
+        """A line for each item that failed, given the reasons by name."""
         return [
             f"{item.describe()}: {failures[item.name]}"
             for item in self.items
@@ -111,22 +117,40 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
 
     Raises:
         ConfigError: If the scheduler does not answer.
-        RunError: If another command is at work in the folder, the folder
-            cannot be written, or no worker can be started.
+        RunError: If the name is that of a single run, another command is at
+            work in the folder, the folder cannot be written, or no worker can
+            be started.
     """
-    work.folder.check()
+    _check_folder(work.folder)
     failures: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
         pool = None
         if work.list_missing():
             pool = stack.enter_context(Pool(options))
-        stack.enter_context(work.folder.claim())
-        write_text(work.folder.flags_file, work.flags)
+        stack.enter_context(_claim(work))
+        write_text(work.folder / work.flags_name, work.flags)
         if pool is not None:
             _run(work, pool, failures)
         work.write_tables(failures)
         work.write_reports()
     return failures
+
+
+def _check_folder(folder: Path) -> None:
+    if (folder / FLAGS_FILE).exists():
+        raise RunError(
+            f"--run_name must name a sweep, {folder} is a single run"
+        )
+
+
+def _claim(work: Workload) -> IO[bytes]:
+    """Creates the folder and locks it until the returned file is closed."""
+    _check_folder(work.folder)
+    try:
+        work.logs.mkdir(parents=True, exist_ok=True)
+        return lock_folder(work.folder)
+    except OSError as error:
+        raise RunError(f"--log_dir must be writable: {error}") from error
 
 
 def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
@@ -137,13 +161,13 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
     kept = f", {done} are finished already" if done else ""
     say(
         f"{len(missing)} {work.noun} to run, {pool.workers} at a time{kept}; "
-        f"logs in {work.folder.logs}"
+        f"logs in {work.logs}"
     )
     work.write_tables(failures)
     progress = Progress(len(missing))
     tasks = [
-        Task(item.name, work.make_command(item), work.folder.log(item.name))
-        for item in missing.values()
+        Task(name, work.make_command(item), work.logs / f"{name}.log")
+        for name, item in missing.items()
     ]
     for outcome in pool.run(tasks):
         item, reason = missing[outcome.name], outcome.reason

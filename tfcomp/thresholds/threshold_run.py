@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfcomp.config.run_flags import list_flag_lines
-from tfcomp.sweeps.sweep_folder import SweepFolder
 from tfcomp.sweeps.workload import Workload
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.evaluations import Evaluations
@@ -32,25 +31,13 @@ from tfcomp.thresholds.threshold_tables import write_tables
 
 @dataclass(frozen=True)
 class ThresholdSearches(Workload):
-    """All searches of one command.
-
-    Attributes:
-        folder: Where it writes.
-        cases: Its searches.
-        flags: Its resolved flags, a flagfile that repeats it.
-    """
+    """All searches of one command, its items."""
 
     kind = "threshold search"
     noun = "searches"
+    flags_name = "threshold.flags"
 
-    folder: SweepFolder
-    cases: Sequence[Case]
-    flags: str
-
-    @property
-    def items(self) -> Sequence[Case]:
-        """The searches."""
-        return self.cases
+    items: Sequence[Case]
 
     def list_missing(self) -> list[Case]:
         """The searches that are not finished, the large grids first.
@@ -86,19 +73,13 @@ class ThresholdSearches(Workload):
         )
         return f"{case.describe()}: {found}" if found else case.describe()
 
-    def collect_rows(self) -> list[Row]:
-        """The rows of all finished searches, in the order of the cases."""
-        found = map(self._read_rows, self.cases)
-        return [row for rows in found if rows is not None for row in rows]
-
     def fit_laws(self) -> list[Law]:
         """The power laws of what is finished."""
-        return fit_laws(self.collect_rows())
+        return fit_laws(self._collect_rows())
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the tables of what is finished; failures have no rows."""
-        rows = self.collect_rows()
-        write_tables(self.folder.path, rows, fit_laws(rows))
+        write_tables(self.folder, self._collect_rows())
 
     def write_reports(self) -> None:
         """Writes the figures and the means that they show."""
@@ -107,8 +88,14 @@ class ThresholdSearches(Workload):
             from tfcomp.figures.exhibits import save_exhibit
             from tfcomp.thresholds.threshold_exhibits import make_exhibits
 
-            for exhibit in make_exhibits(laws, self.cases[0].settings.targets):
-                save_exhibit(exhibit, self.folder.path / "figures")
+            for exhibit in make_exhibits(laws, self.items[0].settings.targets):
+                save_exhibit(exhibit, self.folder / "figures")
+
+    def _collect_rows(self) -> list[Row]:
+        """The rows of all finished searches."""
+        return [
+            row for case in self.items for row in self._read_rows(case) or ()
+        ]
 
     def _read_rows(self, case: Case) -> list[Row] | None:
         return list_rows(case, Evaluations.of(case.base))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -90,17 +91,30 @@ class SearchSettings(Settings):
     @property
     def sizes(self) -> list[int]:
         """The grid sizes."""
-        return parse_sizes(self.grid_sizes)
+        parts = split_list("grid_sizes", self.grid_sizes)
+        if not all(part.isdecimal() for part in parts):
+            rule = "must be positive integers, separated by commas"
+            raise ConfigError("grid_sizes", rule, self.grid_sizes)
+        return [int(part) for part in parts]
 
     @property
     def variants(self) -> list[tuple[str, str]]:
         """Pairs of a kind and a region, in fractions of the side."""
-        return parse_variants(self.kinds, self.regions)
+        kinds = split_list("kinds", self.kinds, OWN_REGIONS)
+        if not self.regions:
+            return [(kind, OWN_REGIONS[kind]) for kind in kinds]
+        return [*itertools.product(kinds, split_list("regions", self.regions))]
 
     @property
     def targets(self) -> dict[str, float]:
         """Criterion to target."""
-        return parse_targets(self.criterion, self.target)
+        names = split_list("criterion", self.criterion, CRITERIA)
+        texts = self.target.split(",")
+        if len(texts) != len(names):
+            rule = f"must have a number for each criterion, {len(names)} in all"
+            raise ConfigError("target", rule, self.target)
+        pairs = zip(names, texts, strict=True)
+        return {name: _parse_target(name, text.strip()) for name, text in pairs}
 
 
 def define_search_flags() -> flags.FlagValues:
@@ -123,53 +137,6 @@ def is_reached(criterion: str, score: float | None, target: float) -> bool:
     if score is None:
         return False
     return score >= target if CRITERIA[criterion] else score <= target
-
-
-def parse_sizes(text: str) -> list[int]:
-    """Reads `--grid_sizes`.
-
-    Raises:
-        ConfigError: If one is no positive integer, or repeated.
-    """
-    parts = split_list("grid_sizes", text)
-    if not all(part.isdecimal() for part in parts):
-        rule = "must be positive integers, separated by commas"
-        raise ConfigError("grid_sizes", rule, text)
-    return [int(part) for part in parts]
-
-
-def parse_variants(kinds: str, regions: str) -> list[tuple[str, str]]:
-    """Reads `--kinds` and `--regions`.
-
-    Returns:
-        Pairs of a kind and a region with bounds in fractions of the side.
-
-    Raises:
-        ConfigError: For an unknown kind, or an ill-formed list.
-    """
-    names = split_list("kinds", kinds, OWN_REGIONS)
-    if not regions:
-        return [(name, OWN_REGIONS[name]) for name in names]
-    chosen = split_list("regions", regions)
-    return [(name, region) for name in names for region in chosen]
-
-
-def parse_targets(criterion: str, target: str) -> dict[str, float]:
-    """Reads `--criterion` and `--target`, two lists of the same length.
-
-    Returns:
-        Criterion to target.
-
-    Raises:
-        ConfigError: For an unknown criterion, or targets that do not fit.
-    """
-    names = split_list("criterion", criterion, CRITERIA)
-    texts = target.split(",")
-    if len(texts) != len(names):
-        rule = f"must have a number for each criterion, {len(names)} in all"
-        raise ConfigError("target", rule, target)
-    pairs = zip(names, texts, strict=True)
-    return {name: _parse_target(name, text.strip()) for name, text in pairs}
 
 
 def split_list(

@@ -36,7 +36,7 @@ class Law:
         note: Why not, or what was left out.
     """
 
-    key: tuple[str, str, str]
+    key: tuple[str, ...]
     quantity: str
     rows: list[Row]
     missed: list[Row]
@@ -57,10 +57,6 @@ def list_rows(case: Case, evaluations: Evaluations) -> list[Row] | None:
     """One row for each criterion of a search; None before it is finished.
 
     Nothing is trained: the search is repeated on recorded scores.
-
-    Args:
-        case: The search.
-        evaluations: The recorded scores.
     """
     try:
         return [
@@ -72,14 +68,10 @@ def list_rows(case: Case, evaluations: Evaluations) -> list[Row] | None:
 
 
 def fit_laws(rows: Sequence[Row]) -> list[Law]:
-    """The laws of all kinds, regions and criteria, in order of appearance.
-
-    Args:
-        rows: What `list_rows` gives for the finished searches.
-    """
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    """The laws of all kinds, regions and criteria, in order of appearance."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        key = row["kind"], row["region"], row["criterion"]
+        key = tuple(row[name] for name in KEYS)
         groups.setdefault(key, []).append(row)
     return [
         _fit(key, quantity, group)
@@ -102,17 +94,16 @@ def make_slope_row(law: Law) -> Row:
     }
 
 
-def write_tables(folder: Path, rows: Sequence[Row], laws: list[Law]) -> None:
-    """Writes both tables, each in one step; nothing without rows.
+def write_tables(folder: Path, rows: Sequence[Row]) -> None:
+    """Writes the rows and their laws, each in one step; nothing without rows.
 
     Args:
         folder: Where to write.
-        rows: The rows of `thresholds.csv`.
-        laws: The laws, each a row of `slopes.csv`.
+        rows: What `list_rows` gives for the finished searches.
     """
     if rows:
         write_csv(folder / "thresholds.csv", rows)
-        slopes = [make_slope_row(law) for law in laws]
+        slopes = [make_slope_row(law) for law in fit_laws(rows)]
         write_csv(folder / "slopes.csv", slopes)
 
 
@@ -133,23 +124,20 @@ def _make_row(case: Case, criterion: str, evaluations: Evaluations) -> Row:
     }
 
 
-def _fit(key: tuple[str, str, str], quantity: str, rows: list[Row]) -> Law:
+def _fit(key: tuple[str, ...], quantity: str, rows: list[Row]) -> Law:
     """Fits one law; searches that reached no target are counted alone."""
     reached = [row for row in rows if row["reached"]]
     missed = [row for row in rows if not row["reached"]]
+    counts = [row[quantity] for row in reached]
     notes = []
     if missed:
         notes.append(f"{len(missed)} of {len(rows)} searches not reached")
-    num_zeros = sum(row[quantity] == 0 for row in reached)
-    if num_zeros:
-        notes.append(f"0 suffices in {num_zeros}: no slope")
+    if 0 in counts:
+        notes.append(f"0 suffices in {counts.count(0)}: no slope")
         return Law(key, quantity, reached, missed, [], None, "; ".join(notes))
     if reached and not any(row["num_bumps"] for row in reached):
         notes.append("stripes alone: linear by construction")
-    means = average_sizes(
-        [row["grid_size"] for row in reached],
-        [row[quantity] for row in reached],
-    )
+    means = average_sizes([row["grid_size"] for row in reached], counts)
     fit = fit_power_law(means)
     if fit is None:
         notes.append("fewer than 2 sizes: no slope")

@@ -20,7 +20,7 @@ def list_datasets(profile: Profile) -> list[RunConfig]:
     """
     found: dict[str, RunConfig] = {}
     for sweep in make_sweeps(profile):
-        for trial in sweep.trials:
+        for trial in sweep.items:
             settings = select_settings(trial.config)
             key = json.dumps(settings, sort_keys=True)
             found.setdefault(key, trial.config)

@@ -23,8 +23,8 @@ def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
     """
     logs = f"--log_dir={runs_dir / LOGS}"
     sweeps, searches = make_sweeps(profile, logs), make_searches(profile, logs)
-    folders = [trial.path for sweep in sweeps for trial in sweep.trials]
-    folders += [search.folder.path for search in searches]
+    folders = [trial.path for sweep in sweeps for trial in sweep.items]
+    folders += [search.folder for search in searches]
     patterns = [glob.escape(str(path)) for path in folders if path.exists()]
     evidence = read_evidence(patterns) if patterns else Evidence()
     command = f"python -m pipelines.run_local --profile={profile.name}"

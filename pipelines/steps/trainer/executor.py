@@ -41,7 +41,7 @@ def train_profile(
     work = [*sweeps, *make_searches(profile, logs, models)]
     num_trials, failures = 0, []
     for number, part in enumerate(work, 1):
-        name = part.folder.path.name
+        name = part.folder.name
         print(f"{part.kind} {name} ({number} of {len(work)})")
         failed = run_missing(part, options)
         num_trials += len(part.items)
