@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
+from tests.analysis.planted import hold_out
+from tests.analysis.planted import make_grid
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.datasets.factors import Factor
@@ -16,23 +16,22 @@ from tfcomp.datasets.factors import make_pixel_space
 
 
 def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:
-    """Chessboard distance to the nearest ID point, one pair at a time."""
-    points = np.array(list(itertools.product(*map(range, space.shape))))
+    """Chessboard distance to the nearest ID point, a point at a time."""
+    grid = make_grid(*space.shape)
+    periodic = [factor.periodic for factor in space]
+    categorical = [factor.categorical for factor in space]
     distances = []
-    for point, held_out in zip(points, is_ood, strict=True):
-        best = 0.0 if not held_out else np.inf
-        for other in points[~is_ood]:
-            steps = []
-            for i, factor in enumerate(space):
-                step = abs(int(point[i]) - int(other[i]))
-                if factor.periodic:
-                    step = min(step, factor.size - step)
-                if factor.categorical:
-                    step = np.inf if step else 0
-                steps.append(step)
-            best = min(best, max(steps))
-        distances.append(best)
+    for point in grid:
+        steps = np.abs(grid[~is_ood] - point)  # [n_id, F]
+        around = np.where(periodic, space.shape - steps, np.inf)
+        steps = np.minimum(steps, around)
+        steps[categorical & (steps > 0)] = np.inf
+        distances.append(steps.max(axis=1).min())
     return np.array(distances)
+
+
+def make_angle(size: int) -> Factor:
+    return Factor("angle", size, 0.0, 360.0, periodic=True)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.7, 0.95])
@@ -40,19 +39,9 @@ def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:
     "space",
     [
         make_pixel_space(6),
-        FactorSpace((Factor("angle", 12, 0.0, 360.0, periodic=True),)),
-        FactorSpace(
-            (
-                Factor("angle", 7, 0.0, 360.0, periodic=True),
-                make_categories("digit", [0, 4]),
-            )
-        ),
-        FactorSpace(
-            (
-                Factor("angle", 5, 0.0, 360.0, periodic=True),
-                Factor("x", 5, 0.0, 4.0),
-            )
-        ),
+        FactorSpace((make_angle(12),)),
+        FactorSpace((make_angle(7), make_categories("digit", [0, 4]))),
+        FactorSpace((make_angle(5), Factor("x", 5, 0.0, 4.0))),
     ],
     ids=["pixels", "angle", "digits", "angle and x"],
 )
@@ -68,8 +57,7 @@ def test_distance_against_all_pairs(
 
 def test_distance_in_a_square() -> None:
     space = make_pixel_space(7)
-    grid = space.grid()
-    is_ood = ((grid >= 2) & (grid <= 4)).all(axis=1)
+    is_ood = hold_out(space.grid(), 2, 4)
     distance = compute_border_distance(is_ood, space).reshape(7, 7)
     assert distance[3, 3] == 2
     assert (distance[2:5, 2] == 1).all() and distance[0, 0] == 0

@@ -15,6 +15,7 @@ COLLINEAR = np.ones((1, 2, 2))
 STRETCHED = np.array([[[1.0, 3.0], [3.0, 9.0]]])
 HALF_DEAD = np.diag([4.0, 0.0])[None]
 DEAD = np.zeros((1, 2, 2))
+LOG_FLOOR = np.log(geometry.FLOOR)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +52,8 @@ def test_scores_stay_in_their_intervals_and_ignore_scale() -> None:
 
 def test_three_factors_average_over_pairs() -> None:
     g = np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]])
-    found = geometry.compute_factorization(g)
-    assert found == pytest.approx([(0.5 + 1 + 1) / 3])
-    found = geometry.compute_cosine_factorization(g)
-    assert found == pytest.approx([(0 + 1 + 1) / 3])
+    assert geometry.compute_factorization(g) == pytest.approx([2.5 / 3])
+    assert geometry.compute_cosine_factorization(g) == pytest.approx([2 / 3])
 
 
 def test_one_factor_has_no_pair() -> None:
@@ -65,6 +64,7 @@ def test_one_factor_has_no_pair() -> None:
     summary = geometry.summarize_geometry(g, np.zeros(3, bool))
     assert summary["factorization"] is None
     assert summary["log_volume_id"] == pytest.approx(0.5 * np.log(2))
+    assert summary["log_volume_ood"] is None  # no point is held out
 
 
 def test_ratio_is_of_means() -> None:
@@ -77,9 +77,7 @@ def test_ratio_is_of_means() -> None:
 
 def test_dead_points() -> None:
     g = np.concatenate([ORTHOGONAL, COLLINEAR, HALF_DEAD, DEAD])
-    np.testing.assert_array_equal(
-        geometry.is_dead(g), [False, False, True, True]
-    )
+    assert geometry.is_dead(g).tolist() == [False, False, True, True]
 
 
 def test_log_volume_equals_log_of_singular_values() -> None:
@@ -91,37 +89,30 @@ def test_log_volume_equals_log_of_singular_values() -> None:
     np.testing.assert_allclose(found, 0.5 * np.linalg.slogdet(g)[1])
 
 
-def test_log_volume_has_a_floor() -> None:
-    found = geometry.compute_log_volume(np.concatenate([DEAD, HALF_DEAD]))
-    floor = np.log(geometry.FLOOR)
-    expected = [2 * floor, np.log(2) + floor]
-    np.testing.assert_allclose(found, expected)
-
-
-def test_log_volume_survives_an_underflowing_determinant() -> None:
-    g = 1e-10 * np.eye(40)[None]
-    found = geometry.compute_log_volume(g)
-    np.testing.assert_allclose(found, 40 * np.log(1e-5))
+@pytest.mark.parametrize(
+    ("g", "expected"),
+    [
+        (DEAD, 2 * LOG_FLOOR),
+        (HALF_DEAD, np.log(2) + LOG_FLOOR),
+        # Its determinant underflows.
+        (1e-10 * np.eye(40)[None], 40 * np.log(1e-5)),
+    ],
+    ids=["dead", "half dead", "small"],
+)
+def test_log_volume_of_small_metrics(g: np.ndarray, expected: float) -> None:
+    assert geometry.compute_log_volume(g) == pytest.approx([expected])
 
 
 def test_summary_keeps_id_and_ood_apart() -> None:
     g = np.concatenate([ORTHOGONAL, COLLINEAR, DEAD, ORTHOGONAL])
-    summary = geometry.summarize_geometry(
-        g, np.array([False, False, False, True])
-    )
-    floor = np.log(geometry.FLOOR)
-    expected_id = (np.log(6) + 0.5 * np.log(2) + floor + 2 * floor) / 3
+    summary = geometry.summarize_geometry(g, np.arange(4) == 3)
+    expected_id = (np.log(6) + 0.5 * np.log(2) + 3 * LOG_FLOOR) / 3
     assert summary["factorization"] == pytest.approx(0.75)
     assert summary["cosine_factorization"] == pytest.approx(0.5)
     assert summary["log_volume_id"] == pytest.approx(expected_id)
     assert summary["log_volume_ood"] == pytest.approx(np.log(6))
     assert summary["dead_fraction"] == 0.25
     assert all(type(value) is float for value in summary.values())
-
-
-def test_summary_without_ood_points() -> None:
-    summary = geometry.summarize_geometry(ORTHOGONAL, np.array([False]))
-    assert summary["log_volume_ood"] is None
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

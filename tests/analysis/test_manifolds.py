@@ -30,35 +30,28 @@ def embed(points: np.ndarray, units: int) -> np.ndarray:
     return 5 * points @ directions.T + rng.normal(size=units)
 
 
-@pytest.mark.parametrize("units", [5, 300])
+@pytest.mark.parametrize("units", [2, 5, 40, 500])
 def test_components_equal_those_of_another_library(
     units: int, rng: np.random.Generator
 ) -> None:
     activations = rng.normal(size=(40, units)) * rng.uniform(0.1, 2, size=units)
-    found = compute_pca(activations)
+    activations = activations.astype(np.float32)
+    found = compute_pca(activations.reshape(40, 1, units))
     assert found.features.shape == (40, min(40, units))
     assert found.explained.sum() == pytest.approx(1)
-    kept = compute_pca(activations, 3)
-    reference = PCA(3).fit(activations)
+    scale = np.sqrt(activations.var(axis=0).sum())
+    distances = pdist(activations) / scale
+    np.testing.assert_allclose(pdist(found.features), distances, rtol=1e-4)
+    count = min(3, units)
+    kept = compute_pca(activations, count)
+    reference = PCA(count).fit(activations)
     np.testing.assert_allclose(
         kept.explained, reference.explained_variance_ratio_, atol=1e-5
     )
     expected = reference.transform(activations)
-    scale = np.sqrt(activations.var(axis=0).sum())
     largest = np.argmax(np.abs(expected), axis=0)
-    expected *= np.sign(expected[largest, range(3)]) / scale
+    expected *= np.sign(expected[largest, range(count)]) / scale
     np.testing.assert_allclose(kept.features, expected, atol=1e-3)
-
-
-@pytest.mark.parametrize("units", [2, 40, 500])
-def test_components_keep_distances(
-    units: int, rng: np.random.Generator
-) -> None:
-    activations = rng.normal(size=(30, units)).astype(np.float32)
-    features = compute_pca(activations.reshape(30, 1, units)).features
-    scale = np.sqrt(activations.astype(float).var(axis=0).sum())
-    expected = pdist(activations) / scale
-    np.testing.assert_allclose(pdist(features), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("units", [10, 200])
@@ -135,10 +128,7 @@ def test_a_jump_elsewhere_is_not_the_gaps() -> None:
 def test_linear_interpolation_is_straight_and_slower() -> None:
     """What the paper says of the images: the chord, at even speed."""
     points = CIRCLE.copy()
-    start, stop = 29, 42
-    weights = np.linspace(0, 1, stop - start + 1)[:, None]
-    chord = (1 - weights) * points[start] + weights * points[stop]
-    points[start : stop + 1] = chord
+    points[29:43] = chord = np.linspace(CIRCLE[29], CIRCLE[42], 14)
     found = compute_gap_statistics(embed(points, 30), IN_GAP, periodic=True)
     assert found["turning_ratio"] < 1e-3
     expected = np.linalg.norm(chord[1] - chord[0])
@@ -168,25 +158,29 @@ def test_noise_has_ratios_near_one(rng: np.random.Generator) -> None:
     assert np.nanmedian(angle) == pytest.approx(120, 0.01)
 
 
+ROUNDING = 1 + 1e-7 * np.random.default_rng(0).normal(size=(NUM_POINTS, 40))
+NOTHING = np.zeros(NUM_POINTS, bool)
+
+
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("value", [0.0, 0.3, np.nan])
-def test_dead_and_diverged_stages_have_no_ratio(value: float) -> None:
-    activations = np.full((NUM_POINTS, 4), value, np.float32)
-    found = compute_gap_statistics(activations, IN_GAP)
+@pytest.mark.parametrize(
+    ("activations", "is_gap"),
+    [
+        (0 * CIRCLE, IN_GAP),
+        (0 * CIRCLE + 0.3, IN_GAP),
+        (np.nan * CIRCLE, IN_GAP),
+        (ROUNDING, IN_GAP),
+        (CIRCLE, NOTHING),
+        (CIRCLE, ~NOTHING),
+    ],
+    ids=["black", "dead", "diverged", "rounding", "no gap", "all gap"],
+)
+def test_there_is_no_ratio(activations: np.ndarray, is_gap: np.ndarray) -> None:
+    found = compute_gap_statistics(activations.astype(np.float32), is_gap)
     assert found == dict.fromkeys(NAMES)
 
 
-def test_rounding_is_no_motion(rng: np.random.Generator) -> None:
-    noise = 1 + 1e-7 * rng.normal(size=(NUM_POINTS, 40))
-    activations = noise.astype(np.float32)
-    assert compute_gap_statistics(activations, IN_GAP) == dict.fromkeys(NAMES)
-
-
-def test_without_a_gap_there_is_no_ratio() -> None:
-    nothing = np.zeros(NUM_POINTS, bool)
-    for inside in (nothing, ~nothing):
-        found = compute_gap_statistics(CIRCLE, inside)
-        assert found == dict.fromkeys(NAMES)
+def test_a_curve_has_three_points() -> None:
     with pytest.raises(ValueError, match="at least 3 points"):
         compute_gap_statistics(CIRCLE[:2], IN_GAP[:2])
 
@@ -211,15 +205,10 @@ def fake_umap(monkeypatch: pytest.MonkeyPatch) -> FakeUmap:
 
 def test_umap_has_the_published_settings(fake_umap: FakeUmap) -> None:
     activations = embed(CIRCLE, 400)
-    found = compute_umap(activations)
-    expected = compute_pca(activations).features[:, :2]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert fake_umap.settings == {
-        "n_neighbors": 15,
-        "min_dist": 0.1,
-        "random_state": 42,
-        "n_jobs": 1,
-    }
+    plane = compute_pca(activations).features[:, :2]
+    np.testing.assert_allclose(compute_umap(activations), plane, atol=1e-6)
+    expected = dict(n_neighbors=15, min_dist=0.1, random_state=42, n_jobs=1)
+    assert fake_umap.settings == expected
     compute_umap(activations[:8])
     assert fake_umap.settings["n_neighbors"] == 7
 

@@ -41,12 +41,11 @@ def draw_two_memories(dataset) -> np.ndarray:
     images, splits = draw_truth(dataset), dataset.splits
     known = images.copy()
     for i in np.flatnonzero(splits.is_ood):
-        distance = np.abs(splits.grid - splits.grid[i]).sum(axis=1)
-        images[i] = 0
-        for factor in range(2):
-            shares = splits.grid[:, factor] == splits.grid[i, factor]
-            rows = np.flatnonzero(shares & splits.is_id)
-            images[i] += known[rows[distance[rows].argmin()]]
+        offsets = np.abs(splits.grid - splits.grid[i])
+        distance = offsets.sum(axis=1, keepdims=True)
+        shares = (offsets == 0) & splits.is_id[:, None]
+        nearest = np.where(shares, distance, np.inf).argmin(axis=0)
+        images[i] = known[nearest].sum(axis=0)  # one for x and one for y
     return images
 
 
