@@ -57,18 +57,18 @@ def test_preference_does_not_look_at_slopes() -> None:
         assert choose_study([make_study("b"), first], "bumps") is first
 
 
-def test_a_study_with_one_seed_decides_nothing() -> None:
-    for seeds in (1, 2):
-        result = judge(make_study("study", seeds=seeds))
-        assert result.verdict is Verdict.UNDECIDED
-        reason = f"{seeds} of at least 3 seeds at size 16"
-        assert result.parts[0].reason == reason
-
-
-def test_too_few_sizes_are_called_sizes() -> None:
-    result = judge(make_study("study", sizes=(16, 24)))
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"seeds": 1}, "1 of at least 3 seeds at size 16"),
+        ({"seeds": 2}, "2 of at least 3 seeds at size 16"),
+        ({"sizes": (16, 24)}, "2 of at least 3 sizes"),
+    ],
+)
+def test_a_small_study_decides_nothing(options: dict, reason: str) -> None:
+    result = judge(make_study("study", **options))
     assert result.verdict is Verdict.UNDECIDED
-    assert result.parts[0].reason == "2 of at least 3 sizes"
+    assert result.parts[0].reason == reason
 
 
 def test_words_of_the_report(tmp_path) -> None:

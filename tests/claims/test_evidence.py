@@ -7,10 +7,8 @@ import os
 from pathlib import Path
 
 import pandas
-import pytest
 
 from tfcomp.claims.evidence import read_evidence
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import parse_config
 
@@ -118,12 +116,3 @@ def test_threshold_tables(tmp_path: Path) -> None:
     assert pandas.isna(second["num_examples"]) and pandas.isna(first["seed"])
     assert study.slopes["slope"].tolist() == [2.9]
     assert evidence.runs == ()
-
-
-@pytest.mark.parametrize(
-    ("patterns", "message"),
-    [([], "--runs must name"), (["/nowhere/*"], "--runs must match")],
-)
-def test_bad_input(patterns: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        read_evidence(patterns)

@@ -106,11 +106,8 @@ def test_depth_6_is_preferred() -> None:
 
 
 def test_the_deepest_with_enough_seeds_stands_in_for_depth_6() -> None:
-    runs = [
-        plant(make_drop(0.3), "--depth=2"),
-        plant(make_drop(0.1), "--depth=4"),
-        plant(make_drop(0.1), "--depth=6", seeds=[0]),
-    ]
-    part = judge_runs("C7", *runs).parts[0]
+    shallow, deep = plant(make_drop(0.3), "--depth=2"), make_drop(0.1)
+    runs = plant(deep, "--depth=4"), plant(deep, "--depth=6", seeds=[0])
+    part = judge_runs("C7", shallow, *runs).parts[0]
     assert part.label == "ramp, depth 2 less depth 4"
     assert part.verdict is Verdict.REPRODUCED

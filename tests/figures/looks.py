@@ -11,6 +11,11 @@ def get_legend(figure: Figure) -> list[str]:
     ]
 
 
+def get_image_axes(figure: Figure) -> list[Axes]:
+    """The axes that show an image."""
+    return [axes for axes in figure.axes if axes.images]
+
+
 def get_outline(axes: Axes) -> list:
     """The segments of the one collection of lines of axes."""
     (lines,) = axes.collections

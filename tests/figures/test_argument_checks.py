@@ -1,7 +1,5 @@
 """What does not fit is named before anything is drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -37,7 +35,7 @@ GOOD = {
     draw_curves: {"x": X, "series": {"a": X}, **LABELS},
     draw_curve_panels: {"xlabel": "epoch"},
     draw_embeddings: {"values": [1, 2], "factor_label": "x"},
-    draw_spectrum: {"effective_rank": [1, 1]},
+    draw_spectrum: {"singular_values": np.eye(2), "effective_rank": [1, 1]},
     draw_forest: {},
     draw_gram_matrices: {"matrices": {"a": np.eye(3)}, "num_id": 2},
     draw_rows: {"rows": {"a": IMAGES}},
@@ -87,7 +85,7 @@ GOOD = {
         (draw_spectrum, {"singular_values": -np.eye(2)}, "not be neg.* -1"),
         (
             draw_spectrum,
-            {"singular_values": np.eye(2), "effective_rank": 1.0},
+            {"effective_rank": 1.0},
             r"effective_rank .* \(2,\), received \(\)",
         ),
         (draw_forest, {"panels": [ForestPanel("a", [])]}, "at least one row"),

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tests.figures.looks import get_image_axes
 from tests.figures.looks import get_legend
 from tfcomp.figures.embedding_plots import draw_embeddings
 from tfcomp.figures.embedding_plots import draw_spectrum
@@ -16,19 +16,15 @@ def draw(matrices: object, **options: object) -> Figure:
     return draw_embeddings(matrices, values, factor_label="y (px)", **options)
 
 
-def get_panels(figure: Figure) -> list[Axes]:
-    return [axes for axes in figure.axes if axes.images]
-
-
 def get_bar_label(figure: Figure) -> str:
-    return get_panels(figure)[-1].images[0].colorbar.ax.get_ylabel()
+    return get_image_axes(figure)[-1].images[0].colorbar.ax.get_ylabel()
 
 
 def test_matrices_share_one_symmetric_scale(rng: np.random.Generator) -> None:
     matrices = rng.uniform(-3, 1, (5, 4, 6))
     values = [0, 0.5, 1, 1.5, 20]
     figure = draw(matrices, title="embedding of y", values=values)
-    panels = get_panels(figure)
+    panels = get_image_axes(figure)
     limit = np.abs(matrices).max()
     for axes, matrix in zip(panels, matrices, strict=True):
         image = axes.images[0]
@@ -49,7 +45,7 @@ def test_outlier_does_not_bleach_the_rest(rng: np.random.Generator) -> None:
     matrices = rng.uniform(-1, 1, (4, 20, 20))
     matrices[1, 2, 3] = -100
     figure = draw(matrices)
-    panels = get_panels(figure)
+    panels = get_image_axes(figure)
     image = panels[0].images[0]
     assert panels[-1].images[0].colorbar.extend == "both"
     assert 0.9 < image.get_clim()[1] < 1
@@ -61,7 +57,7 @@ def test_matrix_of_no_finite_value_is_gray(value: float) -> None:
     matrices = np.ones((2, 3, 3))
     matrices[1] = value
     figure = draw(matrices)
-    image = get_panels(figure)[1].images[0]
+    image = get_image_axes(figure)[1].images[0]
     red, green, blue, _ = image.to_rgba(image.get_array())[0, 0]
     assert red == green == blue and 0.3 < red < 0.8
     assert image.get_clim() == (-1, 1)
@@ -71,7 +67,7 @@ def test_matrix_of_no_finite_value_is_gray(value: float) -> None:
 @pytest.mark.parametrize("value", [0.0, np.nan])
 def test_embedding_without_any_value_is_drawn(value: float) -> None:
     figure = draw(np.full((1, 2, 2), value))
-    assert get_panels(figure)[0].images[0].get_clim() == (-1, 1)
+    assert get_image_axes(figure)[0].images[0].get_clim() == (-1, 1)
     assert figure_to_png(figure)
 
 
@@ -80,7 +76,7 @@ def test_embedding_without_any_value_is_drawn(value: float) -> None:
     [(1, (1, 1)), (2, (1, 2)), (5, (2, 3)), (8, (2, 4)), (32, (4, 8))],
 )
 def test_grid_is_near_square_and_full(num: int, shape: tuple) -> None:
-    panels = get_panels(draw(np.zeros((num, 2, 2))))
+    panels = get_image_axes(draw(np.zeros((num, 2, 2))))
     assert len(panels) == num
     assert panels[0].get_subplotspec().get_gridspec().get_geometry() == shape
 

@@ -1,7 +1,5 @@
 """Forest plots: seeds, means, intervals, rules and shared rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

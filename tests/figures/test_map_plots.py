@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tests.figures.looks import assert_text_is_apart
+from tests.figures.looks import get_image_axes
 from tests.figures.looks import get_legend
 from tests.figures.looks import get_outline
 from tfcomp.figures.map_plots import draw_maps
@@ -22,10 +22,6 @@ MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1
 
 def draw_map(values: np.ndarray, mask: np.ndarray | None = None) -> Figure:
     return draw_maps({"MSE": values}, mask, **LABELS)
-
-
-def get_image_axes(figure: Figure) -> list[Axes]:
-    return [axes for axes in figure.axes if axes.images]
 
 
 def test_map_has_x_to_the_right_and_y_upwards() -> None:

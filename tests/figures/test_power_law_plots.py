@@ -1,7 +1,5 @@
 """The figure of power laws: what is drawn, and where."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

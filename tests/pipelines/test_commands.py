@@ -13,6 +13,8 @@ from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.run_local import main
 from tfcomp.config.errors import RunError
 
+WRITABLE = "must name a folder that can be written"
+
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     return subprocess.run(
@@ -21,37 +23,28 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.parametrize(
-    ("flags", "line"),
+    ("flag", "rule"),
     [
         (
-            ["--profile=nix"],
-            "--profile must be one of paper, quick, smoke, or a folder with "
-            "a profile.toml, got 'nix'",
+            "--profile=nix",
+            "must be one of paper, quick, smoke, or a folder with a "
+            "profile.toml, got 'nix'",
         ),
-        (["--workers=-1"], "--workers must be at least 0, got -1"),
-        (["--export_dir="], "--export_dir must name a folder, got ''"),
+        ("--workers=-1", "must be at least 0, got -1"),
+        ("--export_dir=", "must name a folder, got ''"),
+        ("--export_dir=/dev/null/out", f"{WRITABLE}, got '/dev/null/out'"),
+        ("--pipeline_root=/dev/null", f"{WRITABLE}, got '/dev/null'"),
         (
-            ["--export_dir=/dev/null/out"],
-            "--export_dir must name a folder that can be written, got "
-            "'/dev/null/out'",
+            "--scheduler=nowhere",
+            "must be the address of a running Dask scheduler, got 'nowhere'",
         ),
-        (
-            ["--pipeline_root=/dev/null"],
-            "--pipeline_root must name a folder that can be written, got "
-            "'/dev/null'",
-        ),
-        (
-            ["--scheduler=nowhere"],
-            "--scheduler must be the address of a running Dask scheduler, got "
-            "'nowhere'",
-        ),
-        (["--profil=smoke"], "--profil is not a flag, did you mean --profile?"),
+        ("--profil=smoke", "is not a flag, did you mean --profile?"),
     ],
 )
-def test_bad_flags(flags: list[str], line: str, tmp_path: Path) -> None:
-    result = run("-m", "pipelines.run_local", *flags, cwd=tmp_path)
+def test_bad_flags(flag: str, rule: str, tmp_path: Path) -> None:
+    result = run("-m", "pipelines.run_local", flag, cwd=tmp_path)
     assert result.returncode == 2
-    assert result.stderr == f"error: {line}\n"
+    assert result.stderr == f"error: {flag.partition('=')[0]} {rule}\n"
     assert not list(tmp_path.iterdir())
 
 

@@ -21,15 +21,20 @@ from tfcomp.config.flagfiles import list_flagfiles
 
 MakeProfile = Callable[..., Profile]
 WriteProfile = Callable[..., Path]
-PUSH_AS = 'push_as = "a"'
-HEAD = (PUSH_AS, 'sweep = "tiny"')
-BAD_BOUNDS = "must name scores with bounds"
-NAMES_OF_SCORES = "score must be such as id_relative_mse .*, got "
+RULES = {
+    "push_as": '"a"',
+    "sweep": '"tiny"',
+    "thresholds": "{id_mse = {below = 1}}",
+}
+BOUNDS_ARE_NAMED = "must name scores with bounds"
+SCORE_IS_NAMED = "score must be such as id_relative_mse .*, got '{}'"
 NAMES = sorted(path.name for path in SHIPPED.iterdir())
 
 
-def write_rules(*lines: str, bounds: str = "id_mse = {below = 1}") -> str:
-    return "\n".join([*lines, "[thresholds]", bounds, ""])
+def write_rules(**changes: str | None) -> str:
+    """Valid rules, with some changed or, by None, left out."""
+    values = (RULES | changes).items()
+    return "\n".join(f"{k} = {v}" for k, v in values if v is not None)
 
 
 def test_shipped_profiles_are_there() -> None:
@@ -57,8 +62,8 @@ def test_profile_is_a_string_with_its_flags(tiny_profile: Profile) -> None:
 
 
 def test_order_of_thresholds_is_kept(make_profile: MakeProfile) -> None:
-    bounds = "ood_mse = {below = 1, above = 0}\nid_mse = {below = 2}"
-    profile = make_profile(rules=write_rules(*HEAD, bounds=bounds))
+    bounds = "{ood_mse = {below = 1, above = 0}, id_mse = {below = 2}}"
+    profile = make_profile(rules=write_rules(thresholds=bounds))
     found = parse_profile(profile.to_json()).rules.list_thresholds()
     assert [(t.score, str(t)) for t in found] == [
         ("ood_mse", "below 1"),
@@ -119,55 +124,34 @@ def test_unknown_profile(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "message"),
+    ("key", "value", "message"),
     [
-        ("push_as = ", "cannot be read"),
-        ("a = " + "[" * 10_000, "cannot be read"),
-        (write_rules(HEAD[1]), "has no push_as"),
-        ("\n".join(HEAD), "has no thresholds"),
-        (
-            write_rules('push_as = "a/b"', HEAD[1]),
-            "must be a plain name without a path, got 'a/b'",
-        ),
-        (
-            write_rules(PUSH_AS, 'sweep = "other"'),
-            "candidate's sweep must be one of tiny, got 'other'",
-        ),
-        (write_rules(*HEAD, "extra = 1"), "must not have extra"),
-        (
-            write_rules(*HEAD, 'choose_by = "ood_mse"'),
-            "choose_by must be an ID score",
-        ),
-        (write_rules(*HEAD, 'choose_by = "id_"'), NAMES_OF_SCORES + "'id_'"),
-        (write_rules(*HEAD, "setting = 2"), "setting must be a table of flags"),
-        (
-            write_rules(*HEAD, "setting = {depth = 9}"),
-            "no trial of the sweep tiny has the setting {'depth': 9}",
-        ),
-        (write_rules(*HEAD, "min_seeds = 0"), "integer of at least 1, got 0"),
-        (
-            write_rules(*HEAD, "min_seeds = true"),
-            "must be an integer of at least 1, got True",
-        ),
-        (
-            write_rules(*HEAD, "min_seeds = 2"),
-            "at most 1, the seeds of the sweep tiny, got 2",
-        ),
-        (write_rules(*HEAD, 'tolerance = "a"'), "tolerance must be a number"),
-        (
-            write_rules(*HEAD, bounds="id_relativ_mse = {below = 1}"),
-            NAMES_OF_SCORES + "'id_relativ_mse'",
-        ),
-        (write_rules(*HEAD, bounds="id_mse = {below = nan}"), BAD_BOUNDS),
-        (write_rules(*HEAD, bounds="id_mse = 1"), BAD_BOUNDS),
-        (write_rules(*HEAD, bounds="id_mse = {at = 1}"), BAD_BOUNDS),
+        ("push_as", "", "cannot be read"),
+        ("a", "[" * 10_000, "cannot be read"),
+        ("push_as", None, "has no push_as"),
+        ("thresholds", None, "has no thresholds"),
+        ("push_as", '"a/b"', "a plain name without a path, got 'a/b'"),
+        ("sweep", '"b"', "candidate's sweep must be one of tiny, got 'b'"),
+        ("extra", "1", "must not have extra"),
+        ("choose_by", '"ood_mse"', "choose_by must be an ID score"),
+        ("choose_by", '"id_"', SCORE_IS_NAMED.format("id_")),
+        ("setting", "2", "setting must be a table of flags"),
+        ("setting", "{depth = 9}", "no .* tiny has the setting {'depth': 9}"),
+        ("min_seeds", "0", "must be an integer of at least 1, got 0"),
+        ("min_seeds", "true", "must be an integer of at least 1, got True"),
+        ("min_seeds", "2", "at most 1, the seeds of the sweep tiny, got 2"),
+        ("tolerance", '"a"', "tolerance must be a number"),
+        ("thresholds", "{id_m = {below = 1}}", SCORE_IS_NAMED.format("id_m")),
+        ("thresholds", "{id_mse = {below = nan}}", BOUNDS_ARE_NAMED),
+        ("thresholds", "{id_mse = 1}", BOUNDS_ARE_NAMED),
+        ("thresholds", "{id_mse = {at = 1}}", BOUNDS_ARE_NAMED),
     ],
 )
 def test_wrong_rules(
-    rules: str, message: str, make_profile: MakeProfile
+    key: str, value: str | None, message: str, make_profile: MakeProfile
 ) -> None:
     with pytest.raises(RunError, match=f"^--profile: .*{message}"):
-        make_profile(rules=rules)
+        make_profile(rules=write_rules(**{key: value}))
 
 
 def test_wrong_flag_is_named(make_profile: MakeProfile) -> None:

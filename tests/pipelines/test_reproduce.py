@@ -51,24 +51,24 @@ def test_report_of_nothing(tiny_profile: Profile, tmp_path: Path) -> None:
     assert verdicts == ["not run"] * 20
 
 
-@pytest.mark.parametrize("runs", ["/etc/passwd", "{empty}"])
-def test_nothing_to_judge(runs: str, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    runs = runs.format(empty=tmp_path / "empty")
-    output = tmp_path / "report"
-    with pytest.raises(ConfigError, match="must match finished runs or"):
-        main(["", f"--runs={runs}", f"--output={output}"])
-    assert not output.exists()
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--runs=nix*"], "--runs must match a folder, got 'nix"),
         ([], "--runs must name run folders"),
         (["--runs=.", "--output="], "--output must name a folder, got ''"),
+        (["--runs=/etc/passwd"], "must match finished runs or"),
+        (["--runs=empty"], "must match finished runs or"),
     ],
 )
-def test_mistakes(flags: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message.replace("*", "")):
+def test_mistakes(
+    flags: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=message):
         main(["", *flags])
+    assert not Path("report").exists()

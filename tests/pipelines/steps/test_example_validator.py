@@ -36,26 +36,30 @@ def make(*flags: str) -> tuple[Dataset, Examples, Examples]:
     """A data set and its examples as they should be."""
     dataset = make_dataset(parse_config(list(flags)))
     splits = dataset.splits
-    tables = (splits.train, splits.grid[splits.is_ood])
-    train, ood = (Examples(t, dataset.render_array(t)) for t in tables)
-    return dataset, train, ood
+    ood = splits.grid[splits.is_ood]
+    return dataset, draw(splits.train, dataset), draw(ood, dataset)
+
+
+def draw(factors: np.ndarray, dataset: Dataset) -> Examples:
+    return Examples(factors, dataset.render_array(factors))
 
 
 def append(examples: Examples, factors: list[float], dataset: Dataset):
     """Examples with one more, drawn as it should be."""
-    factors = np.append(examples.factors, np.float32([factors]), axis=0)
-    return Examples(factors, dataset.render_array(factors))
-
-
-@pytest.fixture
-def good() -> tuple[Dataset, Examples, Examples]:
-    return make(*SMALL)
+    return draw(
+        np.append(examples.factors, np.float32([factors]), axis=0), dataset
+    )
 
 
 def change_image(examples: Examples, number: int, image) -> Examples:
     images = examples.images.copy()
     images[number] = image
     return dataclasses.replace(examples, images=images)
+
+
+@pytest.fixture
+def good() -> tuple[Dataset, Examples, Examples]:
+    return make(*SMALL)
 
 
 def find(dataset: Dataset, train: Examples, ood: Examples) -> dict[str, str]:
@@ -90,8 +94,7 @@ def test_moved_example(good) -> None:
     dataset, train, ood = good
     factors = train.factors.copy()
     factors[3] += 0.25
-    moved = Examples(factors, dataset.render_array(factors))
-    found = find(dataset, moved, ood)
+    found = find(dataset, draw(factors, dataset), ood)
     assert set(found) == {"splits"}
     assert "the first is number 3 at [0.25, 3.25]" in found["splits"]
 
@@ -121,16 +124,13 @@ def test_too_few_examples_to_cover_all_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "reason"),
-    [
-        (np.nan, "1 training images are not finite, the first is number 4"),
-        (1.0, "1 training images are blank, the first is number 4"),
-        (0.5, "1 training images are blank, the first is number 4"),
-    ],
+    ("image", "fault"),
+    [(np.nan, "not finite"), (1.0, "blank"), (0.5, "blank")],
 )
-def test_odd_pixels(good, image: float, reason: str) -> None:
+def test_odd_pixels(good, image: float, fault: str) -> None:
     dataset, train, ood = good
     found = list(find_anomalies(dataset, change_image(train, 4, image), ood))
+    reason = f"1 training images are {fault}, the first is number 4"
     assert ("pixels", reason) in found
 
 
