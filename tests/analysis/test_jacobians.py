@@ -17,14 +17,12 @@ CENTERS = np.arange(8.0, dtype=np.float32)
 
 def make_conv_model() -> keras.Model:
     factors = keras.Input((2,))
-    h = keras.layers.Dense(12, activation="tanh")(factors)
-    stages = {"hidden": h}
-    h = keras.layers.Reshape((1, 1, 12))(h)
-    h = keras.layers.Conv2DTranspose(6, 3, activation="relu")(h)
-    stages["conv"] = h
-    h = keras.layers.Conv2DTranspose(4, 4, 2, "same", activation="relu")(h)
-    stages["again"] = h
-    stages["image"] = keras.layers.Conv2DTranspose(1, 3, padding="same")(h)
+    hidden = keras.layers.Dense(12, activation="tanh")(factors)
+    h = keras.layers.Reshape((1, 1, 12))(hidden)
+    conv = keras.layers.Conv2DTranspose(6, 3, activation="relu")(h)
+    h = keras.layers.Conv2DTranspose(4, 4, 2, "same", activation="relu")(conv)
+    image = keras.layers.Conv2DTranspose(1, 3, padding="same")(h)
+    stages = {"hidden": hidden, "conv": conv, "again": h, "image": image}
     return keras.Model(factors, stages)
 
 
