@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dask
+import distributed
 import psutil
 import pytest
 from distributed import Client
@@ -73,9 +74,9 @@ def own_pool(said: list[str]) -> Iterator[Pool]:
 
 @pytest.fixture
 def run_aside() -> Iterator[Callable[..., Future]]:
-    """Runs tasks in a thread; the result is the list of their outcomes."""
+    """Waits for outcomes in a thread; the result is their list."""
     with ThreadPoolExecutor(1) as executor:
-        yield lambda pool, tasks: executor.submit(list, pool.run(tasks))
+        yield lambda outcomes: executor.submit(list, outcomes)
 
 
 def test_outcomes(pool: Pool, tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_a_killed_worker(
         f"while not pathlib.Path({str(release)!r}).exists(): time.sleep(0.05)\n"
     )
     tasks = [python(name, tmp_path, code) for name in "abc"]
-    outcomes = run_aside(own_pool, tasks)
+    outcomes = run_aside(own_pool.run(tasks))
     wait_for(lambda: len(read_pids(tmp_path)) == 2)
     before = read_pids(tmp_path)
     psutil.Process(before[0]).parent().kill()
@@ -177,7 +178,7 @@ def test_a_worker_that_dask_gives_up(
     cluster = own_pool._cluster
     cluster.sync(cluster.workers[0].close, callback_timeout=PATIENCE)
     tasks = [python(name, tmp_path, ENDLESS) for name in "ab"]
-    outcomes = run_aside(own_pool, tasks)
+    outcomes = run_aside(own_pool.run(tasks))
     wait_for(lambda: len(read_pids(tmp_path)) == 2)  # at the same time
     assert said == ["1 worker now, 2 before", "2 workers now, 1 before"]
     for pid in read_pids(tmp_path):
@@ -196,14 +197,15 @@ def test_no_worker_comes_back(
 ) -> None:
     quick = python("quick", tmp_path / "quick", "")
     endless = [python(name, tmp_path, ENDLESS) for name in "ab"]
-    outcomes = run_aside(own_pool, [quick, *endless])
+    outcomes = own_pool.run([quick, *endless])
+    assert next(outcomes).name == "quick"
+    rest = run_aside(outcomes)
     wait_for(lambda: len(read_pids(tmp_path)) == 2)
     monkeypatch.setattr(multiprocessing.spawn, "_python_exe", "/bin/false")
     for pid in read_pids(tmp_path):
         psutil.Process(pid).parent().kill()
-    ended = outcomes.result(PATIENCE)
+    ended = rest.result(PATIENCE)
     assert [(o.name, o.returncode, o.reason) for o in ended] == [
-        ("quick", 0, ""),
         ("a", 1, "no worker for 2 s"),
         ("b", 1, "no worker for 2 s"),
     ]
@@ -211,6 +213,24 @@ def test_no_worker_comes_back(
     assert said[-1] == (
         "no worker for 2 s (--worker_timeout): giving up what is left"
     )
+
+
+def test_an_outcome_that_is_lost_with_its_worker(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting for it must not keep the pool from counting workers."""
+    fetch, timeouts = distributed.Future.result, []
+
+    def lose_first(future: distributed.Future, timeout: float | None) -> tuple:
+        timeouts.append(timeout)
+        if len(timeouts) == 1:
+            raise TimeoutError
+        return fetch(future, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", lose_first)
+    (outcome,) = pool.run([python("task", tmp_path, "")])
+    assert outcome.returncode == 0
+    assert timeouts == [scheduling._FETCH_SECONDS] * 2
 
 
 def test_others_on_the_machine_are_kept_out(pool: Pool) -> None:

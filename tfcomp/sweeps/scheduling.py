@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 5
 _COUNT_SECONDS = 2.0  # how often the workers are counted
+_FETCH_SECONDS = 5  # for the few bytes of an outcome
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,7 @@ class Pool:
         for future in futures:
             future.add_done_callback(ended.put)
         try:
-            for future in self._wait(ended, len(futures)):
-                yield make_outcome(futures.pop(future), future)
+            yield from self._wait(ended, futures)
             if futures:
                 seconds = format_seconds(self._options.worker_timeout)
                 reason = f"no worker for {seconds}"
@@ -159,17 +159,23 @@ class Pool:
             self._client.cancel(list(futures), force=True)
 
     def _wait(
-        self, ended: queue.SimpleQueue[Future], total: int
-    ) -> Iterator[Future]:
-        """Yields futures as they end, all unless the workers are gone."""
+        self, ended: queue.SimpleQueue[Future], futures: dict[Future, str]
+    ) -> Iterator[Outcome]:
+        """Takes out futures as they end, all unless the workers are gone."""
         timeout = self._options.worker_timeout or float("inf")
         counted = seen = time.monotonic()
-        while total:
+        while futures:
             with contextlib.suppress(queue.Empty):
-                yield ended.get(timeout=_COUNT_SECONDS)
-                total -= 1
+                future = ended.get(timeout=_COUNT_SECONDS)
+                try:
+                    outcome = make_outcome(futures[future], future)
+                except TimeoutError:  # lost with its worker, made again
+                    ended.put(future)
+                else:
+                    del futures[future]
+                    yield outcome
             now = time.monotonic()
-            if not total or now - counted < _COUNT_SECONDS:
+            if not futures or now - counted < _COUNT_SECONDS:
                 continue
             counted = now
             if self._watch_workers():
@@ -226,11 +232,15 @@ class Pool:
 
 
 def make_outcome(name: str, future: Future) -> Outcome:
-    """What a task's future says about its end."""
-    if future.status == "finished":
-        return Outcome(name, *future.result())
-    if future.status == "cancelled":
+    """What a task's future says about its end.
+
+    Raises:
+        TimeoutError: If it cannot be fetched, as when its worker has died.
+    """
+    if future.cancelled():
         return Outcome(name, 1, "cancelled, or its scheduler is gone", 0.0)
-    error = future.exception()
+    error = future.exception(_FETCH_SECONDS)
+    if error is None:
+        return Outcome(name, *future.result(_FETCH_SECONDS))
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return Outcome(name, 1, text, 0.0)
