@@ -34,7 +34,6 @@ LAYER_NUMBERS = (
     "probe_r2_id probe_r2_ood"
 )
 
-
 # Prints the losses of five epochs.
 TRAIN_WITH_REPLICAS = """
 import sys
@@ -49,9 +48,10 @@ data = make_dataset(config)
 strategy = make_strategy(config.training.num_replicas)
 assert strategy.num_replicas_in_sync == config.training.num_replicas
 model = make_training_model(config, data, strategy)
-batches = make_batches(data, 16, 0)
+steps = config.training.steps_per_epoch
 history = model.fit(
-    batches, epochs=5, steps_per_epoch=10, shuffle=False, verbose=0)
+    make_batches(data, 16, 0), epochs=5, steps_per_epoch=steps, shuffle=False,
+    verbose=0)
 print(*history.history["loss"])
 """
 Smoke = Callable[..., RunConfig]
@@ -202,9 +202,11 @@ def test_two_replicas_give_the_loss_of_one() -> None:
 
 def train_with_replicas(count: int) -> list[float]:
     """Losses of five epochs; in a process, to split the CPU in."""
-    flags = ["--flagfile=smoke.flags", f"--num_replicas={count}"]
+    flags = (
+        f"--flagfile=smoke.flags --steps_per_epoch=10 --num_replicas={count}"
+    )
     result = subprocess.run(
-        [sys.executable, "-c", TRAIN_WITH_REPLICAS, *flags],
+        [sys.executable, "-c", TRAIN_WITH_REPLICAS, *flags.split()],
         capture_output=True,
         text=True,
         check=True,
