@@ -10,19 +10,16 @@ import pytest
 
 from tfcomp import compare
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import parse_config
 from tfcomp.statistics.setting_table import tabulate_settings
 
 
 def fake_run(folder: Path, name: str, mse: float, *flags: str) -> None:
-    config: RunConfig = parse_config(
-        ["--flagfile=smoke.flags", f"--run_name={name}", *flags]
-    )
+    base = ("--flagfile=smoke.flags", f"--run_name={name}")
     path = folder / name
     path.mkdir(parents=True)
-    (path / "run.flags").write_text(format_flags(config))
+    (path / "run.flags").write_text(format_flags(parse_config([*base, *flags])))
     (path / "model.keras").write_bytes(b"")
     metrics = {"id": {"mse": mse / 10}, "ood": {"mse": mse}}
     (path / "metrics.json").write_text(json.dumps(metrics))
@@ -60,15 +57,9 @@ def test_a_single_setting_has_no_flags(folder: Path) -> None:
 def test_command_writes_the_table(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    status = compare.main(
-        [
-            "compare",
-            f"--runs={folder}/*",
-            "--scores=ood/mse",
-            f"--output={folder}/out/rate_0.1",
-        ]
-    )
-    assert status == 0
+    flags = [f"--runs={folder}/*", "--scores=ood/mse"]
+    output = f"--output={folder}/out/rate_0.1"
+    assert compare.main(["compare", *flags, output]) == 0
     printed = capsys.readouterr().out
     assert "| 2 | 3 | 3 ± 2.6 |" in printed
     assert "| 3 | 1 | 5 |" in printed

@@ -12,8 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfcomp import analyze
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.evaluation.loading import load_run
 
 ARCHIVE = Path(__file__).parents[1] / "fixtures" / "earlier_runs.zip"
 
@@ -34,9 +37,6 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_model_has_its_scores(earlier: Path, name: str) -> None:
-    from tfcomp.evaluation.evaluator import Evaluator
-    from tfcomp.evaluation.loading import load_run
-
     run = load_run(earlier / "tensorboard_logs" / name)
     scores = Evaluator(run.model, run.dataset).evaluate().scores
     for subset in ("id", "ood"):
@@ -44,10 +44,6 @@ def test_the_model_has_its_scores(earlier: Path, name: str) -> None:
 
 
 def test_the_saved_model_is_the_same(earlier: Path, name: str) -> None:
-    import tensorflow as tf
-
-    from tfcomp.evaluation.loading import load_run
-
     run = load_run(earlier / "tensorboard_logs" / name)
     served = tf.saved_model.load(str(earlier / "saved_models" / name / "1"))
     grid = run.dataset.splits.grid.astype(np.float32)

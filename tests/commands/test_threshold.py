@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tfcomp import threshold
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_flags
+from tfcomp.thresholds.threshold_run import ThresholdSearches
 
 FLAGS = (
     "--flagfile=threshold_quick.flags",
@@ -26,6 +28,14 @@ FLAGS = (
     "--target=1",  # out of reach: all numbers up to the maximum are tried
     "--max_bumps=64",
 )
+
+
+def search(folder: Path, *flags: str) -> int:
+    return threshold.main(["threshold", *FLAGS, *flags, f"--log_dir={folder}"])
+
+
+def make_searches(*flags: str) -> ThresholdSearches:
+    return threshold.make_searches(parse_flags(flags, threshold.define_flags()))
 
 
 def list_records(folder: Path) -> dict[str, int]:
@@ -57,8 +67,7 @@ def test_killed_search_goes_on_and_a_finished_one_does_nothing(
     start_and_kill_after_first_record(tmp_path)
     before = list_records(tmp_path)
     assert before
-    command = ["threshold", *FLAGS, f"--log_dir={tmp_path}"]
-    assert threshold.main(command) == 0
+    assert search(tmp_path) == 0
     printed = capsys.readouterr().out
     assert "1 searches to run" in printed
     assert "N=8 seed=0: position_accuracy not reached up to 64" in printed
@@ -72,7 +81,7 @@ def test_killed_search_goes_on_and_a_finished_one_does_nothing(
     assert int(row["num_trainings"]) == len(after) > 1
     assert (folder / "slopes.csv").exists()
     assert (folder / "figures" / "threshold_position_accuracy.png").exists()
-    assert threshold.main(command) == 0
+    assert search(tmp_path) == 0
     assert "searches to run" not in capsys.readouterr().out
     assert list_records(tmp_path) == after
     assert (folder / "thresholds.csv").read_text() == table
@@ -89,15 +98,8 @@ def test_failed_searches_are_reported(
         "    raise ValueError('out of order')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    path = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
-    status = threshold.main(
-        [
-            *("threshold", *FLAGS, "--plugins=broken"),
-            f"--log_dir={tmp_path}",
-        ]
-    )
-    assert status == 1
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert search(tmp_path, "--plugins=broken") == 1
     captured = capsys.readouterr()
     assert "1 failed" in captured.out
     reason = "--plugins: broken failed: out of order"
@@ -116,28 +118,22 @@ def test_failed_searches_are_reported(
 )
 def test_bad_flags(tmp_path: Path, flag: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        threshold.main(["threshold", *FLAGS, flag, f"--log_dir={tmp_path}"])
+        search(tmp_path, flag)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["threshold", "threshold_quick"])
 def test_shipped_flagfile_describes_a_search_that_can_start(name: str) -> None:
-    arguments = [f"--flagfile={name}.flags"]
-    settings = parse_flags(arguments, threshold.define_flags())
-    searches = threshold.make_searches(settings)
+    searches = make_searches(f"--flagfile={name}.flags")
     assert searches.folder.name == name
     assert len(searches.items) in (4, 30)
 
 
 def test_flags_of_a_search_repeat_it(tmp_path: Path) -> None:
-    values = threshold.define_flags()
-    searches = threshold.make_searches(
-        parse_flags([*FLAGS, "--seeds=2"], values)
-    )
+    searches = make_searches(*FLAGS, "--seeds=2")
     file = tmp_path / "again.flags"
     file.write_text(searches.flags)
-    values = threshold.define_flags()
-    again = threshold.make_searches(parse_flags([f"--flagfile={file}"], values))
+    again = make_searches(f"--flagfile={file}")
     assert (again.items, again.flags) == (searches.items, searches.flags)
 
 
@@ -145,28 +141,15 @@ def test_name_of_a_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "threshold_quick").mkdir()
     (tmp_path / "threshold_quick" / "run.flags").write_text("")
     with pytest.raises(RunError, match="is a single run"):
-        threshold.main(["threshold", *FLAGS, f"--log_dir={tmp_path}"])
+        search(tmp_path)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--grid_sizes=x"]])
 def test_answers_without_tensorflow(
-    tmp_path: Path, arguments: list[str]
+    run_lightly: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    script = (
-        "import sys\n"
-        "from tfcomp.config.errors import ConfigError\n"
-        "from tfcomp.threshold import main\n"
-        "try:\n"
-        f"    main(['threshold', *{arguments}])\n"
-        "except ConfigError:\n"
-        "    pass\n"
-        "heavy = {'tensorflow', 'matplotlib', 'distributed', 'scipy'}\n"
-        "sys.exit(str(heavy & set(sys.modules) or ''))\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert (result.stderr.strip(), list(tmp_path.iterdir())) == ("", [])
+    monkeypatch.chdir(tmp_path)
+    run_lightly("threshold", "--help")
+    run_lightly("threshold", "--grid_sizes=x", status=2)
+    assert list(tmp_path.iterdir()) == []

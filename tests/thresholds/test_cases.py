@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.thresholds.cases import Case
@@ -60,23 +59,19 @@ def test_stripes_are_all_there_and_bumps_outside_the_corner() -> None:
     assert splits.is_ood.sum() == 64
 
 
-def test_steps_do_not_depend_on_the_data() -> None:
+def test_steps_do_not_depend_on_the_data_and_other_flags_hold() -> None:
     case = make_case("bumps", steps=123)
     for count in (1, 1000):
-        training = case.make_config(count).training
+        config = case.make_config(count)
+        training = config.training
         assert (training.epochs, training.steps_per_epoch) == (1, 123)
-
-
-def test_other_flags_hold() -> None:
-    config = make_case("bumps").make_config(5)
-    assert config.model == BASE.model
-    assert config.training.batch_size == 16
-    assert config.training.seed == 3
-    assert config.data.polarity == BASE.data.polarity
+        assert (training.batch_size, training.seed) == (16, 3)
+        assert config.model == BASE.model
+        assert config.data.polarity == BASE.data.polarity
 
 
 def test_what_makes_no_difference_gives_the_same_training() -> None:
-    other: RunConfig = dataclasses.replace(
+    other = dataclasses.replace(
         BASE,
         run_name="other",
         eval_every=7,

@@ -12,6 +12,8 @@ from tfcomp.thresholds.search import Limits
 from tfcomp.thresholds.search import dither
 from tfcomp.thresholds.search import find_threshold
 
+INF = math.inf
+
 
 def search(threshold: float, **limits: float) -> Found:
     chosen = {"first": 16, "maximum": 4096, **limits}
@@ -32,47 +34,38 @@ def test_step_is_found_within_the_tolerance(
         assert found.count == threshold or threshold > 1000
 
 
-def test_zero_suffices_and_nothing_else_is_tried() -> None:
-    found = search(0, minimum=0)
-    assert (found.count, found.reached) == (0, True)
-    assert found.answers == {0: True}
+@pytest.mark.parametrize(
+    ("threshold", "limits", "count", "tried"),
+    [
+        (0, {"minimum": 0}, 0, [0]),
+        (1, {"minimum": 0}, 1, [0, 16, 8, 4, 2, 1]),
+        # Zero is not tried where it makes no sense.
+        (0, {}, 1, [16, 8, 4, 2, 1]),
+        (INF, {"maximum": 1000}, 1000, [16, 32, 64, 128, 256, 512, 1000]),
+        # Up to the bracket (64, 128], then two halvings of a factor of 2.
+        (100, {}, 108, [16, 32, 64, 128, 91, 108]),
+    ],
+)
+def test_what_is_tried_and_found(
+    threshold: float, limits: dict[str, int], count: int, tried: list[int]
+) -> None:
+    found = search(threshold, **limits)
+    answers = {n: n >= threshold for n in tried}
+    assert found == Found(count, threshold < INF, answers)
+    assert list(found.answers) == tried
 
 
-def test_one_is_found_above_a_failing_zero() -> None:
-    found = search(1, minimum=0)
-    assert found.count == 1
-    assert found.answers[0] is False
-
-
-def test_zero_is_not_tried_where_it_makes_no_sense() -> None:
-    found = search(0)
-    assert found.count == 1
-    assert 0 not in found.answers
-
-
-def test_never_reached() -> None:
-    found = search(math.inf, maximum=1000)
-    assert (found.count, found.reached) == (1000, False)
-    assert list(found.answers) == [16, 32, 64, 128, 256, 512, 1000]
-
-
-def test_cost() -> None:
-    # Up to the bracket (64, 128], then two halvings of a factor of 2.
-    found = search(100)
-    assert list(found.answers) == [16, 32, 64, 128, 91, 108]
-    assert found.count == 108
-
-
-def test_every_count_is_asked_once() -> None:
+def test_a_search_asks_once_and_is_repeated_from_its_answers() -> None:
     asked = []
 
     def reaches(count: int) -> bool:
         asked.append(count)
         return count >= 50
 
-    found = find_threshold(reaches, Limits(16, 4096, 0, 1.01))
-    assert len(asked) == len(set(asked))
+    limits = Limits(16, 4096, 0, 1.01)
+    found = find_threshold(reaches, limits)
     assert asked == list(found.answers)
+    assert find_threshold(found.answers.__getitem__, limits) == found
 
 
 def test_any_response_gives_a_count_above_a_failing_one(
@@ -88,19 +81,10 @@ def test_any_response_gives_a_count_above_a_failing_one(
             continue
         reached_at_all += 1
         assert table[found.count]
-        below = [n for n, reached in found.answers.items() if not reached]
-        below = [n for n in below if n < found.count]
-        if found.count > 1:
-            near = max(below) * limits.tolerance
-            assert found.count <= max(near, max(below) + 1)
+        failed = {n for n, reached in found.answers.items() if not reached}
+        below = max((n for n in failed if n < found.count), default=0)
+        assert found.count <= max(below * limits.tolerance, below + 1)
     assert reached_at_all > 100
-
-
-def test_a_search_is_repeated_from_its_answers() -> None:
-    found = search(77, minimum=0)
-    limits = Limits(16, 4096, 0)
-    again = find_threshold(found.answers.__getitem__, limits)
-    assert again == found
 
 
 def test_dither_is_uniform_in_log_scale_and_reproducible() -> None:

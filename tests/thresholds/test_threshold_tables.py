@@ -32,22 +32,20 @@ def make_row(
     num_bumps: int,
     reached: bool = True,
 ) -> Row:
-    kind, region, criterion = key
-    stripes = 2 * size if kind == "stripes_and_bumps" else 0
-    values = (
-        *(kind, region, criterion, size, seed),
-        *(num_bumps, num_bumps + stripes, reached, 0.96, 0.95, 6),
-    )
+    stripes = 2 * size if key[0] == "stripes_and_bumps" else 0
+    values = (*key, size, seed, num_bumps, num_bumps + stripes)
+    values += (reached, 0.96, 0.95, 6)
     return dict(zip(COLUMNS.split(","), values, strict=True))
 
 
-def make_square_rows() -> list[Row]:
-    """N^2 for every seed: a slope of 2 without spread."""
-    return [
-        make_row(BUMPS, size, seed, size**2)
-        for size in SIZES
-        for seed in range(3)
-    ]
+# N^2 for every seed: a slope of 2 without spread.
+SQUARE = [make_row(BUMPS, n, s, n**2) for n in SIZES for s in range(3)]
+ALONE = [make_row(STRIPES, n, 0, 0) for n in SIZES]
+MISSED = [make_row(BUMPS, n, 9, 4 * n**3, False) for n in (24, 28)]
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 def find(laws: list[Law], quantity: str) -> dict[str, object]:
@@ -55,53 +53,41 @@ def find(laws: list[Law], quantity: str) -> dict[str, object]:
     return make_slope_row(law)
 
 
-def test_slope_of_bumps() -> None:
-    for quantity in ("num_bumps", "num_examples"):
-        row = find(fit_laws(make_square_rows()), quantity)
-        assert row["slope"] == pytest.approx(2)
-        assert (row["low"], row["high"]) == pytest.approx((2, 2), abs=1e-6)
-        assert (row["n"], row["num_sizes"], row["not_reached"]) == (9, 3, 0)
-        assert row["note"] == ""
-
-
-def test_zero_bumps_have_no_slope_but_examples_have() -> None:
-    rows = [make_row(STRIPES, size, 0, 0) for size in SIZES]
-    laws = fit_laws(rows)
-    bumps, examples = find(laws, "num_bumps"), find(laws, "num_examples")
-    assert bumps["slope"] is None and bumps["low"] is None
-    assert bumps["note"] == "0 suffices in 3: no slope"
-    assert examples["slope"] == pytest.approx(1)
-    assert examples["note"] == "stripes alone: linear by construction"
-
-
-def test_what_is_not_reached_is_counted_and_left_out() -> None:
-    rows = make_square_rows()
-    rows += [make_row(BUMPS, size, 9, 4 * size**3, False) for size in (24, 28)]
+@pytest.mark.parametrize(
+    ("rows", "numbers", "note"),
+    [
+        (SQUARE, (2, 2, 2, 9, 3, 0), ""),
+        (SQUARE[:6], (2, None, None, 6, 2, 0), "2 sizes: no interval"),
+        (ALONE, (None, None, None, 3, 3, 0), "0 suffices in 3: no slope"),
+        (SQUARE + MISSED, (2, 2, 2, 9, 3, 2), "2 of 11 searches not reached"),
+        (
+            MISSED,
+            (None, None, None, 0, 0, 2),
+            "2 of 2 searches not reached; fewer than 2 sizes: no slope",
+        ),
+    ],
+)
+def test_law_of_bumps(
+    rows: list[Row], numbers: tuple[float | None, ...], note: str
+) -> None:
     row = find(fit_laws(rows), "num_bumps")
-    assert row["slope"] == pytest.approx(2)
-    assert (row["n"], row["num_sizes"], row["not_reached"]) == (9, 3, 2)
-    assert row["note"] == "2 of 11 searches not reached"
+    columns = ("slope", "low", "high", "n", "num_sizes", "not_reached")
+    found = tuple(row[name] for name in columns)
+    assert found == pytest.approx(numbers, abs=1e-6)
+    assert row["note"] == note
 
 
-def test_nothing_is_reached() -> None:
-    rows = [make_row(BUMPS, size, 0, 99, False) for size in SIZES]
-    row = find(fit_laws(rows), "num_bumps")
-    assert row["slope"] is None
-    assert (row["n"], row["not_reached"]) == (0, 3)
-    assert "fewer than 2 sizes: no slope" in row["note"]
-
-
-def test_two_sizes_have_no_interval() -> None:
-    rows = [row for row in make_square_rows() if row["grid_size"] < 24]
-    row = find(fit_laws(rows), "num_bumps")
-    assert row["slope"] == pytest.approx(2)
-    assert row["low"] is None
-    assert row["note"] == "2 sizes: no interval"
+def test_law_of_examples() -> None:
+    bumps, examples = (make_slope_row(law) for law in fit_laws(SQUARE))
+    assert examples == {**bumps, "quantity": "num_examples"}
+    # Zero bumps have no slope, but the stripes have.
+    alone = find(fit_laws(ALONE), "num_examples")
+    assert alone["slope"] == pytest.approx(1)
+    assert alone["note"] == "stripes alone: linear by construction"
 
 
 def test_laws_are_kept_apart() -> None:
-    rows = make_square_rows()
-    rows += [make_row(STRIPES, n, 0, 3 * n) for n in SIZES]
+    rows = [*SQUARE, *(make_row(STRIPES, n, 0, 3 * n) for n in SIZES)]
     other = (*STRIPES[:2], "relative_mse")
     rows += [make_row(other, n, 0, 3 * n**3) for n in SIZES]
     slopes = [make_slope_row(law)["slope"] for law in fit_laws(rows)]
@@ -110,27 +96,23 @@ def test_laws_are_kept_apart() -> None:
 
 
 def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
-    rows = make_square_rows()
+    rows = [*SQUARE, make_row(STRIPES, 28, 0, 999, False)]
     rows += [make_row(STRIPES, n, s, n + s) for n in SIZES for s in range(2)]
-    rows += [make_row(STRIPES, 28, 0, 999, False)]
-    laws = fit_laws(rows)
     write_tables(tmp_path, rows)
-    header = (tmp_path / "thresholds.csv").read_text().splitlines()[0]
-    assert header == COLUMNS
-    text = (tmp_path / "slopes.csv").read_text().splitlines()
-    found = list(csv.DictReader(text))
+    assert ",".join(read_csv(tmp_path / "thresholds.csv")[0]) == COLUMNS
+    found = read_csv(tmp_path / "slopes.csv")
     assert [row["quantity"] for row in found] == [
         *("num_bumps", "num_examples") * 2
     ]
     assert float(found[0]["slope"]) == pytest.approx(2)
     targets = {"position_accuracy": 0.95, "relative_mse": 0.5}
-    (exhibit,) = make_exhibits(laws, targets)
+    (exhibit,) = make_exhibits(fit_laws(rows), targets)
     save_exhibit(exhibit, tmp_path / "figures")
     table = tmp_path / "figures" / "threshold_position_accuracy.csv"
     assert {path.name for path in table.parent.iterdir()} == {
         table.with_suffix(f".{e}").name for e in ("png", "pdf", "csv")
     }
-    means = list(csv.DictReader(table.read_text().splitlines()))
+    means = read_csv(table)
     assert [m["kind"] for m in means] == ["bumps"] * 3 + [STRIPES[0]] * 3
     assert float(means[0]["mean_examples"]) == pytest.approx(256)
     legend = exhibit.figure.legends[0].get_texts()
