@@ -69,3 +69,10 @@ def make_smoke(tmp_path: Path) -> Callable[..., RunConfig]:
 def smoke_config(make_smoke: Callable[..., RunConfig]) -> RunConfig:
     """A smoke run that has not been started."""
     return make_smoke()
+
+
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The temporary folder of the test, which works in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -118,14 +118,11 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    "flags", [["--depht=3"], ["--flagfile=donut.flags", "--region=square:9"]]
-)
-def test_bad_flag_of_a_command(flags: list[str], tmp_path: Path) -> None:
-    result = run_train(tmp_path, *flags)
+def test_bad_flag_of_a_command(tmp_path: Path) -> None:
+    result = run_train(tmp_path, "--flagfile=donut.flags", "--region=square:9")
     assert result.returncode == 2
     assert result.stdout == ""
-    assert re.fullmatch(r"error: --.*, got .*\n|error: --.*\n", result.stderr)
+    assert re.fullmatch(r"error: --region .*\n", result.stderr)
     assert list(tmp_path.iterdir()) == []
 
 

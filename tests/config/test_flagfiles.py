@@ -62,26 +62,21 @@ def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path) -> None:
     assert found == [*inner, "--depth=2", *inner, "--seed=1"]
 
 
-def test_lookup_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, beside = tmp_path / "here", tmp_path / "beside"
-    here.mkdir()
-    monkeypatch.chdir(here)
+def test_lookup_order(working_folder: Path) -> None:
+    beside = working_folder / "beside"
     outer = write_flags(beside, "outer.flags", "--flagfile=donut.flags")
     assert find_depth(outer) == find_depth("--flagfile=donut.flags") == 4
     write_flags(beside, "donut.flags", "--depth=5")
     assert find_depth(outer) == 5
-    write_flags(here, "donut.flags", "--depth=6")
+    write_flags(working_folder, "donut.flags", "--depth=6")
     assert find_depth(outer) == find_depth("--flagfile=donut.flags") == 6
 
 
-def test_ending_may_be_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_ending_may_be_left_out(working_folder: Path) -> None:
     assert parse_config(["--flagfile=ramp"]).run_name == "ramp"
-    write_flags(tmp_path, "ramp.flags", "--run_name=mine")
+    write_flags(working_folder, "ramp.flags", "--run_name=mine")
     assert parse_config(["--flagfile=ramp"]).run_name == "mine"
-    write_flags(tmp_path, "ramp", "--run_name=exact")
+    write_flags(working_folder, "ramp", "--run_name=exact")
     assert parse_config(["--flagfile=ramp"]).run_name == "exact"
 
 
@@ -115,14 +110,6 @@ def test_flagfile_that_is_no_text(tmp_path: Path) -> None:
 # Shipped flagfiles
 
 
-def find_command(name: str) -> str:
-    """The command of tfcomp that a flagfile is for: the first it names."""
-    text = (SHIPPED / name).read_text(encoding="utf-8")
-    pattern = rf"^#   python -m tfcomp\.(\w+) --flagfile={re.escape(name)}\b"
-    found = re.search(pattern, text, re.MULTILINE)
-    return found[1] if found else ""
-
-
 def test_a_command_lists_the_flagfiles_that_it_can_read() -> None:
     assert list_flagfiles() == sorted(p.name for p in SHIPPED.iterdir())
     assert {"donut.flags", "sweep_depth.flags"} <= set(list_flagfiles())
@@ -139,12 +126,12 @@ def test_shipped_flagfile_describes_a_run_that_can_start(name: str) -> None:
 
 @pytest.mark.parametrize("name", list_flagfiles())
 def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
-    lines = (SHIPPED / name).read_text(encoding="utf-8").splitlines()
-    flags = [i for i, line in enumerate(lines) if line.startswith("--")]
-    comment = lines[: flags[0]]
-    assert len(comment) > 2
-    assert all(line.startswith("#") for line in comment)
-    command = f"#   python -m tfcomp.{find_command(name)} --flagfile={name}"
-    assert any(line.startswith(command) for line in comment)
-    assert (SHIPPED.parent / f"{find_command(name)}.py").exists()
-    assert max(map(len, comment)) <= 80
+    text = (SHIPPED / name).read_text(encoding="utf-8")
+    comment = text.partition("\n--")[0]
+    pattern = rf"^#   python -m tfcomp\.(\w+) --flagfile={re.escape(name)}\b"
+    command = re.search(pattern, comment, re.MULTILINE)[1]
+    assert (SHIPPED.parent / f"{command}.py").exists()
+    lines = comment.splitlines()
+    assert len(lines) > 2
+    assert all(line.startswith("#") for line in lines)
+    assert max(map(len, lines)) <= 80

@@ -37,10 +37,6 @@ def write_rules(**changes: str | None) -> str:
     return "\n".join(f"{k} = {v}" for k, v in values if v is not None)
 
 
-def test_shipped_profiles_are_there() -> None:
-    assert NAMES == ["paper", "quick", "smoke"]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_shipped_profile_is_valid(name: str) -> None:
     profile = load_profile(name)
@@ -175,24 +171,20 @@ def test_two_of_one_name(
 
 
 def test_runs_in_the_working_folder_are_no_hindrance(
-    make_profile: MakeProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_profile: MakeProfile, working_folder: Path
 ) -> None:
-    run = tmp_path / "tensorboard_logs" / "tiny"
+    run = working_folder / "tensorboard_logs" / "tiny"
     run.mkdir(parents=True)
     (run / "run.flags").write_text("")
-    monkeypatch.chdir(tmp_path)
     assert list_datasets(make_profile())
 
 
+@pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize("name", ["./smoke", "smoke/"])
 def test_a_path_is_not_the_shipped_profile(
-    name: str,
-    write_profile: WriteProfile,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, write_profile: WriteProfile
 ) -> None:
     write_profile(name="smoke")
-    monkeypatch.chdir(tmp_path)
     assert load_profile(name).rules.sweep == "tiny"
     assert load_profile("smoke").rules.sweep == "smoke_low_rank"
 

@@ -61,14 +61,8 @@ def test_report_of_nothing(tiny_profile: Profile, tmp_path: Path) -> None:
         (["--runs=empty"], "must match finished runs or"),
     ],
 )
-def test_mistakes(
-    flags: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path)
+def test_mistakes(flags: list[str], message: str, working_folder: Path) -> None:
+    (working_folder / "empty").mkdir()
     with pytest.raises(ConfigError, match=message):
         main(["", *flags])
     assert not Path("report").exists()

@@ -65,12 +65,6 @@ def load_model(config: RunConfig) -> keras.Model:
     return keras.models.load_model(Path(config.run_dir) / "model.keras")
 
 
-def numbers_in(tree: object) -> list:
-    if isinstance(tree, dict):
-        return [n for value in tree.values() for n in numbers_in(value)]
-    return [tree]
-
-
 def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
     metrics = read_metrics(smoke_run)
     assert set(metrics) == {"id", "ood", "layers", "train"}
@@ -81,7 +75,7 @@ def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
         assert set(LAYER_NUMBERS.split()) <= set(numbers)
     cost = {"epochs", "examples_per_second", "seconds"}
     assert set(metrics["train"]) == cost
-    values = [n for n in numbers_in(metrics) if n is not None]
+    values = [n for n in keras.tree.flatten(metrics) if n is not None]
     assert all(type(v) in (int, float) and math.isfinite(v) for v in values)
 
 
@@ -196,22 +190,14 @@ def test_mixed_precision_run(make_smoke: Smoke) -> None:
 
 
 def test_two_replicas_give_the_loss_of_one() -> None:
-    losses = [train_with_replicas(count) for count in (1, 2)]
+    losses = []
+    short = ("--flagfile=smoke.flags", "--steps_per_epoch=10")
+    for count in (1, 2):  # in a process each, to split the CPU in
+        flags = [*short, f"--num_replicas={count}"]
+        command = [sys.executable, "-c", TRAIN_WITH_REPLICAS, *flags]
+        words = subprocess.check_output(command, text=True).split()[-5:]
+        losses.append([float(word) for word in words])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
-
-
-def train_with_replicas(count: int) -> list[float]:
-    """Losses of five epochs; in a process, to split the CPU in."""
-    flags = (
-        f"--flagfile=smoke.flags --steps_per_epoch=10 --num_replicas={count}"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", TRAIN_WITH_REPLICAS, *flags.split()],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [float(word) for word in result.stdout.split()[-5:]]
 
 
 def test_too_many_replicas(make_smoke: Smoke, tmp_path: Path) -> None:

@@ -22,13 +22,12 @@ from pipelines.steps.report.component import report
 from pipelines.steps.trainer.component import trainer
 from tfcomp.config.errors import RunError
 
-# What goes in by name of the step.
-Artifacts = dict[str, dsl.Artifact]
+Inputs = dict[str, Any]
 
 
 @pytest.fixture
-def artifacts(tmp_path: Path) -> Artifacts:
-    """An artifact of each kind, below the folder of the SDK."""
+def inputs(tiny_profile: Profile, tmp_path: Path) -> Inputs:
+    """What steps take, and an artifact of each kind below the SDK's folder."""
     kinds = {
         "examples": dsl.Dataset,
         "anomalies": dsl.Artifact,
@@ -40,105 +39,98 @@ def artifacts(tmp_path: Path) -> Artifacts:
         "page": dsl.HTML,
     }
     (tmp_path / "sdk").mkdir()
-    return {
+    artifacts = {
         name: kind(name=name, uri=str(tmp_path / "sdk" / name))
         for name, kind in kinds.items()
     }
+    places = {"work_dir": "", "export_dir": str(tmp_path / "out")}
+    means = {"workers": 2, "scheduler": ""}
+    return artifacts | places | means | {"profile": tiny_profile.to_json()}
 
 
-def call(component: Any, artifacts: Artifacts, **inputs: object) -> Any:
-    """Calls a step with those of the artifacts that it takes or makes."""
+def call(component: Any, inputs: Inputs) -> Any:
+    """Calls a step with those of the inputs that it takes."""
     function = component.python_func
     names = inspect.signature(function).parameters
-    given = {name: artifacts[name] for name in names if name in artifacts}
-    return function(**given, **inputs)
+    return function(**{name: inputs[name] for name in names})
 
 
-def test_examples(tiny_profile: Profile, artifacts: Artifacts) -> None:
-    text, examples = tiny_profile.to_json(), artifacts["examples"]
-    call(example_gen, artifacts, profile=text, work_dir="")
+def test_examples(inputs: Inputs) -> None:
+    examples = inputs["examples"]
+    call(example_gen, inputs)
     assert examples.metadata["datasets"] == 1
     before = examples.metadata["digest"]
     (record,) = Path(examples.path).rglob("*-train.tfrecord*")
     content = record.read_bytes()
     record.write_bytes(content + b"more")
-    call(example_gen, artifacts, profile=text, work_dir="")
+    call(example_gen, inputs)
     assert examples.metadata["digest"] != before
     record.write_bytes(content)
-    call(example_validator, artifacts, profile=text)
+    call(example_validator, inputs)
     numbers = {"datasets": 1, "anomalies": 0}
-    assert artifacts["metrics"].metadata == numbers
-    content = json.loads(Path(artifacts["anomalies"].path).read_text())
+    assert inputs["metrics"].metadata == numbers
+    content = json.loads(Path(inputs["anomalies"].path).read_text())
     assert content["anomalies"] == [] and content["statistics"]
 
 
 def test_planted_leak_is_stopped(
-    tiny_profile: Profile,
-    artifacts: Artifacts,
+    inputs: Inputs,
     leaking_data: Callable[[], AbstractContextManager],
     capfd: pytest.CaptureFixture,
 ) -> None:
-    text = tiny_profile.to_json()
     with leaking_data():
-        call(example_gen, artifacts, profile=text, work_dir="")
+        call(example_gen, inputs)
     reason = "leak: 1 training examples lie in the region corner:5"
     with pytest.raises(RunError, match=reason):
-        call(example_validator, artifacts, profile=text)
+        call(example_validator, inputs)
     # What was found is there although the step failed.
-    content = json.loads(Path(artifacts["anomalies"].path).read_text())
+    content = json.loads(Path(inputs["anomalies"].path).read_text())
     checks = [anomaly["check"] for anomaly in content["anomalies"]]
     assert checks == ["leak", "splits"]
     assert '"state": "failed"' in capfd.readouterr().out
 
 
 def test_trainer_records_failed_trials(
-    make_profile: Callable[..., Profile], artifacts: Artifacts, tmp_path: Path
+    make_profile: Callable[..., Profile], inputs: Inputs, tmp_path: Path
 ) -> None:
     # One learning rate is absurd and diverges.
-    text = make_profile("--grid=learning_rate=1e-3,1e18").to_json()
+    profile = make_profile("--grid=learning_rate=1e-3,1e18")
     work = tmp_path / "work"
-    places = {"profile": text, "work_dir": str(work)}
-    call(example_gen, artifacts, **places)
-    call(trainer, artifacts, **places, workers=2, scheduler="")
-    runs = artifacts["runs"]
+    inputs |= {"profile": profile.to_json(), "work_dir": str(work)}
+    call(example_gen, inputs)
+    call(trainer, inputs)
+    runs = inputs["runs"]
     assert runs.path == str(work / "runs")
-    assert artifacts["metrics"].metadata == {"trials": 2, "failed": 1}
+    assert inputs["metrics"].metadata == {"trials": 2, "failed": 1}
     assert len(runs.metadata["digest"]) == 64
     (finished,) = Path(runs.path).glob("logs/tiny/trials/*/metrics.json")
     flags = (finished.parent / "run.flags").read_text()
     assert f"--examples_dir={work / 'examples'}" in flags
-    assert judge(text, artifacts, tmp_path / "out")
-    content = json.loads(Path(artifacts["evaluation"].path).read_text())
+    inputs["work_dir"] = ""
+    assert call(evaluator, inputs)
+    content = json.loads(Path(inputs["evaluation"].path).read_text())
     assert content["candidate"]["name"] == finished.parent.name
     assert content["candidate"]["setting"] == {"learning_rate": "0.001"}
-
-
-def judge(text: str, artifacts: Artifacts, export_dir: Path) -> bool:
-    places = {"export_dir": str(export_dir), "work_dir": ""}
-    return call(evaluator, artifacts, profile=text, **places)
 
 
 # From here on with a run that was not trained by the trainer.
 
 
 @pytest.fixture
-def trained(artifacts: Artifacts, runs_dir: Path) -> Artifacts:
-    """The artifacts after the trainer."""
-    artifacts["runs"].uri = str(runs_dir)
-    return artifacts
+def trained(inputs: Inputs, runs_dir: Path) -> Inputs:
+    """The inputs after the trainer."""
+    inputs["runs"].uri = str(runs_dir)
+    return inputs
 
 
-def test_good_model_is_pushed_once(
-    tiny_profile: Profile, trained: Artifacts, tmp_path: Path
-) -> None:
-    text, out = tiny_profile.to_json(), tmp_path / "out"
-    assert judge(text, trained, out)
+def test_good_model_is_pushed_once(trained: Inputs, tmp_path: Path) -> None:
+    assert call(evaluator, trained)
     call(infra_validator, trained)
     assert trained["metrics"].metadata["answers"] > 10
     for _ in range(2):
-        call(pusher, trained, profile=text, export_dir=str(out))
+        call(pusher, trained)
         assert trained["pushed"].metadata == {"version": "1"}
-    version = out / "tiny" / "1"
+    version = tmp_path / "out" / "tiny" / "1"
     assert trained["pushed"].uri == str(version)
     evidence = version / "assets.extra" / "evaluation.json"
     verdict = json.loads(evidence.read_text())
@@ -146,13 +138,10 @@ def test_good_model_is_pushed_once(
     assert verdict["candidate"]["name"] == "smoke"
 
 
-def test_model_with_other_weights_is_refused(
-    tiny_profile: Profile, trained: Artifacts, tmp_path: Path
-) -> None:
+def test_model_with_other_weights_is_refused(trained: Inputs) -> None:
     import keras
 
-    text = tiny_profile.to_json()
-    judge(text, trained, tmp_path / "out")
+    call(evaluator, trained)
     runs = Path(trained["runs"].path)
     (path,) = runs.glob("logs/tiny/trials/*/model.keras")
     model = keras.models.load_model(path)
@@ -163,11 +152,8 @@ def test_model_with_other_weights_is_refused(
         call(infra_validator, trained)
 
 
-def test_report(
-    tiny_profile: Profile, trained: Artifacts, tmp_path: Path
-) -> None:
-    text, work = tiny_profile.to_json(), str(tmp_path / "work")
-    call(report, trained, profile=text, work_dir=work)
+def test_report(trained: Inputs, tmp_path: Path) -> None:
+    call(report, trained | {"work_dir": str(tmp_path / "work")})
     page = tmp_path / "work" / "report" / "report.html"
     assert page.read_text() == Path(trained["page"].path).read_text()
     assert sum(trained["metrics"].metadata.values()) == 20  # claims

@@ -24,6 +24,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_csv
 from tfcomp.training.export import FINGERPRINT
 
+RUN = "logs/tiny/trials/smoke"
+MODEL = "saved_models/tiny/smoke/1"
 LENIENT = {"id_relative_mse": {"below": 1000.0}}
 SCORES = ("mse", "relative_mse", "position_accuracy", "num_peaks")
 
@@ -102,7 +104,7 @@ def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
 def test_candidate_without_a_model(runs_dir: Path) -> None:
     shutil.rmtree(runs_dir / "saved_models")
     with pytest.raises(RunError, match="has no SavedModel"):
-        find_model(runs_dir / "logs" / "tiny" / "trials" / "smoke")
+        find_model(runs_dir / RUN)
 
 
 # The model that was pushed before
@@ -112,8 +114,7 @@ def test_candidate_without_a_model(runs_dir: Path) -> None:
 def pushed(runs_dir: Path, tmp_path: Path) -> Path:
     """The same model, pushed before under another fingerprint."""
     folder = tmp_path / "pushed" / "tiny"
-    model = runs_dir / "saved_models" / "tiny" / "smoke" / "1"
-    shutil.copytree(model, folder / "1")
+    shutil.copytree(runs_dir / MODEL, folder / "1")
     (folder / "1" / FINGERPRINT).write_text("another")
     return folder
 
@@ -139,8 +140,7 @@ def test_same_model_is_not_worse(runs_dir: Path, pushed: Path) -> None:
 def test_candidate_is_not_compared_with_itself(
     runs_dir: Path, pushed: Path
 ) -> None:
-    model = runs_dir / "saved_models" / "tiny" / "smoke" / "1"
-    shutil.copy(model / FINGERPRINT, pushed / "1" / FINGERPRINT)
+    shutil.copy(runs_dir / MODEL / FINGERPRINT, pushed / "1" / FINGERPRINT)
     verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
     assert verdict.blessed and verdict.compared == []
     # What is damaged is a copy no more.
@@ -164,5 +164,5 @@ def test_worse_than_the_pushed_model(runs_dir: Path, pushed: Path) -> None:
     assert evaluate_sweep(runs_dir, make_rules(tolerance=0.3), pushed).blessed
     # Other scores are not compared.
     rules = make_rules({"ood_rank": {"below": 1.0}})
-    run = runs_dir / "logs" / "tiny" / "trials" / "smoke"
+    run = runs_dir / RUN
     assert compare_with_pushed(run, trial, pushed / "1", rules) == []

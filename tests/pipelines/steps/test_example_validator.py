@@ -57,11 +57,6 @@ def change_image(examples: Examples, number: int, image) -> Examples:
     return dataclasses.replace(examples, images=images)
 
 
-@pytest.fixture
-def good() -> tuple[Dataset, Examples, Examples]:
-    return make(*SMALL)
-
-
 def find(dataset: Dataset, train: Examples, ood: Examples) -> dict[str, str]:
     """Reasons by check; the last one of a check."""
     return dict(find_anomalies(dataset, train, ood))
@@ -79,8 +74,8 @@ def test_good_data_have_no_anomalies(kind: str, tmp_path: Path) -> None:
     assert splits["train"]["examples"] == len(train)
 
 
-def test_leaks(good) -> None:
-    dataset, train, ood = good
+def test_leaks() -> None:
+    dataset, train, ood = make(*SMALL)
     found = find(dataset, append(train, [8, 9], dataset), ood)
     where = "the region corner:7, the first at"
     assert found["leak"] == f"1 training examples lie in {where} [8.0, 9.0]"
@@ -90,8 +85,8 @@ def test_leaks(good) -> None:
     assert found["leak"] == line
 
 
-def test_moved_example(good) -> None:
-    dataset, train, ood = good
+def test_moved_example() -> None:
+    dataset, train, ood = make(*SMALL)
     factors = train.factors.copy()
     factors[3] += 0.25
     found = find(dataset, draw(factors, dataset), ood)
@@ -99,16 +94,16 @@ def test_moved_example(good) -> None:
     assert "the first is number 3 at [0.25, 3.25]" in found["splits"]
 
 
-def test_duplicate(good) -> None:
-    dataset, train, ood = good
+def test_duplicate() -> None:
+    dataset, train, ood = make(*SMALL)
     found = find(dataset, append(train, [0, 0], dataset), ood)
     assert found["duplicates"] == (
         "1 training examples repeat another one, the flags describe 0"
     )
 
 
-def test_missing_factor_value(good) -> None:
-    dataset, train, ood = good
+def test_missing_factor_value() -> None:
+    dataset, train, ood = make(*SMALL)
     rows = train.factors[:, 1] != 9
     fewer = Examples(train.factors[rows], train.images[rows])
     found = find(dataset, fewer, ood)
@@ -127,22 +122,22 @@ def test_too_few_examples_to_cover_all_values() -> None:
     ("image", "fault"),
     [(np.nan, "not finite"), (1.0, "blank"), (0.5, "blank")],
 )
-def test_odd_pixels(good, image: float, fault: str) -> None:
-    dataset, train, ood = good
+def test_odd_pixels(image: float, fault: str) -> None:
+    dataset, train, ood = make(*SMALL)
     found = list(find_anomalies(dataset, change_image(train, 4, image), ood))
     reason = f"1 training images are {fault}, the first is number 4"
     assert ("pixels", reason) in found
 
 
-def test_pixels_out_of_range(good) -> None:
-    dataset, train, ood = good
+def test_pixels_out_of_range() -> None:
+    dataset, train, ood = make(*SMALL)
     bright = change_image(ood, 0, ood.images[0] * 3)
     (_, reason), *_ = find_anomalies(dataset, train, bright)
     assert reason.startswith("held-out pixels must be from 0 to 1, found 0 to ")
 
 
-def test_image_of_other_factors(good) -> None:
-    dataset, train, ood = good
+def test_image_of_other_factors() -> None:
+    dataset, train, ood = make(*SMALL)
     found = find(dataset, change_image(train, 7, train.images[8]), ood)
     assert set(found) == {"pixels"}
     line = "1 training images are not those of their factors, the first is "
