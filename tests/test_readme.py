@@ -1,7 +1,5 @@
 """The examples of README and docs run as they stand; what they name exists."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Grids of factors and the images of bumps on them."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

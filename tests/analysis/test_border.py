@@ -1,7 +1,5 @@
 """Distance to ID, against a slow definition, and its rank correlation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Effective ranks of planted, noisy and dead stages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

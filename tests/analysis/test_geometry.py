@@ -1,7 +1,5 @@
 """Geometry scores on metric tensors whose answer is known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gram matrices against double loops, on good, blank and broken outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Interpolation scores: planted interpolators, truth, edges of gaps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

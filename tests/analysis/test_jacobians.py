@@ -1,7 +1,5 @@
 """Jacobians against algebra, `batch_jacobian` and differences."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 import pytest

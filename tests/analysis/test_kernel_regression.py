@@ -1,7 +1,5 @@
 """Kernel regression: planted functions, and refits for every left-out point."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

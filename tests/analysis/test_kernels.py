@@ -1,7 +1,5 @@
 """Ideal kernels and alignment: planted kernels, and true bumps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

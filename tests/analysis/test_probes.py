@@ -1,7 +1,5 @@
 """Probes on features that are informative, noise, or dead."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge

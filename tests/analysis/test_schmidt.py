@@ -1,7 +1,5 @@
 """Schmidt decomposition: planted ranks, and the plain definition."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Superposition scores of planted superposers, composers and copies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

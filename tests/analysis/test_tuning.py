@@ -1,7 +1,5 @@
 """Tuning against loops, and on units of known tuning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Planted evidence: runs whose numbers make a claim true, false or open."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """The reproduction report: self-contained, complete, in agreement."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import html

@@ -1,7 +1,5 @@
 """Every claim gets every verdict from evidence that deserves it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

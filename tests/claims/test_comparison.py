@@ -1,7 +1,5 @@
 """Arms of a comparison are chosen together, and trained alike (C12 to C17)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """C16: one study decides, of enough sizes and seeds, and says so."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas

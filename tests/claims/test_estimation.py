@@ -1,7 +1,5 @@
 """Numbers of measures come from one version of the code."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.claims.planted import judge_runs

@@ -1,7 +1,5 @@
 """Evidence from files: sweeps, other versions, repeats, damaged runs."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

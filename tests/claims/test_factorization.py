@@ -1,7 +1,5 @@
 """C6 to C8: trends after the code, in one setting, that could be seen."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

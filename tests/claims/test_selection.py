@@ -1,7 +1,5 @@
 """Which runs speak for a part: grouping, preference, refusals to mix."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.claims.planted import make_runs

@@ -1,7 +1,5 @@
 """Verdicts: known intervals, and properties that hold for any numbers."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

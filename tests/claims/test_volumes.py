@@ -1,7 +1,5 @@
 """C9 and C10: what the code itself has is no warp of the network."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.claims.planted import judge_runs

@@ -1,7 +1,5 @@
 """Commands in processes of their own, which import nothing heavy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The analysis command on small runs: files, numbers, refusals."""
 
-from __future__ import annotations
-
 import csv
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Comparison over seeds: grouping, statistics, the command."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

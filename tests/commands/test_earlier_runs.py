@@ -5,8 +5,6 @@ network, as tfcomp wrote them before its files moved into packages: run
 folder, Keras model and SavedModel.
 """
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

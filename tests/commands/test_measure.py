@@ -1,7 +1,5 @@
 """The measuring command: files, versions, refusals."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sweep command: what it checks, what it writes, what it leaves alone."""
 
-from __future__ import annotations
-
 import csv
 import os
 import runpy

@@ -1,7 +1,5 @@
 """The command: from flags to tables, killed and started again."""
 
-from __future__ import annotations
-
 import csv
 import os
 import signal

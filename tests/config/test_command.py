@@ -1,7 +1,5 @@
 """How commands start and end: their help, a status, and no traceback."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

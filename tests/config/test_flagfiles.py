@@ -1,7 +1,5 @@
 """Flagfiles: lookup, nesting, and those that are shipped."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Registries: names, lazy paths, duplicates; plugins."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable

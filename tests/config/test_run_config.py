@@ -1,7 +1,5 @@
 """Configurations: flat and nested forms, rules of every setting."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 

@@ -1,7 +1,5 @@
 """Flags <-> configurations; mistakes end in one line, without TensorFlow."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Batches as a pure function of seed and step."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import subprocess

@@ -1,7 +1,5 @@
 """Rotated digits: table, factors, stand-ins, MNIST where it is found."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Factor spaces: order of the grid, indices, samples, serialization."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

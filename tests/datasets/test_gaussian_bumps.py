@@ -1,7 +1,5 @@
 """The TFDS builder: same data as `--dataset=gaussian_bumps`, no leak."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """Lines through a grid with one ordered factor."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfcomp.datasets.factors import Factor

@@ -1,7 +1,5 @@
 """Rotation in TensorFlow against SciPy, eagerly and inside `tf.data`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.ndimage

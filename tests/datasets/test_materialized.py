@@ -1,7 +1,5 @@
 """Examples on disk: the same bits as rendering, and clear refusals."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Regions against slow loops; malformed and impossible specs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 

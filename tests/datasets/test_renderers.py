@@ -1,7 +1,5 @@
 """Renderers against slow loops, eagerly and inside `tf.data`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Invariants of training tables and splits, for every kind of region."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stripes and bumps: what is trained on, and what counts as true."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Studies of planted models: known stages and outputs on a small grid."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Loading runs: what is no run, or not finished, is one clear line."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every measure on models whose answer is known."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Projector data: read back as TensorBoard itself serves it."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stages in blocks of units: the same numbers as in one piece."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import keras

@@ -1,7 +1,5 @@
 """A policy of mixed precision."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import keras

@@ -1,7 +1,5 @@
 """Encodings against NumPy; absent and categorical factors, gradients."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

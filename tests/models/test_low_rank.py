@@ -1,7 +1,5 @@
 """The low-rank decoder: lookup, penalties, bad settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import keras

@@ -1,7 +1,5 @@
 """Decoders: sizes, stages, precision, users' own models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import keras

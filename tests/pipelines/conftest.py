@@ -1,7 +1,5 @@
 """Fixtures of the pipeline's tests: small profiles, and runs without sweeps."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """The commands of the pipelines: help, and flags that are refused."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """The compiled pipeline: valid, complete, free of this machine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Profiles: flags resolved, rules checked, mistakes in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

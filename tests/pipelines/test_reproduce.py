@@ -1,7 +1,5 @@
 """The command of the reproduction report."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

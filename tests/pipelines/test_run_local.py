@@ -3,8 +3,6 @@
 The tests of the smoke profile go on with one folder, in their order.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

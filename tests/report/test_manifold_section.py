@@ -1,7 +1,5 @@
 """Manifolds with and without the extra that draws them by UMAP."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows of images: a series of runs at the same held-out positions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

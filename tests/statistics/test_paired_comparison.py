@@ -1,7 +1,5 @@
 """Paired differences, against hand calculations."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The slope of a power law against scipy, and the means that it is fit to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Means and intervals over seeds, against textbooks and by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Short names of settings."""
 
-from __future__ import annotations
-
 from tfcomp.statistics.setting_labels import choose_flags
 from tfcomp.statistics.setting_labels import make_label
 

@@ -1,7 +1,5 @@
 """The code version covers the packages that decide numbers, and no other."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import shutil

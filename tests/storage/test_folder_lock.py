@@ -1,7 +1,5 @@
 """A folder has one process at a time."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Versions of a model are complete, whatever happens to their writers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Waiting for processes, for tests that kill some of them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

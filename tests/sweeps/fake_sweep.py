@@ -3,8 +3,6 @@
 It makes all tables and no figures.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tfcomp import sweep

@@ -4,8 +4,6 @@ Like a real one it goes on where it stopped (`progress`), and it leaves a line
 in `starts.txt` for every start.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -3,8 +3,6 @@
 pool_script.py FOLDER [SCHEDULER]
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Real trials on real workers: 2 x 2 tiny trainings."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The shipped sweeps: all their trials are valid, and as many as they say."""
 
-from __future__ import annotations
-
 import pytest
 
 from tfcomp import sweep

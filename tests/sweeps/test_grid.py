@@ -1,7 +1,5 @@
 """Grids: what they mean, and every way to get them wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from tfcomp.config.errors import ConfigError

@@ -1,7 +1,5 @@
 """HParams of a sweep, as TensorBoard's own backend sees them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

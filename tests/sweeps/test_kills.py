@@ -4,8 +4,6 @@ The trials are fake (`fake_trial.py`) and take a second; what is real is the
 command, the scheduling and the killing.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

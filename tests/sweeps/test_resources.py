@@ -1,7 +1,5 @@
 """Cores and GPUs, found without TensorFlow."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tasks on Dask: outcomes, threads, deaths of all kinds, no orphans."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing.spawn
 import os

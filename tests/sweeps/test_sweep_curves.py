@@ -1,7 +1,5 @@
 """Curves over seeds: mean, interval, and a bounded number of points."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

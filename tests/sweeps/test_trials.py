@@ -1,7 +1,5 @@
 """Trials: their names, and what is checked before anything runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

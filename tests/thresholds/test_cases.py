@@ -1,7 +1,5 @@
 """The trainings of a search: what differs between them and what must not."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recorded scores: a killed search repeats nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -4,8 +4,6 @@ It searches in made-up noisy scores whose thresholds grow as N, N^2 and N^3,
 and fits the laws of 200 whole studies. No network is trained.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """The search: planted thresholds, ends of the range, any kind of response."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Flags of a search: lists, targets, regions in fractions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tables: laws of rows, zeros, searches that never reached the target."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One training: its scores, and that nothing before it changes them."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 import pytest

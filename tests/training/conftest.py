@@ -1,7 +1,5 @@
 """Trainings without what surrounds them, and what runs have shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One run end to end: files, contents, determinism, refusals."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """The SavedModel: signatures, versions, and life without tfcomp."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`history.csv`: what TensorBoard shows, and exact on resume."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

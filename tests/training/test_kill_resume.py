@@ -1,7 +1,5 @@
 """Kills with SIGKILL at random moments; every resume ends in equal bits."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

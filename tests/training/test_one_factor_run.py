@@ -1,7 +1,5 @@
 """Runs with one ordered factor, from training to the report."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What changes the steps of a training: plateaus, clipping, the loss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

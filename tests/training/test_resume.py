@@ -1,7 +1,5 @@
 """Resume: an interrupted run ends in the bits of one that was not."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

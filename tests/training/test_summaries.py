@@ -1,7 +1,5 @@
 """TensorBoard: tags and contents, read back from the event files."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

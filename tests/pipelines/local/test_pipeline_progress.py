@@ -1,7 +1,5 @@
 """The progress of a pipeline, read from the output of its steps."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """A pipeline on this machine: how it starts its steps, how it ends."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

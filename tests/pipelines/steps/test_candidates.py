@@ -1,7 +1,5 @@
 """The choice of the candidate: by ID error, never by OOD."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each step, called as the function that its component wraps."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The evaluator: thresholds over seeds, and the model pushed before."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

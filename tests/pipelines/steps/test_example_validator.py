@@ -1,7 +1,5 @@
 """The example validator: planted anomalies, and none in good data."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

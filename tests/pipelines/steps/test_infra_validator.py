@@ -1,7 +1,5 @@
 """The infra validator: a model is asked where tfcomp does not exist."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Steps end together with the runner of the pipeline."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The pusher: the next version, at once and only once."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Steps report how they go, and place what they write."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
