@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
+from sklearn.model_selection import cross_val_predict
 
 from tests.analysis.planted import hold_out
 from tests.analysis.planted import make_grid
+from tfcomp.analysis import probes
+from tfcomp.analysis.features import normalize_rows
 from tfcomp.analysis.features import rotate_features
 from tfcomp.analysis.probes import compute_probe_scores
 
@@ -22,6 +28,44 @@ def make_noise(units: int, n: int = len(TARGETS)) -> np.ndarray:
 def make_linear(units: int) -> np.ndarray:
     weights = make_noise(units, n=2)
     return (TARGETS @ weights + 3).astype(np.float32)
+
+
+def compute_slowly(features: np.ndarray, targets: np.ndarray) -> list[float]:
+    """By scikit-learn, with a decomposition for every fold."""
+    rows = normalize_rows(features.astype(float), IS_OOD)
+    points, known = rows[~IS_OOD], targets[~IS_OOD]
+    probe = RidgeCV(alphas=probes.PENALTIES)
+    folds = KFold(probes.NUM_FOLDS, shuffle=True, random_state=3)
+    found = cross_val_predict(probe, points, known, cv=folds)
+    transferred = probe.fit(points, known).predict(rows[IS_OOD])
+    return [r2_score(known, found), r2_score(targets[IS_OOD], transferred)]
+
+
+@pytest.mark.parametrize("units", [3, 30, 100, 160, 161, 500])
+@pytest.mark.parametrize("noise", [0.0, 0.1, 20.0])
+def test_scores_are_those_of_separate_fits(units: int, noise: float) -> None:
+    features = np.tanh(make_linear(units) / 9) + noise * make_noise(units)
+    features = features.astype(float)
+    expected = compute_slowly(features, TARGETS)
+    found = compute_probe_scores(features, TARGETS, IS_OOD, seed=3)
+    assert list(found.values()) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("units", [60, 500])
+def test_one_decomposition_serves_all_fits(
+    units: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def count(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(matrix))
+        return eigh(matrix)
+
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", count)
+    monkeypatch.setattr(np.linalg, "svd", None)
+    compute_probe_scores(make_linear(units), TARGETS, IS_OOD)
+    assert sizes == [min(units, np.count_nonzero(~IS_OOD))]
 
 
 @pytest.mark.parametrize("units", [2, 50, 1000])

@@ -32,8 +32,15 @@ def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     """
     flat = np.reshape(activations, (len(activations), -1))  # [n, units]
     if flat.shape[1] <= len(flat):
-        return _normalize(_center(flat, is_ood).astype(np.float64), is_ood)
+        return normalize_rows(flat, is_ood)
     return rotate_blocks([flat], is_ood)
+
+
+def normalize_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+    """Normalized activations [n, units] as they are, float64."""
+    features = _center(flat, is_ood).astype(np.float64)
+    scale = np.sqrt((features[~is_ood] ** 2).sum(axis=1).mean())
+    return features / scale if scale > 0 else features
 
 
 def rotate_blocks(
@@ -50,16 +57,33 @@ def rotate_blocks(
     Returns:
         Features [n, n], float64.
     """
-    gram = np.zeros((len(is_ood), len(is_ood)))
-    for block in blocks:
-        for part in iterate_units(block):
-            # Products in float32 for speed, their sum in float64.
-            centered = _center(part.astype(np.float32), is_ood)
-            gram += centered @ centered.T
-    eigenvalues, eigenvectors = np.linalg.eigh(gram)
+    eigenvalues, eigenvectors = np.linalg.eigh(compute_gram(blocks, is_ood))
     # The smallest are zero up to rounding, and may be just below it.
-    features = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
-    return _normalize(features, is_ood)
+    return eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
+
+
+def compute_gram(
+    blocks: Iterable[np.ndarray], is_ood: np.ndarray
+) -> np.ndarray:
+    """Inner products of normalized rows, whose units come block by block.
+
+    Args:
+        blocks: Disjoint groups of units, [n, units of the block] each.
+        is_ood: Which points take no part in the normalization, [n].
+
+    Returns:
+        Gram matrix [n, n], float64, NaN where activations are not finite.
+    """
+    gram = np.zeros((len(is_ood), len(is_ood)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for block in blocks:
+            for part in iterate_units(block):
+                # Products in float32 for speed, their sum in float64.
+                kind = np.result_type(part, np.float32)
+                centered = _center(part.astype(kind, copy=False), is_ood)
+                gram += centered @ centered.T
+    scale = np.diagonal(gram)[~is_ood].mean()
+    return gram / scale if scale > 0 else gram
 
 
 def iterate_units(flat: np.ndarray) -> Iterator[np.ndarray]:
@@ -74,9 +98,3 @@ def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     shifted = block - block[0]
     mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
     return shifted - mean.astype(shifted.dtype)
-
-
-def _normalize(features: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    squared_lengths = (features[~is_ood] ** 2).sum(axis=1)
-    scale = np.sqrt(squared_lengths.mean())
-    return features / scale if scale > 0 else features

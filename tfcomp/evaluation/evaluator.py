@@ -12,12 +12,11 @@ import tensorflow as tf
 
 from tfcomp.analysis import compute_difference_jacobians
 from tfcomp.analysis import compute_log_volume
-from tfcomp.analysis import compute_probe_scores
 from tfcomp.analysis import compute_stage_jacobians
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis import summarize_geometry
-from tfcomp.analysis.features import rotate_blocks
+from tfcomp.analysis.probes import probe_blocks
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.scores import compute_scores
 from tfcomp.datasets import Dataset
@@ -138,7 +137,7 @@ def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
     A factor's value; cos and sin of a periodic one, which jumps where it
     wraps; nothing for a categorical one, whose values have no order.
     """
-    targets = []
+    targets = [np.zeros((len(grid), 0))]
     for column in space.ordered:
         factor, values = space.factors[column], grid[:, column]
         if not factor.periodic:
@@ -146,7 +145,7 @@ def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
             continue
         unit = (values - factor.low) / (factor.high - factor.low)
         targets += [np.cos(2 * np.pi * unit), np.sin(2 * np.pi * unit)]
-    return np.stack(targets, axis=1)
+    return np.column_stack(targets)
 
 
 class Evaluator:
@@ -222,10 +221,11 @@ class Evaluator:
 
     def _probe(self, stage: str) -> dict[str, float | None]:
         # One stage at a time: together they fill the memory on large grids.
-        splits = self._dataset.splits
-        blocks = self._blocks[stage].compute(splits.grid)
-        features = rotate_blocks(blocks, splits.is_ood)
-        targets = make_probe_targets(self._dataset.space, splits.grid)
-        return compute_probe_scores(
-            features, targets, splits.is_ood, self._seed
+        splits, blocks = self._dataset.splits, self._blocks[stage]
+        return probe_blocks(
+            blocks.compute(splits.grid),
+            blocks.num_units,
+            make_probe_targets(self._dataset.space, splits.grid),
+            splits.is_ood,
+            self._seed,
         )
