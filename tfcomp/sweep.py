@@ -62,9 +62,10 @@ def run_trials(values: dict[str, Any]) -> int:
 def define_flags() -> flags.FlagValues:
     """The flags of a run, those of a sweep, and where its trials run."""
     values = make_flags(GRID, define_run_flags())
-    # A hundred trials need no pictures, and drawing them takes a third of
-    # what a short run spends outside training.
+    # A hundred trials need no pictures and no SavedModels, and these take half
+    # of what a short run spends outside training.
     values.set_default("pictures", False)
+    values.set_default("export", False)
     define_settings(SweepSettings.list_settings(), values)
     define_settings(SchedulerOptions.list_settings(), values)
     return values

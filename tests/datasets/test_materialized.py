@@ -20,8 +20,8 @@ from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.materialized import load_split
 from tfcomp.datasets.materialized import materialize
 from tfcomp.datasets.materialized import select_settings
-from tfcomp.training.experiment import make_training_model
 from tfcomp.training.fit import fit_model
+from tfcomp.training.prepared_models import make_training_model
 
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
 DIGITS = (

@@ -3,8 +3,6 @@
 It makes all tables and no figures.
 """
 
-from pathlib import Path
-
 from tfcomp import sweep
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps import sweep_reports as reports
@@ -17,7 +15,7 @@ make_real_command = Sweep.make_command
 def make_command(sweep: Sweep, trial: Trial) -> list[str]:
     program, option, module, *flags = make_real_command(sweep, trial)
     assert (option, module) == ("-m", "tfcomp.sweeps.one_trial")
-    return [program, str(Path(__file__).with_name("fake_trial.py")), *flags]
+    return [program, "-m", "tests.sweeps.fake_trial", *flags]
 
 
 if __name__ == "__main__":

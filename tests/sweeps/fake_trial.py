@@ -6,17 +6,18 @@ in `starts.txt` for every start.
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
+
+from tfcomp.config.errors import DivergedError
 
 STEPS = 4
 
 
-def main() -> None:
+def main(argv: list[str]) -> int:
     flags = dict(
         argument.removeprefix("--").split("=", 1)
-        for argument in sys.argv[1:]
+        for argument in argv[1:]
         if "=" in argument
     )
     folder = Path(flags["log_dir"]) / flags["run_name"]
@@ -25,7 +26,7 @@ def main() -> None:
         starts.write(f"{os.getpid()} {flags['depth']} {flags['seed']}\n")
     print("training", flush=True)
     if flags["depth"] == os.environ.get("FAKE_FAILURE"):
-        sys.exit("error: the loss is not finite")
+        raise DivergedError("the loss is not finite")
     progress = folder / "progress"
     done = int(progress.read_text()) if progress.exists() else 0
     for step in range(done, STEPS):
@@ -40,7 +41,4 @@ def main() -> None:
         "train": {"epochs": 1, "seconds": time.time()},
     }
     (folder / "metrics.json").write_text(json.dumps(metrics))
-
-
-if __name__ == "__main__":
-    main()
+    return 0

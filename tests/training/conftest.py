@@ -13,8 +13,8 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.training.experiment import make_training_model
 from tfcomp.training.fit import fit_model
+from tfcomp.training.prepared_models import make_training_model
 from tfcomp.training.strategy import make_strategy
 
 

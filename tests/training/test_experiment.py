@@ -21,9 +21,9 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.storage.run_folder import claim_run
-from tfcomp.training.experiment import make_model
-from tfcomp.training.experiment import make_training_model
 from tfcomp.training.experiment import train_and_evaluate
+from tfcomp.training.prepared_models import make_model
+from tfcomp.training.prepared_models import make_training_model
 from tfcomp.training.strategy import make_strategy
 
 SCORES = "mse relative_mse position_accuracy position_error num_peaks"
@@ -38,7 +38,7 @@ import sys
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.training.experiment import make_training_model
+from tfcomp.training.prepared_models import make_training_model
 from tfcomp.training.strategy import make_strategy
 
 config = parse_config(sys.argv[1:])

@@ -27,6 +27,7 @@ LOCATION_FLAGS = (
     "examples_dir",
     "resume",
     "pictures",
+    "export",
 )
 
 
@@ -40,6 +41,9 @@ class RunConfig(Settings):
     )
     export_dir: str = setting(
         "saved_models", "Folder in which SavedModels are written."
+    )
+    export: bool = setting(
+        True, "Write a SavedModel for inference when the run ends."
     )
     eval_every: int = setting(
         1,

@@ -176,6 +176,10 @@ class Evaluator:
             for stage in list_stages(model)
         }
 
+    def turn_to(self, dataset: Dataset, seed: int) -> None:
+        """Looks at other data over the same grid from now on."""
+        self._dataset, self._seed = dataset, seed
+
     def evaluate(self) -> Evaluation:
         """Scores the model at every grid point, ID and OOD apart."""
         dataset, splits = self._dataset, self._dataset.splits

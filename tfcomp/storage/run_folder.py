@@ -52,7 +52,8 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     try:
         _check_owner(path, config)
         path.mkdir(parents=True, exist_ok=True)
-        os.makedirs(config.export_path, exist_ok=True)
+        if config.export:
+            os.makedirs(config.export_path, exist_ok=True)
         lock = lock_folder(path)
         if not (path / FLAGS_FILE).exists():
             write_text(path / FLAGS_FILE, header + format_flags(config))

@@ -1,68 +1,26 @@
-"""A command on a worker: started, watched, and never left behind."""
+"""Processes that are watched, and never left behind."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 # Isolated from the environment and without packages, which it does not need.
 GUARD = ("-I", "-S", str(Path(__file__).with_name("guard.py")))
-_POLL_SECONDS = 0.5
-_TAIL_BYTES = 20_000
-_MAX_REASON = 300
-
-
-def run_job(
-    command: tuple[str | None, ...],
-    log: str,
-    folder: str,
-    environment: dict[str, str],
-    gpus: tuple[str, ...],
-) -> tuple[int, str, float]:
-    """Runs a command as a Dask task.
-
-    The process has a group of its own, which is killed when the task is
-    cancelled, and dies with the worker.
-
-    Args:
-        command: The command; None in the first place is the Python of the
-            worker, which may lie elsewhere than ours.
-        log: File that its output is appended to.
-        folder: Working directory.
-        environment: Variables to set.
-        gpus: GPUs of the machine; the process takes the one that belongs to
-            its worker. None at all leaves the choice to the environment.
-
-    Returns:
-        Its exit status, why it failed (see `explain`), and its seconds.
-    """
-    start = time.monotonic()
-    variables = {**os.environ, **environment, **_choose_gpu(gpus)}
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "ab") as output:
-        begin = output.tell()
-        process = subprocess.Popen(
-            make_guarded(command),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=variables,
-            start_new_session=True,
-        )
-        status = wait_or_kill(process, _make_is_cancelled())
-    reason = explain(status, read_last_line(Path(log), begin))
-    return status, reason, time.monotonic() - start
+POLL_SECONDS = 0.5
 
 
 def make_guarded(command: tuple[str | None, ...]) -> list[str]:
-    """The command, so that it dies with the calling thread."""
+    """The command, so that it dies with the calling thread.
+
+    Args:
+        command: Program and arguments; None in the first place is the Python
+            that runs us.
+    """
     resolved = [sys.executable if part is None else part for part in command]
     return [sys.executable, *GUARD, str(os.getpid()), *resolved]
 
@@ -82,71 +40,17 @@ def wait_or_kill(
     try:
         while not is_cancelled():
             try:
-                return process.wait(_POLL_SECONDS)
+                return process.wait(POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 continue
-    finally:
-        try:  # what it has started must not stay behind either
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    finally:  # what it has started must not stay behind either
+        kill_group(process)
     return process.wait()
 
 
-def explain(status: int, last_line: str) -> str:
-    """Why a process failed, in one line; empty if it did not.
-
-    Args:
-        status: Its exit status.
-        last_line: The last line that it printed.
-    """
-    if status == 0:
-        return ""
-    if status < 0:
-        return f"killed by {signal.Signals(-status).name}"
-    return last_line or f"exit status {status}"
-
-
-def read_last_line(log: Path, begin: int = 0) -> str:
-    """The last line with text, shortened to what fits into a message.
-
-    Args:
-        log: The file.
-        begin: Position in bytes; what lies before it is not looked at.
-    """
-    with open(log, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(begin, size - _TAIL_BYTES))
-        text = file.read().decode("utf-8", "replace")
-    # A progress bar redraws its line with carriage returns.
-    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
-    last = next((line for line in reversed(lines) if line), "")
-    return " ".join(last.removeprefix("error: ").split())[:_MAX_REASON]
-
-
-def _choose_gpu(gpus: tuple[str, ...]) -> dict[str, str]:
-    """One GPU for each worker of a local cluster, whose names are numbers."""
-    if not gpus:
-        return {}
-    from distributed import get_worker
-
-    index = int(get_worker().name) % len(gpus)
-    return {"CUDA_VISIBLE_DEVICES": gpus[index]}
-
-
-def _make_is_cancelled() -> Callable[[], bool]:
-    """Whether the task that runs in this thread has been cancelled.
-
-    A thread cannot be interrupted, so Dask only marks its task: when it was
-    cancelled, and when the client that wanted it has died.
-    """
-    from distributed import get_worker
-
-    worker = get_worker()
-    key = worker.get_current_task()
-
-    def is_cancelled() -> bool:
-        task = worker.state.tasks.get(key)
-        return task is None or task.state == "cancelled"
-
-    return is_cancelled
+def kill_group(process: subprocess.Popen) -> None:
+    """Kills a process that leads a group, and the group."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

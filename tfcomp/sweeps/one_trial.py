@@ -31,8 +31,13 @@ def main(argv: list[str]) -> int:
     config = make_config(settings | {"resume": True})
     check_config(config)
     with quiet_startup():
+        import keras
+
         from tfcomp.training.experiment import train_and_evaluate
 
+    # Layers are numbered through the life of a process, and their names are
+    # saved: those of a trial must not depend on the trials before it.
+    keras.backend.clear_session()
     train_and_evaluate(config)
     if measure:
         from tfcomp.evaluation.measures import measure_run

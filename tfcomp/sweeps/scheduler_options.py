@@ -19,6 +19,7 @@ class SchedulerOptions(Settings):
         threads: Threads of a process.
         worker_timeout: Seconds without any worker after which the rest of the
             work is given up.
+        isolate: Whether every command has a process of its own.
         gpus: GPUs of this machine, one process to each; None finds them. With
             a scheduler, whoever starts its workers assigns GPUs.
     """
@@ -49,6 +50,11 @@ class SchedulerOptions(Settings):
         "Seconds without a single worker after which the command gives up "
         "what is left and ends with what it has. With 0 it waits for ever.",
         minimum=0,
+    )
+    isolate: bool = setting(
+        False,
+        "Give every trial a process of its own, which is slower. Otherwise a "
+        "worker runs trial after trial in one process, with the same numbers.",
     )
     gpus: tuple[str, ...] | None = None
 

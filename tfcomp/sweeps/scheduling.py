@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.sweeps.guarded_process import run_job
+from tfcomp.sweeps.job import run_job
 from tfcomp.sweeps.local_cluster import replace_lost_workers
 from tfcomp.sweeps.local_cluster import start_cluster
 from tfcomp.sweeps.resources import count_threads
@@ -54,11 +54,15 @@ class Task:
         command: Program and arguments. Where the program is the Python that
             runs us, a worker elsewhere takes its own.
         log: File that the output is appended to.
+        setup: Commands of the same setup run one after the other in a process
+            that stays warm (see `warm_process`), which Python runs as
+            `-m MODULE`; None gives each a process of its own.
     """
 
     name: str
     command: list[str]
     log: Path
+    setup: str | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,8 @@ class Pool:
         command = (None if own else program, *arguments)
         environment = pin_threads(self._threads)
         log = str(task.log.absolute())
-        return command, log, os.getcwd(), environment, self._gpus
+        setup = None if self._options.isolate else task.setup
+        return command, log, os.getcwd(), environment, self._gpus, setup
 
     def _start(self) -> None:
         gpus = self._options.gpus

@@ -15,10 +15,12 @@ import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.evaluation.measure_files import is_measured
+from tfcomp.storage.model_versions import list_versions
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.sweeps.sweep_reports import write_reports
 from tfcomp.sweeps.sweep_settings import SweepSettings
@@ -48,6 +50,9 @@ class Sweep(Workload):
         """Whether a trial has all that the sweep wants of it."""
         if not (trial.path / METRICS_FILE).exists():
             return False
+        config = trial.config
+        if config.export and not list_versions(Path(config.export_path)):
+            return False
         return not self.settings.measure or is_measured(trial.path)
 
     def make_command(self, trial: Trial) -> list[str]:
@@ -55,6 +60,11 @@ class Sweep(Workload):
         command = [sys.executable, "-m", "tfcomp.sweeps.one_trial"]
         command += list_flag_lines(trial.config)
         return [*command, *(["--measure"] if self.settings.measure else [])]
+
+    def get_setup(self, trial: Trial) -> str:
+        """Plugins stay imported, and a CPU stays divided among replicas."""
+        config = trial.config
+        return f"{config.training.num_replicas} {config.plugins}"
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the tables with a row for each trial."""

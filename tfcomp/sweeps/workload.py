@@ -73,6 +73,10 @@ class Workload(ABC):
     def make_command(self, item: Item) -> list[str]:
         """Program and arguments of the process of an item."""
 
+    def get_setup(self, item: Item) -> str | None:
+        """What lets items share a process, see `scheduling.Task`."""
+        return None
+
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes what there is so far; called whenever an item has ended.
@@ -166,7 +170,12 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
     work.write_tables(failures)
     progress = Progress(len(missing))
     tasks = [
-        Task(name, work.make_command(item), work.logs / f"{name}.log")
+        Task(
+            name,
+            work.make_command(item),
+            work.logs / f"{name}.log",
+            work.get_setup(item),
+        )
         for name, item in missing.items()
     ]
     for outcome in pool.run(tasks):

@@ -19,9 +19,9 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.evaluation.evaluator import score_subsets
-from tfcomp.training.experiment import make_model
-from tfcomp.training.experiment import make_training_model
 from tfcomp.training.fit import count_steps
+from tfcomp.training.prepared_models import make_model
+from tfcomp.training.prepared_models import make_training_model
 from tfcomp.training.strategy import make_strategy
 
 

@@ -22,16 +22,14 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation.evaluator import choose_jacobian
-from tfcomp.models import MODELS
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.storage.run_folder import claim_run
 from tfcomp.training.export import export_model
-from tfcomp.training.fit import compile_model
-from tfcomp.training.fit import count_steps
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
+from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
 
@@ -61,51 +59,24 @@ def _run(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> dict[str, Any]:
     folder = Path(config.run_dir)
-    model = make_training_model(config, dataset, strategy)
-    observed = make_model(config, dataset, "float32")
-    summaries = RunSummaries(config, dataset)
-    summaries.write_description(model, describe_environment())
-    monitor = Monitor(config, dataset, observed, summaries)
-    checkpoints = str(folder / "checkpoints")
-    cost = fit_model(model, dataset, config, checkpoints, [monitor])
-    metrics = {**monitor.finish(model), "train": cost}
-    summaries.close()
-    # Under another name until it is complete.
-    observed.save(folder / "model.partial.keras")
-    (folder / "model.partial.keras").replace(folder / MODEL_FILE)
-    jacobian_fn = choose_jacobian(observed, dataset.space)
-    export_model(observed, config.export_path, jacobian_fn)
+    with prepare_models(config, dataset, strategy) as models:
+        model, observed = models.trained, models.observed
+        summaries = RunSummaries(config, dataset)
+        summaries.write_description(model, describe_environment())
+        monitor = Monitor(config, models, dataset, summaries)
+        checkpoints = str(folder / "checkpoints")
+        cost = fit_model(model, dataset, config, checkpoints, [monitor])
+        metrics = {**monitor.finish(model), "train": cost}
+        summaries.close()
+        # Under another name until it is complete.
+        observed.save(folder / "model.partial.keras")
+        (folder / "model.partial.keras").replace(folder / MODEL_FILE)
+        if config.export:
+            jacobian_fn = choose_jacobian(observed, dataset.space)
+            export_model(observed, config.export_path, jacobian_fn)
     text = json.dumps(metrics, indent=2, allow_nan=False)
     write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
-
-
-def make_model(
-    config: RunConfig, dataset: Dataset, precision: str
-) -> keras.Model:
-    """The model of a run with its initial weights, a function of the seed.
-
-    Its hidden layers compute in `precision`, a dtype policy of Keras.
-    """
-    keras.utils.set_random_seed(config.training.seed)
-    build = MODELS.get(config.model.model).load()
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(precision)
-    try:
-        return build(config, dataset)
-    finally:
-        keras.config.set_dtype_policy(policy)
-
-
-def make_training_model(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
-) -> keras.Model:
-    """The compiled model of a run, with its variables under a strategy."""
-    with strategy.scope():
-        model = make_model(config, dataset, config.training.precision)
-        steps = count_steps(config.training, dataset)
-        compile_model(model, config.training, steps)
-    return model
 
 
 def describe_environment() -> str:

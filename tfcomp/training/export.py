@@ -18,6 +18,8 @@ import keras
 import tensorflow as tf
 
 from tfcomp.analysis import compute_stage_metrics
+from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.model_versions import add_version
 
@@ -51,6 +53,17 @@ def export_model(
 
     version, _ = add_version(Path(folder), write, is_same)
     return version
+
+
+def export_run(run: Path, folder: Path) -> Path:
+    """Exports the model of a finished run; returns the version's folder.
+
+    Raises:
+        RunError: If the run is not finished, or damaged.
+    """
+    loaded = load_run(run)
+    jacobian_fn = choose_jacobian(loaded.model, loaded.dataset.space)
+    return export_model(loaded.model, folder, jacobian_fn)
 
 
 def compute_fingerprint(model: keras.Model) -> str:

@@ -10,9 +10,9 @@ import keras
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.evaluator import Evaluation
-from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History
+from tfcomp.training.prepared_models import PreparedModels
 from tfcomp.training.summaries import RunSummaries
 
 
@@ -24,9 +24,8 @@ class Monitor(keras.callbacks.Callback):
 
     Args:
         config: The run.
+        models: Its models.
         dataset: Its data.
-        observed: A float32 model of the same architecture; it receives the
-            weights in training. Geometry in bfloat16 would be noise.
         summaries: Where all results go; loss and scores go to `history.csv`
             as well.
     """
@@ -34,17 +33,17 @@ class Monitor(keras.callbacks.Callback):
     def __init__(
         self,
         config: RunConfig,
+        models: PreparedModels,
         dataset: Dataset,
-        observed: keras.Model,
         summaries: RunSummaries,
     ) -> None:
         super().__init__()
         self._config = config
-        self._observed = observed
+        self._observed = models.observed
+        self._evaluator = models.evaluator
         self._summaries = summaries
         self._history = History(Path(config.run_dir))
         training = config.training
-        self._evaluator = Evaluator(observed, dataset, training.seed)
         steps = count_steps(training, dataset)
         self._examples = steps * training.batch_size
 

@@ -101,15 +101,20 @@ def find_candidate(runs_dir: Path, evaluation: Path) -> Path:
 def find_model(run: Path) -> Path:
     """The SavedModel of a run, a trial where the trainer wrote.
 
+    Trials write none, since one of many is wanted: it is made here.
+
     Raises:
-        RunError: If it is not there.
+        RunError: If the run is not finished, or damaged.
     """
     runs_dir, sweep = run.parents[3], run.parents[1].name
     folder = runs_dir / MODELS / sweep / run.name
     versions = list_versions(folder)
-    if not versions:
-        raise RunError(f"the candidate has no SavedModel in {folder}")
-    return versions[-1]
+    if versions:
+        return versions[-1]
+    # TensorFlow is imported where a model is made.
+    from tfcomp.training.export import export_run
+
+    return export_run(run, folder)
 
 
 def _explain_absence(trials: Sequence[TrialRow], rules: Rules) -> str:

@@ -99,9 +99,17 @@ def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
     assert content["blessed"] is False and content["candidate"] is None
 
 
-def test_candidate_without_a_model(runs_dir: Path) -> None:
+def test_the_model_of_a_candidate_is_made(runs_dir: Path) -> None:
+    """Trials write no SavedModels; this one is that of the training."""
+    made = find_model(runs_dir / RUN)
+    fingerprint = (made / FINGERPRINT).read_text()
     shutil.rmtree(runs_dir / "saved_models")
-    with pytest.raises(RunError, match="has no SavedModel"):
+    again = find_model(runs_dir / RUN)
+    assert again == made
+    assert (again / FINGERPRINT).read_text() == fingerprint
+    shutil.rmtree(runs_dir / "saved_models")
+    (runs_dir / RUN / "model.keras").unlink()
+    with pytest.raises(RunError, match="has no model.keras"):
         find_model(runs_dir / RUN)
 
 

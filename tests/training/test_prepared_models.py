@@ -1,0 +1,64 @@
+"""A run that takes over the models of the last one has the bits of its own."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from tests.conftest import make_smoke_config
+from tfcomp.config.run_config import RunConfig
+from tfcomp.training import prepared_models
+from tfcomp.training.experiment import train_and_evaluate
+
+KINDS = {
+    "cnn": ("--weight_decay=0.1",),
+    "bfloat16": ("--precision=mixed_bfloat16",),
+    "mlp": ("--model=mlp", "--width=16", "--plateau_patience=1"),
+    "low_rank": (
+        "--model=low_rank",
+        "--encoding=one_hot",
+        "--entropy_weight=0.1",
+        "--variance_weight=0.1",
+    ),
+    "drawn": ("--coordinates=continuous", "--num_train=40"),
+}
+
+
+def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
+    metrics = train_and_evaluate(config)
+    model = keras.models.load_model(Path(config.run_dir) / "model.keras")
+    return model.get_weights(), {**metrics, "train": None}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_bits(kind: str, tmp_path: Path) -> None:
+    flags = ("--eval_every=0", "--pictures=false", "--export=false")
+    flags += ("--epochs=3", "--grid_size=16", "--sigma=2", *KINDS[kind])
+
+    def make(name: str, seed: int) -> RunConfig:
+        return make_smoke_config(
+            tmp_path, *flags, f"--seed={seed}", f"--run_name={name}"
+        )
+
+    train(make("first", 1))
+    (kept,) = prepared_models._kept.values()
+    weights, metrics = train(make("taken_over", 2))
+    assert kept in prepared_models._kept.values()
+    prepared_models._kept.clear()
+    own_weights, own_metrics = train(make("own", 2))
+    for ours, theirs in zip(weights, own_weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert json.dumps(metrics) == json.dumps(own_metrics)
+
+
+def test_models_of_plugins_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepared_models, "_kept", {})
+    config = make_smoke_config(tmp_path, "--epochs=1", "--export=false")
+    train_and_evaluate(dataclasses.replace(config, plugins="json"))
+    assert not prepared_models._kept

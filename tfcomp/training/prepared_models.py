@@ -1,0 +1,126 @@
+"""The models of a run at its start, ready to be trained and observed.
+
+To trace the functions of a model takes seconds, most of a short run. Of two
+runs in a row that differ in their seeds alone the second takes over the
+models of the first, with initial weights of its own: the same bits as those
+of new models.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.models import MODELS
+from tfcomp.training.fit import compile_model
+from tfcomp.training.fit import count_steps
+
+
+@dataclass(frozen=True)
+class PreparedModels:
+    """What a run trains and looks at.
+
+    Attributes:
+        trained: The compiled model.
+        observed: A float32 model of the same architecture, which receives the
+            weights in training. Geometry in bfloat16 would be noise.
+        evaluator: Of the observed model.
+        optimizer_start: Values of the optimizer's variables before the first
+            step.
+    """
+
+    trained: keras.Model
+    observed: keras.Model
+    evaluator: Evaluator
+    optimizer_start: list[np.ndarray]
+
+    def restart(self, config: RunConfig, dataset: Dataset) -> None:
+        """Makes them those of another run, which differs in its seed alone."""
+        fresh = make_model(config, dataset, config.training.precision)
+        self.trained.set_weights(fresh.get_weights())
+        optimizer = self.trained.optimizer
+        for variable, value in zip(
+            optimizer.variables, self.optimizer_start, strict=True
+        ):
+            variable.assign(value)
+        self.evaluator.turn_to(dataset, config.training.seed)
+
+
+# Those of the last run; at most one, since models fill memory.
+_kept: dict[str, PreparedModels] = {}
+
+
+@contextlib.contextmanager
+def prepare_models(
+    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> Iterator[PreparedModels]:
+    """The models of a run, for a `with` statement.
+
+    Args:
+        config: The run. Its models are kept for the next run when the block
+            ends well, unless they may come from a plugin, which may do
+            anything with a seed.
+        dataset: Its data.
+        strategy: Of a new model.
+    """
+    key = json.dumps(config.identity() | {"seed": None})
+    # Taken out while in use, so that no other thread finds them.
+    models = _kept.pop(key, None)
+    _kept.clear()
+    if models is None:
+        models = _make_models(config, dataset, strategy)
+    else:
+        models.restart(config, dataset)
+    yield models
+    if not config.plugins:
+        _kept[key] = models
+
+
+def _make_models(
+    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> PreparedModels:
+    trained = make_training_model(config, dataset, strategy)
+    observed = make_model(config, dataset, "float32")
+    return PreparedModels(
+        trained,
+        observed,
+        Evaluator(observed, dataset, config.training.seed),
+        [variable.numpy() for variable in trained.optimizer.variables],
+    )
+
+
+def make_model(
+    config: RunConfig, dataset: Dataset, precision: str
+) -> keras.Model:
+    """The model of a run with its initial weights, a function of the seed.
+
+    Its hidden layers compute in `precision`, a dtype policy of Keras.
+    """
+    keras.utils.set_random_seed(config.training.seed)
+    build = MODELS.get(config.model.model).load()
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        return build(config, dataset)
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
+def make_training_model(
+    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> keras.Model:
+    """The compiled model of a run, with its variables under a strategy."""
+    with strategy.scope():
+        model = make_model(config, dataset, config.training.precision)
+        steps = count_steps(config.training, dataset)
+        compile_model(model, config.training, steps)
+    return model
