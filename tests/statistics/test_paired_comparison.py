@@ -8,12 +8,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from tfcomp.statistics import paired_comparison
 from tfcomp.statistics.paired_comparison import adjust_by_holm
 from tfcomp.statistics.paired_comparison import compare_settings
 
 
 def compare(
-    settings: dict[int, dict[int, float]], score: str = "ood_mse"
+    settings: dict[int, dict[int, float]],
+    score: str = "ood_mse",
+    pairs: str = "first",
 ) -> list[dict[str, Any]]:
     """Compares depths, of which the numbers are given by seed."""
     rows = [
@@ -22,7 +25,8 @@ def compare(
         for seed, value in values.items()
     ]
     table = pd.DataFrame(rows, dtype=object)
-    return compare_settings(table, ["depth"]).to_dict("records")
+    found = compare_settings(table, ["depth"], pairs=pairs)
+    return found.to_dict("records")
 
 
 def test_pairs_by_hand() -> None:
@@ -58,7 +62,7 @@ def test_pairing_removes_what_seeds_share(rng: np.random.Generator) -> None:
 
 def test_pairs_that_tell_little() -> None:
     settings = {2: {0: 1.0}, 3: {0: 3.0, 1: 4.0}, 4: {8: 1.0, 9: 1.0}}
-    rows = compare(settings | {5: {0: 3.5, 1: 4.5}})
+    rows = compare(settings | {5: {0: 3.5, 1: 4.5}}, pairs="all")
     found = {(r["depth_a"], r["depth_b"]): r for r in rows}
     assert len(rows) == 6
     single = found[2, 3]
@@ -70,6 +74,19 @@ def test_pairs_that_tell_little() -> None:
     constant = found[3, 5]  # in all seeds: as certain as a test can be
     assert (constant["low"], constant["high"]) == (0.5, 0.5)
     assert constant["p"] == constant["p_holm"] == 0
+
+
+@pytest.mark.parametrize(
+    ("pairs", "count"), [("first", 79), ("all", 79 * 80 // 2)]
+)
+def test_rows_grow_with_the_square_only_if_asked(
+    pairs: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paired_comparison, "_compare", lambda *_: {"p": None})
+    rows = compare({d: {0: 1.0} for d in range(80)}, pairs=pairs)
+    assert len(rows) == count
+    first = [row for row in rows if row["depth_a"] == 0]
+    assert [row["depth_b"] for row in first] == list(range(1, 80))
 
 
 def test_no_difference_at_all() -> None:
@@ -103,7 +120,7 @@ def test_holm_adjusts_within_a_score(rng: np.random.Generator) -> None:
         for depth in (2, 3, 4)
         for seed in range(3)
     ]
-    found = compare_settings(pd.DataFrame(rows), ["depth"])
+    found = compare_settings(pd.DataFrame(rows), ["depth"], pairs="all")
     assert len(found) == 6
     for _, family in found.groupby("score"):
         expected = min(1, 3 * family["p"].min())

@@ -28,20 +28,25 @@ NUMBERS = (
 
 
 def compare_settings(
-    table: pd.DataFrame, flags: Sequence[str], method: str = "student"
+    table: pd.DataFrame,
+    flags: Sequence[str],
+    method: str = "student",
+    pairs: str = "first",
 ) -> pd.DataFrame:
-    """Every pair of settings, for every score.
+    """Pairs of settings, for every score.
 
     Args:
         table: One row a number, as `seed_statistics.stack_scores` gives it.
         flags: The columns in which settings differ.
         method: Of the 95 % intervals (`seed_statistics.compute_interval`).
+        pairs: `first` compares the first setting of the table with each other
+            one, `all` compares every pair.
 
     Returns:
         Rows with the flags of both settings (`<flag>_a`, `<flag>_b`), the
         score, the mean `difference` b - a over the seeds that both have, its
         sd, low, high and n; `p` of the paired t-test and `p_holm`, adjusted
-        for all pairs of that score; for errors `ratio` b / a (geometric mean)
+        for these pairs of that score; for errors `ratio` b / a (geometric mean)
         with `ratio_low` and `ratio_high`. None where there is no such number.
     """
     import pandas as pd
@@ -52,12 +57,15 @@ def compare_settings(
             (setting, group.set_index("seed")["value"].dropna().astype(float))
             for setting, group in numbers.groupby([*flags, "score"], sort=False)
         ]
+        chosen = itertools.combinations(settings, 2)
+        if pairs == "first":
+            chosen = itertools.product(settings[:1], settings[1:])
         names = [f"{flag}_{side}" for side in "ab" for flag in flags]
         family = [
             dict(zip(names, [*a[:-1], *b[:-1]], strict=True))
             | {"score": score}
             | _compare(first, second, score, method)
-            for (a, first), (b, second) in itertools.combinations(settings, 2)
+            for (a, first), (b, second) in chosen
         ]
         adjusted = adjust_by_holm([row["p"] for row in family])
         for row, p_holm in zip(family, adjusted, strict=True):

@@ -1,7 +1,7 @@
 """What is made of the numbers of a sweep once its trials have ended.
 
 summary.csv  every setting and score: mean, sd, low, high, n
-paired.csv   every pair of settings at equal seeds
+paired.csv   pairs of settings at equal seeds
 figures/     curves and scores (PNG, PDF, CSV)
 events...    the tab HParams of TensorBoard
 
@@ -22,6 +22,7 @@ from tfcomp.statistics.setting_labels import choose_flags
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import select_scores
+from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import tabulate_layers
 from tfcomp.sweeps.sweep_tables import tabulate_scores
 from tfcomp.sweeps.sweep_tables import update_table
@@ -40,7 +41,7 @@ def write_reports(
     folder: Path,
     trials: Sequence[Trial],
     results: Mapping[str, dict[str, Any]],
-    method: str,
+    settings: SweepSettings,
 ) -> None:
     """Writes summary, comparisons, figures and HParams, unless up to date.
 
@@ -48,10 +49,11 @@ def write_reports(
         folder: The folder of the sweep.
         trials: Its trials.
         results: What `sweep_tables.read_result` gives, of finished trials.
-        method: Of the intervals (`seed_statistics.compute_interval`).
+        settings: How intervals are made, and which pairs are compared.
     """
+    method, pairs = settings.interval, settings.pairs
     stamp = folder / STAMP_FILE
-    version = compute_version(trials, results, method)
+    version = compute_version(trials, results, [method, pairs])
     if stamp.exists() and stamp.read_text() == version:
         return
     # Late imports, here and below: who has nothing new to report should not
@@ -66,7 +68,7 @@ def write_reports(
     flags = list(trials[0].setting)
     summary = summarize(scores, [*flags, "score"], method)
     update_table(folder / "summary.csv", summary)
-    paired = compare_settings(scores, flags, method)
+    paired = compare_settings(scores, flags, method, pairs)
     update_table(folder / "paired.csv", paired)
     write_experiment(folder, trials, list_tags(results))
     write_figures(folder, trials, results, scores, summary, method)
@@ -74,11 +76,11 @@ def write_reports(
 
 
 def compute_version(
-    trials: Sequence[Trial], results: Mapping[str, Any], method: str
+    trials: Sequence[Trial], results: Mapping[str, Any], choices: Sequence[str]
 ) -> str:
     """Hash of all that the reports follow from."""
     content = [
-        method,
+        choices,
         [(trial.name, list(trial.setting)) for trial in trials],
         [results.get(trial.name) for trial in trials],
         hash_modules(SOURCES),

@@ -73,7 +73,7 @@ class Sweep(Workload):
     def write_reports(self) -> None:
         """Writes statistics and figures."""
         results = self._read_results()
-        write_reports(self.folder, self.items, results, self.settings.interval)
+        write_reports(self.folder, self.items, results, self.settings)
 
     def _read_results(self) -> dict[str, dict[str, Any]]:
         """The numbers of the trials that have any, by their names."""

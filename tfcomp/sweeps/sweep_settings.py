@@ -31,6 +31,14 @@ class SweepSettings(Settings):
         choices=("student", "bootstrap"),
     )
 
+    pairs: str = setting(
+        "first",
+        "Which settings paired.csv compares: first is the first setting of "
+        "the grid with each other one, all is every pair, whose number grows "
+        "with the square of the settings.",
+        choices=("first", "all"),
+    )
+
     @property
     def all_seeds(self) -> range:
         """The seeds of every setting."""
