@@ -17,6 +17,7 @@ from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.files import write_whole
 
 FLAGS = {
     "output": ("pipeline.yaml", "The file to write."),
@@ -58,11 +59,10 @@ def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
     from pipelines.steps.component_settings import BASE_IMAGE
 
     pipeline = make_pipeline(profile, base_image or BASE_IMAGE)
-    partial = output.with_name(f".partial-{output.name}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        compiler.Compiler().compile(pipeline, str(partial))
-        partial.replace(output)
+        with write_whole(output) as partial:
+            compiler.Compiler().compile(pipeline, str(partial))
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
 

@@ -68,7 +68,9 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         evaluation = evaluated.outputs["evaluation"]
         reported = report(profile=profile, runs=runs, work_dir=work_dir)
         with dsl.If(evaluated.outputs["Output"] == True, "blessed"):  # noqa: E712
-            asked = infra_validator(runs=runs, evaluation=evaluation)
+            asked = infra_validator(
+                profile=profile, runs=runs, evaluation=evaluation
+            )
             pushed = pusher(
                 profile=profile,
                 runs=runs,

@@ -32,12 +32,13 @@ from tfcomp import threshold
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
+from tfcomp.config.plugins import import_plugins
+from tfcomp.config.plugins import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
-from tfcomp.storage.code_version import split_names
 from tfcomp.sweep import define_flags
 from tfcomp.sweep import make_sweep
 from tfcomp.sweeps.sweep_run import Sweep
@@ -136,6 +137,11 @@ def check_profile(profile: Profile) -> list[str]:
             select_settings(trial.config)  # its data set can be written
     plugins = ",".join(sweep.items[0].config.plugins for sweep in sweeps)
     return sorted(set(split_names(plugins)))
+
+
+def import_parts(profile: Profile) -> None:
+    """Imports the plugins of a profile: its runs may be loaded then."""
+    import_plugins(",".join(check_profile(profile)))
 
 
 def check_candidate(sweep: Sweep, rules: Rules) -> None:

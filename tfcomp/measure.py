@@ -18,9 +18,13 @@ from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
+from tfcomp.config.plugins import PLUGIN_FLAGS
+from tfcomp.config.plugins import admit_plugins
+from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import is_measured
+from tfcomp.storage.run_folder import check_run
 from tfcomp.storage.run_search import find_runs
 from tfcomp.storage.run_search import split_patterns
 
@@ -30,6 +34,7 @@ FLAGS = {
         "Run folders or folders of them (sweeps): patterns with *, separated "
         "by commas.",
     ),
+    **PLUGIN_FLAGS,
 }
 
 
@@ -46,14 +51,17 @@ def measure_runs(settings: dict[str, Any]) -> int:
         raise ConfigError("runs", rule, settings["runs"])
     missing = [path for path in runs if not is_measured(path)]
     print(f"{len(runs)} runs, {len(missing)} to measure")
-    failed = measure_all(missing) if missing else 0
+    import_plugins(settings["plugins"])
+    trusted = settings["trust_plugins"]
+    failed = measure_all(missing, trusted) if missing else 0
     return 1 if failed else 0
 
 
-def measure_all(paths: list[Path]) -> int:
+def measure_all(paths: list[Path], trusted: bool = False) -> int:
     """Measures runs one after another; returns how many could not be.
 
-    A run that fails is reported and does not stop the others.
+    A run that fails is reported and does not stop the others. One that asks
+    for plugins fails, unless they are imported or it is `trusted`.
     """
     with quiet_startup():
         import keras
@@ -63,6 +71,7 @@ def measure_all(paths: list[Path]) -> int:
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)
         try:
+            admit_plugins(path, check_run(path).plugins, trusted)
             with quiet_startup():
                 measure_run(path)
         except RunError as error:

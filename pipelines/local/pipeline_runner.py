@@ -47,7 +47,7 @@ def run_pipeline(
     """
     progress = Progress(STEPS, sys.stdout)
     # Every line is in the log as soon as it is complete.
-    with root.claim(profile.name), open(root.log, "a", buffering=1) as log:
+    with root.claim(profile.name), root.open_log() as log:
         start_sdk(root)
         failed = False
         with capture_output(log, progress):

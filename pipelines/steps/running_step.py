@@ -15,6 +15,8 @@ from kfp import dsl
 from pipelines.steps.lifeline import die_with_runner
 from pipelines.steps.step_events import LineStream
 from pipelines.steps.step_events import emit
+from tfcomp.config.command import check_streams
+from tfcomp.config.failures import explain_failure
 from tfcomp.storage.files import write_text
 
 
@@ -26,6 +28,7 @@ def run_step(name: str) -> Iterator[RunningStep]:
     task; the traceback is in the log.
     """
     die_with_runner()
+    check_streams()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     step, start = RunningStep(name), time.monotonic()
 
@@ -37,7 +40,8 @@ def run_step(name: str) -> Iterator[RunningStep]:
     try:
         yield step
     except BaseException as error:
-        finish("failed", " ".join(str(error).split()) or type(error).__name__)
+        line, _ = explain_failure(error) or (" ".join(str(error).split()), 1)
+        finish("failed", line or type(error).__name__)
         raise
     finish("stopped" if step.stop else "done", step.stop or step.note)
 

@@ -1,4 +1,4 @@
-"""Registries: names, lazy paths, duplicates; plugins."""
+"""Registries: names, lazy paths, duplicates."""
 
 import functools
 import sys
@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
 from tfcomp.config.registry import Registry
-from tfcomp.config.registry import import_plugins
-
-# A plugin whose model has a name that another one has.
-TAKEN = """
-from tfcomp.models import MODELS
-@MODELS.register('mlp')
-def build(config, dataset): ...
-"""
 
 
 def build_one() -> int:
@@ -35,13 +26,6 @@ def registry() -> Registry:
     table.register("b", build_two)
     table.register("a", build_one, check=build_two)
     return table
-
-
-@pytest.fixture
-def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on the import path."""
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
 
 
 def test_decorator_returns_the_builder(registry: Registry) -> None:
@@ -108,45 +92,3 @@ def test_shipped_paths_exist() -> None:
     for table in (DATASETS, ENCODINGS, MODELS, REGIONS):
         for name in table.names():
             assert callable(table.get(name).load())
-
-
-def test_plugins_are_imported_in_order(plugins: Path) -> None:
-    (plugins / "first_part.py").write_text("value = [1]\n")
-    (plugins / "second_part.py").write_text(
-        "import sys\nsys.modules['first_part'].value.append(2)\n"
-    )
-    import_plugins("first_part, second_part,")
-    assert sys.modules["first_part"].value == [1, 2]
-
-
-def test_no_plugins() -> None:
-    before = set(sys.modules)
-    import_plugins("")
-    import_plugins(" , ")
-    assert set(sys.modules) == before
-
-
-def test_missing_plugin_names_flag_and_value(plugins: Path) -> None:
-    (plugins / "first_part.py").write_text("")
-    with pytest.raises(ConfigError, match="named 'no_such_part'") as caught:
-        import_plugins("first_part,no_such_part")
-    assert caught.value.name == "plugins"
-    assert caught.value.value == "first_part,no_such_part"
-
-
-@pytest.mark.parametrize(
-    ("source", "error", "message"),
-    [
-        ("import no_such_module", ConfigError, "No module.*'no_such_module'"),
-        ("1 / 0", RunError, "--plugins: bad_part failed: division by zero"),
-        ("def (", RunError, "--plugins: bad_part failed: "),
-        ("from os import nothing_like_it", RunError, "cannot import name"),
-        (TAKEN, RunError, "model 'mlp' is registered already"),
-    ],
-)
-def test_plugin_that_fails(
-    source: str, error: type[Exception], message: str, plugins: Path
-) -> None:
-    (plugins / "bad_part.py").write_text(source)
-    with pytest.raises(error, match=message):
-        import_plugins("bad_part")

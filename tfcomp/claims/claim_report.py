@@ -18,6 +18,7 @@ from tfcomp.claims.origin import list_used_runs
 from tfcomp.claims.origin import list_varied_flags
 from tfcomp.claims.selection import Group
 from tfcomp.config.errors import RunError
+from tfcomp.storage.files import write_bytes
 from tfcomp.storage.files import write_csv
 from tfcomp.storage.files import write_text
 
@@ -88,7 +89,7 @@ def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
     """Writes `C1.png`, `C1_2.png`, ..."""
     for number, picture in enumerate(pictures.values(), 1):
         suffix = "" if number == 1 else f"_{number}"
-        (folder / f"{name}{suffix}.png").write_bytes(picture)
+        write_bytes(folder / f"{name}{suffix}.png", picture)
 
 
 def render_page(

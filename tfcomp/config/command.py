@@ -6,6 +6,7 @@ with `exit_on_user_error(main)`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -14,9 +15,14 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import RefusedError
+from tfcomp.config.failures import describe_refusal
+from tfcomp.config.failures import explain_failure
+from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.flagfiles import list_flagfiles
+from tfcomp.config.plugins import TRUST_FLAG
+from tfcomp.config.plugins import check_recorded_plugins
+from tfcomp.config.run_flags import make_flags
 from tfcomp.config.run_flags import parse_flags
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
@@ -40,36 +46,91 @@ def run_command(
 
     Raises:
         ConfigError: If a flag has an ill-formed value.
-        RunError: If a flag is unknown or a flagfile is missing.
+        RunError: If a flag is unknown, a flagfile is missing, or that of a
+            run asks for plugins; as `RefusedError` if the system refuses what
+            the action needs.
     """
+    if "plugins" in values:
+        make_flags(TRUST_FLAG, values)
     if HELP & set(argv[1:]):
         print(format_help(purpose or "", values))
         return 0
-    return action(parse_flags(argv[1:], values))
+    settings = parse_flags(argv[1:], values)
+    if settings.get("plugins"):
+        expanded = expand_flagfiles(argv[1:])
+        check_recorded_plugins(expanded, settings["trust_plugins"])
+    try:
+        return action(settings)
+    except Exception as error:
+        refusal = describe_refusal(error)
+        if not refusal:
+            raise
+        again = "the same command and --resume"
+        again = again if "resume" in values else "the same command"
+        raise RefusedError(
+            f"{refusal}; what was finished is kept, go on with {again}"
+        ) from error
 
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status.
 
-    `ConfigError` and `RunError` print one line and exit with status 2 (a
-    diverged training with 1); an interrupt exits with 130 and a reader that
-    went away (`| head`) with 141, the shell's conventions.
+    What `explain_failure` knows prints one line; an interrupt exits with 130
+    and a reader that went away (`| head`) with 141, the shell's conventions.
     """
+    line = ""
     try:
+        check_streams()
         status = main(sys.argv)
         sys.stdout.flush()
-    except (ConfigError, RunError) as error:
-        line = " ".join(str(error).split())
-        print(f"error: {line}", file=sys.stderr)
-        status = getattr(error, "status", 2)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        status = 130
+        line, status = "interrupted", 130
     except BrokenPipeError:
-        # What is left in the buffer has nowhere to go at the end either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
+    except Exception as error:
+        explained = explain_failure(error)
+        if explained is None:
+            raise
+        cause = error.__cause__ or error
+        is_print = isinstance(cause, OSError) and cause.filename is None
+        where = "stdout: " if is_print and not _can_print() else ""
+        line, status = f"error: {where}{explained[0]}", explained[1]
+    _can_print()
+    with contextlib.suppress(OSError):
+        print(line, end="\n" if line else "", file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+def check_streams() -> None:
+    """Gives every standard stream a file that takes any character.
+
+    Raises:
+        RefusedError: If stdout is closed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # or the next file that is opened would be in its place
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)
+    if sys.stdout is None:
+        raise RefusedError("stdout is closed: send it to a file, or /dev/null")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # tests replace them
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _can_print() -> bool:
+    """Whether stdout takes what it was given, which else goes nowhere."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        # Python would try once more at the end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def format_help(purpose: str, values: flags.FlagValues) -> str:

@@ -25,6 +25,12 @@ class RunError(Exception):
     status = 2
 
 
+class RefusedError(RunError):
+    """The system refuses what is needed, such as room: no mistake of usage."""
+
+    status = 1
+
+
 class DivergedError(RunError):
     """A training whose loss is no longer finite: no mistake of usage."""
 

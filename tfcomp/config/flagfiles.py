@@ -14,6 +14,12 @@ from tfcomp.config.errors import RunError
 
 SHIPPED = Path(__file__).parents[1] / "flagfiles"
 SUFFIX = ".flags"
+# Flagfiles that commands write; they may be somebody else's.
+RECORDS = ("run.flags", "sweep.flags", "threshold.flags")
+
+
+class Recorded(str):
+    """A line of a flagfile that a command has written, or that it includes."""
 
 
 def expand_flagfiles(
@@ -46,7 +52,10 @@ def expand_flagfiles(
         found = _find_flagfile(path.strip(), [p.parent for p in inside[-1:]])
         if found in inside:
             raise RunError(f"--flagfile includes itself: {path!r}")
-        expanded += expand_flagfiles(_read_flag_lines(found), (*inside, found))
+        files = (*inside, found)
+        lines = expand_flagfiles(_read_flag_lines(found), files)
+        is_record = any(file.name in RECORDS for file in files)
+        expanded += map(Recorded, lines) if is_record else lines
     return expanded
 
 

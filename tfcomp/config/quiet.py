@@ -11,15 +11,16 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import IO
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.failures import explain_failure
 
 
 @contextlib.contextmanager
 def quiet_startup() -> Iterator[None]:
     """Holds back what is written to stderr; shows it if the block crashes.
 
+    What is to be said in one line (`explain_failure`) is no crash.
     Set `TF_CPP_MIN_LOG_LEVEL=0` in the environment to see everything.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2") in ("0", "1"):
@@ -27,17 +28,23 @@ def quiet_startup() -> Iterator[None]:
         return
     sys.stderr.flush()
     terminal = os.dup(2)
-    with tempfile.TemporaryFile() as held:
+    with _open_memory() as held:
         os.dup2(held.fileno(), 2)
         try:
             yield
-        except (ConfigError, RunError):
-            raise
-        except BaseException:
-            held.seek(0)
-            os.write(terminal, held.read())
+        except BaseException as error:
+            if explain_failure(error) is None:
+                held.seek(0)
+                os.write(terminal, held.read())
             raise
         finally:
             sys.stderr.flush()
             os.dup2(terminal, 2)
             os.close(terminal)
+
+
+def _open_memory() -> IO[bytes]:
+    """A file that needs no disk, which may be full or read-only."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("stderr"), "w+b")
+    return tempfile.TemporaryFile()

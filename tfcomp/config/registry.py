@@ -7,13 +7,11 @@ must not import TensorFlow.
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
 
 
 @dataclass(frozen=True)
@@ -82,23 +80,6 @@ class Registry:
             known = ", ".join(self.names())
             raise ConfigError(self.flag, f"must be one of: {known}", name)
         return self._entries[name]
-
-
-def import_plugins(modules: str) -> None:
-    """Imports comma-separated modules, which register their own parts.
-
-    Raises:
-        ConfigError: If one of them is not found.
-        RunError: If one of them fails while it is imported.
-    """
-    for name in filter(None, (part.strip() for part in modules.split(","))):
-        try:
-            importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            rule = f"must name modules that can be imported ({error})"
-            raise ConfigError("plugins", rule, modules) from error
-        except Exception as error:
-            raise RunError(f"--plugins: {name} failed: {error}") from error
 
 
 def _where(target: Callable | str) -> str:

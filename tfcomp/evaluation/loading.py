@@ -11,7 +11,7 @@ from typing import Any
 import keras
 
 from tfcomp.config.errors import RunError
-from tfcomp.config.registry import import_plugins
+from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
@@ -48,12 +48,13 @@ def load_run(path: str | Path) -> LoadedRun:
     """Loads a finished run.
 
     Raises:
-        RunError: As `check_run`, or if a file is damaged.
+        RunError: As `check_run`, or if a file is damaged, or if the run asks
+            for plugins that are not imported.
     """
     path = Path(path)
     config = check_run(path)
     importlib.import_module("tfcomp.models.keras_objects")
-    import_plugins(config.plugins)
+    admit_plugins(path, config.plugins)
     try:
         model = keras.models.load_model(path / MODEL_FILE)
         metrics = json.loads((path / METRICS_FILE).read_text())

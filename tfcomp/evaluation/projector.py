@@ -27,6 +27,7 @@ from tensorboard.plugins.projector import ProjectorConfig
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_text
+from tfcomp.storage.files import write_whole
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
 SUBFOLDER = "projector"
@@ -115,7 +116,8 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
 def _write_sprite(path: Path, images: np.ndarray) -> tuple[int, int]:
     sprite, size = make_sprite(np.reshape(images, np.shape(images)[:3]))
     # Colors are explicit, or the file would be scaled to its own extremes.
-    matplotlib.image.imsave(path, np.stack([sprite] * 3, axis=-1))
+    with write_whole(path) as partial:
+        matplotlib.image.imsave(partial, np.stack([sprite] * 3, axis=-1))
     return size
 
 
@@ -125,7 +127,8 @@ def _write_tensor(path: Path, features: np.ndarray) -> tuple[int, int]:
         flat = compute_pca(flat, MAX_COMPONENTS).features
     # Text, since TensorBoard takes bytes for text as well when they happen
     # to be valid characters, which the zeros of a dead stage are.
-    np.savetxt(path, flat, fmt="%.6g", delimiter="\t")
+    with write_whole(path) as partial:
+        np.savetxt(partial, flat, fmt="%.6g", delimiter="\t")
     return flat.shape
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from tfcomp.figures.render import figure_to_pdf
 from tfcomp.figures.render import figure_to_png
+from tfcomp.storage.files import write_bytes
 from tfcomp.storage.files import write_csv
 
 
@@ -40,7 +41,7 @@ def save_exhibit(exhibit: Exhibit, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     name, figure = exhibit.name, exhibit.figure
     if figure is not None:
-        (folder / f"{name}.png").write_bytes(figure_to_png(figure))
-        (folder / f"{name}.pdf").write_bytes(figure_to_pdf(figure))
+        write_bytes(folder / f"{name}.png", figure_to_png(figure))
+        write_bytes(folder / f"{name}.pdf", figure_to_pdf(figure))
     if exhibit.rows:
         write_csv(folder / f"{name}.csv", exhibit.rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfcomp.config.registry import import_plugins
+from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.models import ENCODINGS

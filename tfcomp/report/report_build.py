@@ -52,7 +52,7 @@ def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
         "Analysis of " + ", ".join(study.name for study in studies),
         f"Made by tfcomp {__version__} from finished runs.",
         sections,
-        {run.name: (run.path / FLAGS_FILE).read_text() for run in runs},
+        {run.name: (run.path / FLAGS_FILE).read_text("utf-8") for run in runs},
         folder,
     )
     for study in studies:

@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfcomp.config.plugins import split_names
+
 OVERRIDE = "TFCOMP_CODE_VERSION"
 
 # The packages that decide the numbers of a run: all that a training imports,
@@ -46,11 +48,6 @@ def compute_code_version(plugins: str = "") -> str:
     """
     chosen = os.environ.get(OVERRIDE)
     return chosen or hash_modules([*DECIDING, *split_names(plugins)])
-
-
-def split_names(plugins: str) -> list[str]:
-    """The modules that `--plugins` names."""
-    return [name.strip() for name in plugins.split(",") if name.strip()]
 
 
 def hash_modules(modules: Iterable[str]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
+from collections.abc import Iterator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +14,9 @@ from typing import Any
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What the names of unfinished files begin with.
+PARTIAL = ".partial-"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -21,12 +26,31 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file in one step."""
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    with write_whole(path) as partial:
+        partial.write_bytes(content)
+
+
+@contextlib.contextmanager
+def write_whole(path: Path) -> Iterator[Path]:
+    """Gives a path to write to, which becomes `path` when the block ends.
+
+    If the block fails, `path` is as it was, and nothing else takes up room.
+
+    Raises:
+        OSError: If the system refuses it; names `path`.
+    """
+    partial = path.with_name(f"{PARTIAL}{path.name}")
+    try:
+        yield partial
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        if isinstance(error, OSError) and error.strerror:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -12,9 +12,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from tfcomp.storage.files import PARTIAL
 from tfcomp.storage.folder_lock import lock_folder
-
-PARTIAL = ".partial-"
 
 
 def list_versions(folder: str | Path) -> list[Path]:

@@ -24,6 +24,7 @@ from tfcomp.config.run_flags import define_run_flags
 from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import parse_config
 from tfcomp.config.run_flags import parse_flags
+from tfcomp.storage.files import PARTIAL
 from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import LOCK_FILE
 from tfcomp.storage.folder_lock import lock_folder
@@ -106,7 +107,7 @@ def select_scores(
 def _check_owner(path: Path, config: RunConfig) -> None:
     flags_file = path / FLAGS_FILE
     if not flags_file.exists():
-        leftovers = {LOCK_FILE, f"{FLAGS_FILE}.partial"}
+        leftovers = {LOCK_FILE, f"{PARTIAL}{FLAGS_FILE}"}
         if path.exists() and set(os.listdir(path)) - leftovers:
             raise RunError(
                 f"--run_name must be new or name a run, {path} holds "

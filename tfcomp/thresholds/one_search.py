@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 
 from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.config.registry import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_flags

@@ -23,6 +23,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation.evaluator import choose_jacobian
 from tfcomp.storage.files import write_text
+from tfcomp.storage.files import write_whole
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.storage.run_folder import claim_run
@@ -68,9 +69,8 @@ def _run(
         cost = fit_model(model, dataset, config, checkpoints, [monitor])
         metrics = {**monitor.finish(model), "train": cost}
         summaries.close()
-        # Under another name until it is complete.
-        observed.save(folder / "model.partial.keras")
-        (folder / "model.partial.keras").replace(folder / MODEL_FILE)
+        with write_whole(folder / MODEL_FILE) as partial:
+            observed.save(partial)
         if config.export:
             jacobian_fn = choose_jacobian(observed, dataset.space)
             export_model(observed, config.export_path, jacobian_fn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Callable
@@ -104,28 +105,31 @@ def fit_model(
     state = TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
     if epoch < training.epochs:
-        model.fit(
-            make_batches(
-                dataset,
-                training.batch_size,
-                training.seed,
-                first_step=epoch * steps,
-                num_steps=(training.epochs - epoch) * steps,
-            ),
-            epochs=training.epochs,
-            initial_epoch=epoch,
-            steps_per_epoch=steps,
-            shuffle=False,
-            verbose=0,
-            callbacks=[
-                EpochTimer(),
-                StopIfDiverged(),
-                *schedules.values(),
-                *callbacks,
-                SaveState(state, config.checkpoint_seconds),
-                ProgressBar(training.epochs, epoch, config.run_name),
-            ],
+        batches = make_batches(
+            dataset,
+            training.batch_size,
+            training.seed,
+            first_step=epoch * steps,
+            num_steps=(training.epochs - epoch) * steps,
         )
+        progress = ProgressBar(training.epochs, epoch, config.run_name)
+        with contextlib.closing(progress):
+            model.fit(
+                batches,
+                epochs=training.epochs,
+                initial_epoch=epoch,
+                steps_per_epoch=steps,
+                shuffle=False,
+                verbose=0,
+                callbacks=[
+                    EpochTimer(),
+                    StopIfDiverged(),
+                    *schedules.values(),
+                    *callbacks,
+                    SaveState(state, config.checkpoint_seconds),
+                    progress,
+                ],
+            )
     seconds = float(state.seconds.numpy())
     examples = training.epochs * steps * training.batch_size
     return {
@@ -174,7 +178,8 @@ class ProgressBar(keras.callbacks.Callback):
         self._bar.set_postfix_str(f"loss {logs['loss']:.3g}", refresh=False)
         self._bar.update()
 
-    def on_train_end(self, logs: dict | None = None) -> None:
+    def close(self) -> None:
+        """Ends the line, on which an error would stand otherwise."""
         self._bar.close()
 
 

@@ -30,12 +30,15 @@ def evaluator(
     """
     from pathlib import Path
 
+    from pipelines.profile import import_parts
     from pipelines.profile import parse_profile
     from pipelines.steps.evaluator.executor import evaluate_sweep
     from pipelines.steps.running_step import run_step
 
     with run_step("evaluator") as step:
-        rules = parse_profile(profile).rules
+        parsed = parse_profile(profile)
+        import_parts(parsed)
+        rules = parsed.rules
         pushed = Path(export_dir, rules.push_as)
         verdict = evaluate_sweep(Path(runs.path), rules, pushed)
         step.place(evaluation, work_dir, "evaluation.json")

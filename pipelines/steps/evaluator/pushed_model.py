@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.errors import RunError
-from tfcomp.config.registry import import_plugins
+from tfcomp.config.plugins import admit_plugins
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import score_subsets
@@ -24,7 +24,7 @@ def score_pushed_model(version: Path, run: Path) -> dict[str, float | None]:
             draws other images than the run.
     """
     config = check_run(run)
-    import_plugins(config.plugins)
+    admit_plugins(run, config.plugins)
     dataset = make_dataset(config)
     dataset.prepare()
     images = draw_grid(version, dataset)

@@ -7,6 +7,7 @@ from pipelines.steps.component_settings import component
 
 @component()
 def infra_validator(
+    profile: str,
     runs: dsl.Input[dsl.Artifact],
     evaluation: dsl.Input[dsl.Artifact],
     metrics: dsl.Output[dsl.Metrics],
@@ -14,18 +15,22 @@ def infra_validator(
     """Sends requests to every signature; a wrong answer fails the step.
 
     Args:
+        profile: The profile as JSON.
         runs: The output of `trainer`.
         evaluation: The output of `evaluator`, which names the candidate.
         metrics: Number of answers that were compared.
     """
     from pathlib import Path
 
+    from pipelines.profile import import_parts
+    from pipelines.profile import parse_profile
     from pipelines.steps.evaluator.candidates import find_candidate
     from pipelines.steps.evaluator.candidates import find_model
     from pipelines.steps.infra_validator.executor import validate_model
     from pipelines.steps.running_step import run_step
 
     with run_step("infra_validator") as step:
+        import_parts(parse_profile(profile))
         run = find_candidate(Path(runs.path), Path(evaluation.path))
         count = validate_model(run, find_model(run))
         step.log(metrics, {"answers": count})

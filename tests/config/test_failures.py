@@ -1,0 +1,157 @@
+"""Every failure is one line; a mistake of our own keeps its traceback."""
+
+import errno
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
+from tfcomp.config.errors import DivergedError
+from tfcomp.config.errors import RunError
+from tfcomp.config.failures import explain_failure
+from tfcomp.config.plugins import import_plugins
+from tfcomp.config.run_flags import make_flags
+
+FULL = "No space left on device"
+
+
+def refuse(code: int, path: str | None = None) -> OSError:
+    return OSError(code, os.strerror(code), path)
+
+
+def make_tensorflow_error(text: str) -> Exception:
+    place = {"__module__": "tensorflow.python.framework.errors_impl"}
+    return type("ResourceExhaustedError", (Exception,), place)(text)
+
+
+def wrap(error: OSError) -> RunError:
+    wrapped = RunError(f"--output must be writable: {error}")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "status"),
+    [
+        (refuse(errno.ENOSPC, "a/b.csv"), f"a/b.csv: {FULL}", 1),
+        (refuse(errno.ENOSPC), FULL, 1),
+        (refuse(errno.EACCES, "a"), "a: Permission denied", 1),
+        (refuse(errno.EDEADLK, "a"), "a: Resource deadlock avoided", 1),
+        # As h5py has it.
+        (OSError(f"Can't write (errno = 28, message = '{FULL}')"), FULL, 1),
+        (OSError("it does not work"), "it does not work", 1),
+        (MemoryError(), "out of memory", 1),
+        (
+            MemoryError("Unable to\nallocate"),
+            "out of memory: Unable to alloc",
+            1,
+        ),
+        (RuntimeError("can't start new thread"), "too many threads", 1),
+        (
+            UnicodeEncodeError("ascii", "a/ü", 2, 3, "no"),
+            r"cannot write 'a/\xfc' in ascii",
+            1,
+        ),
+        (
+            make_tensorflow_error(
+                "{{node x}} a/ckpt-2.data.tempstate719; "
+                + FULL
+                + " [Op:SaveV2]"
+            ),
+            f"a/ckpt-2.data: {FULL}",
+            1,
+        ),
+        (
+            make_tensorflow_error(
+                "Graph execution error:\n\nDetected at node x\n"
+                "OOM when allocating tensor with shape[9,9] and type float\n"
+            ),
+            "out of memory: OOM when allocating tensor with shape[9,9]",
+            1,
+        ),
+        (wrap(refuse(errno.ENOSPC)), "--output must be writable: ", 1),
+        (wrap(refuse(errno.EACCES)), "--output must be writable: ", 2),
+        (RunError("two\nlines"), "two lines", 2),
+        (DivergedError("up"), "up", 1),
+    ],
+)
+def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
+    found, code = explain_failure(error)
+    assert found.startswith(line) and "\n" not in found
+    assert code == status
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), BrokenPipeError(), ValueError]
+)
+def test_other_errors_are_not_explained(error: Exception) -> None:
+    assert explain_failure(error) is None
+
+
+def test_plugin_that_fails_later(plugins: Path) -> None:
+    (plugins / "late_part.py").write_text("def build():\n    return {}['x']\n")
+    import_plugins("late_part")
+    with pytest.raises(KeyError) as caught:
+        sys.modules["late_part"].build()
+    place = f"KeyError at {plugins / 'late_part.py'}:2"
+    line = f"--plugins: late_part failed: 'x' ({place})"
+    assert explain_failure(caught.value) == (line, 2)
+
+
+class Command:
+    """A command that prints, or raises; `call` gives status and stderr."""
+
+    def __init__(self, monkeypatch, capsys, error: Exception | None = None):
+        monkeypatch.setattr(sys, "argv", ["command"])
+        self.capsys, self.error = capsys, error
+
+    def act(self, settings: dict) -> int:
+        print("3 ± 1", flush=True)
+        if self.error:
+            raise self.error
+        return 0
+
+    def main(self, argv: list[str]) -> int:
+        flags = make_flags({"resume": (False, "To go on.")})
+        return run_command(argv, "Does.", flags, self.act)
+
+    def call(self) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            exit_on_user_error(self.main)
+        return ended.value.code, self.capsys.readouterr().err
+
+
+def test_refusal_says_how_to_go_on(monkeypatch, capsys) -> None:
+    command = Command(monkeypatch, capsys, refuse(errno.ENOSPC, "a"))
+    line = (
+        f"error: a: {FULL}; what was finished is kept, go on with the same "
+        "command and --resume\n"
+    )
+    assert command.call() == (1, line)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_stdout_that_is_full(monkeypatch, capsys) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        status, line = Command(monkeypatch, capsys).call()
+        monkeypatch.undo()
+    assert status == 1 and line.startswith(f"error: stdout: {FULL}")
+
+
+def test_stdout_of_another_alphabet(monkeypatch, capsys) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert Command(monkeypatch, capsys).call() == (0, "")
+    assert stream.buffer.getvalue() == rb"3 \xb1 1" + b"\n"
+
+
+def test_stdout_that_is_closed(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    status, line = Command(monkeypatch, capsys).call()
+    assert (status, line.count("\n")) == (1, 1)
+    assert line.startswith("error: stdout is closed")
