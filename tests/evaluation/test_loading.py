@@ -1,6 +1,9 @@
 """Loading runs: what is no run, or not finished, is one clear line."""
 
+import json
 import shutil
+import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -54,3 +57,42 @@ def test_damaged_file(copy: Path, name: str) -> None:
     (copy / name).write_bytes(b"{")
     with pytest.raises(RunError, match="is damaged"):
         load_run(copy)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        {"module": "evil_part", "class_name": "Evil", "registered_name": None},
+        {"module": "evil_part", "class_name": "Evil", "registered_name": "E>E"},
+        {"module": "builtins", "class_name": "exec", "registered_name": "exec"},
+        {
+            "module": "keras.layers",
+            "class_name": "Lambda",
+            "config": {
+                "name": "stage_0",
+                "function": {
+                    "class_name": "__lambda__",
+                    "config": {"code": "4wAA", "defaults": None},
+                },
+            },
+        },
+    ],
+)
+def test_hostile_model_runs_no_code(
+    layer: dict, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark, file = tmp_path / "mark", copy / "model.keras"
+    code = f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
+    (tmp_path / "evil_part.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(parts["config.json"])
+    config["config"]["layers"][2] |= layer
+    parts["config.json"] = json.dumps(config).encode()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(RunError, match="is damaged"):
+        load_run(copy)
+    assert not mark.exists() and "evil_part" not in sys.modules

@@ -10,6 +10,7 @@ metrics.json    scores; written last, so it marks a finished run
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Mapping
@@ -55,9 +56,11 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
         path.mkdir(parents=True, exist_ok=True)
         if config.export:
             os.makedirs(config.export_path, exist_ok=True)
-        lock = lock_folder(path)
-        if not (path / FLAGS_FILE).exists():
-            write_text(path / FLAGS_FILE, header + format_flags(config))
+        with contextlib.ExitStack() as stack:
+            lock = stack.enter_context(lock_folder(path))
+            if not (path / FLAGS_FILE).exists():
+                write_text(path / FLAGS_FILE, header + format_flags(config))
+            stack.pop_all()  # it stays locked
     except OSError as error:
         raise RunError(
             f"--log_dir and --export_dir must be writable: {error}"

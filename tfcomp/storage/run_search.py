@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+import sys
 from collections.abc import Callable
 from collections.abc import Sequence
 from pathlib import Path
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.failures import describe_refusal
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.storage.run_folder import METRICS_FILE
 
@@ -50,9 +52,15 @@ def find_folders(
         if not matches:
             raise ConfigError("runs", "must match a folder", pattern)
         for match in matches:
-            for folder, below, files in os.walk(match):
+            for folder, below, files in os.walk(match, onerror=_report):
                 if FLAGS_FILE in files:
                     below.clear()  # nothing but checkpoints in a run
                 if is_wanted(set(files)):
                     found.add(Path(folder).resolve())
     return sorted(found)
+
+
+def _report(error: OSError) -> None:
+    """Names what cannot be looked into, as another user's `lost+found`."""
+    if not isinstance(error, FileNotFoundError):  # gone since it was listed
+        print(f"left out: {describe_refusal(error)}", file=sys.stderr)

@@ -1,0 +1,159 @@
+"""A disk that is full: one line, nothing half written, equal bits later."""
+
+import contextlib
+import errno
+import itertools
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfcomp.config.errors import RunError
+from tfcomp.storage import files
+
+# Of the 1,240 kB of a run: the first checkpoint does not fit, ..., the last
+# file of the SavedModel does not.
+SIZES = (100, 300, 600, 800, 900, 1100)
+
+
+def read_result(run: Path) -> tuple[list[np.ndarray], bytes]:
+    """The weights and the curves of a finished run."""
+    import keras
+
+    import tfcomp.models.keras_objects  # noqa: F401  (classes of the model)
+
+    model = keras.models.load_model(run / "model.keras")
+    return model.get_weights(), (run / "history.csv").read_bytes()
+
+
+def check_equal(run: Path, other: Path) -> None:
+    (weights, curves), (others, other_curves) = map(read_result, (run, other))
+    for first, second in zip(weights, others, strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert curves == other_curves
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Where a disk of any size can be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder]
+    if subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting a disk needs root")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def train(folder: Path, *flags: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "tfcomp.train", "--flagfile=smoke.flags"]
+    places = [f"--log_dir={folder}/logs", f"--export_dir={folder}/models"]
+    return subprocess.run(
+        [*command, *places, "--checkpoint_seconds=0", *flags],
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_full_disks_of_many_sizes(disk: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    assert train(whole).returncode == 0
+    for size in SIZES:
+        folder = disk / f"{size}"
+        resize = ["mount", "-o", f"remount,size={size}k", disk]
+        subprocess.run(resize, check=True)
+        result = train(folder)
+        lines = re.split(r"[\r\n]+", result.stderr.strip())
+        lines = [line for line in lines if not line.startswith("smoke:")]
+        print(f"{size} kB: exit status {result.returncode}, {lines}")
+        assert result.returncode == 1 and len(lines) == 1
+        assert re.fullmatch("error: .*No space left.*--resume", lines[0])
+        subprocess.run([*resize[:2], "remount,size=64m", disk], check=True)
+        result = train(folder, "--resume")
+        assert result.returncode == 0, result.stderr
+        check_equal(folder / "logs/smoke", whole / "logs/smoke")
+        subprocess.run(["rm", "-r", folder], check=True)
+
+
+TINY = (
+    "--flagfile=smoke.flags --model=mlp --depth=1 --width=4 --grid_size=8 "
+    "--region=square:3-5 --epochs=2 --steps_per_epoch=2 --eval_every=0 "
+    "--layerwise_every=0 --nopictures --noexport --checkpoint_seconds=0"
+).split()
+
+
+def train_here(folder: Path, *flags: str) -> Path:
+    """Trains in this process; returns the run folder."""
+    from tfcomp import train
+
+    places = [f"--log_dir={folder}/logs", f"--export_dir={folder}/models"]
+    assert train.main(["train", *TINY, *places, *flags]) == 0
+    return folder / "logs/smoke"
+
+
+@contextlib.contextmanager
+def refuse_write(number: int) -> Iterator[None]:
+    """Lets a disk be full at a write, counted from 1, of a whole file."""
+    counter, replace = itertools.count(1), os.replace
+
+    def fill(source: Path, target: Path) -> None:
+        if next(counter) == number:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.os, "replace", fill)
+        yield
+
+
+@contextlib.contextmanager
+def limit_files(size: int) -> Iterator[None]:
+    """Lets the system, and so TensorFlow as well, refuse larger files."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_refused_writes_lose_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "logs/smoke"
+    again = ".*the same command and --resume$"
+    for refusal, line in (
+        (refuse_write(1), "must be writable: .*No space .*smoke/run.flags"),
+        (limit_files(2000), f"/smoke/.*: File too large;{again}"),
+        (refuse_write(3), f"/smoke/history.csv: No space .*;{again}"),
+    ):
+        with pytest.raises(RunError, match=line), refusal:
+            train_here(tmp_path, "--resume")
+        assert not list(run.glob(".partial-*"))
+    train_here(tmp_path, "--resume")
+    check_equal(run, train_here(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("size", [0, 10, 1000, 9999])
+def test_a_file_is_old_or_new(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"old")
+    with pytest.raises(OSError, match="File too large") as caught:
+        with limit_files(size):
+            files.write_bytes(path, bytes(10_000))
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_a_file_that_a_library_did_not_finish(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        with files.write_whole(tmp_path / "a") as partial:
+            partial.write_text("half")
+            raise ZeroDivisionError
+    assert os.listdir(tmp_path) == []

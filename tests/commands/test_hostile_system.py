@@ -1,0 +1,150 @@
+"""Odd environments, closed streams, rights and links: no traceback."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_compare import fake_run
+from tfcomp import compare
+from tfcomp import measure
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.files import write_text
+from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import claim_run
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that other users may look into, as ours may not."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """Gives root the rights of nobody; others have no more rights than that."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_bare_environment(tmp_path: Path) -> None:
+    """No HOME, no TMPDIR, an alphabet of ASCII, files for us alone."""
+    for seed, mse in enumerate((1.0, 2.0)):
+        fake_run(tmp_path, f"a{seed}", mse, f"--seed={seed}")
+    variables = {
+        "LC_ALL": "POSIX",
+        "PATH": "",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "PYTHONUTF8": "0",
+        "TMPDIR": "/nowhere",
+    }
+    flags = ["--runs=a*", "--scores=ood/mse", "--output=out/é"]
+    command = [sys.executable, "-m", "tfcomp.compare", *flags]
+    result = subprocess.run(
+        command, capture_output=True, cwd=tmp_path, env=variables, umask=0o077
+    )
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert rb"1.5 \xb1 0.71" in result.stdout
+    written = list((tmp_path / "out").iterdir())
+    assert {path.name for path in written} == {"é.csv", "é.md"}
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("streams", "status", "line"),
+    [
+        (">&-", 1, b"error: stdout is closed: send it to a file, or /dev/null"),
+        ("<&- >&- 2>&-", 1, b""),
+        (">/dev/null 2>&-", 2, b""),
+        ("<&-", 2, b"error: --depth must be an integer, got 'x'"),
+    ],
+)
+def test_closed_streams(streams: str, status: int, line: bytes) -> None:
+    command = f'"$0" -m tfcomp.train --depth=x {streams}'
+    shell = ["sh", "-c", command, sys.executable]
+    result = subprocess.run(shell, capture_output=True)
+    assert (result.returncode, result.stdout) == (status, b"")
+    assert result.stderr.rstrip(b"\n") == line
+
+
+def call(
+    main: Callable, monkeypatch: pytest.MonkeyPatch, *flags: str
+) -> object:
+    """The exit status of a command."""
+    monkeypatch.setattr(sys, "argv", ["command", *flags])
+    with pytest.raises(SystemExit) as ended:
+        exit_on_user_error(main)
+    return ended.value.code
+
+
+@pytest.mark.parametrize("name", ["", "metrics.json"])
+def test_run_that_may_not_be_read(
+    name: str, shared: Path, monkeypatch, capsys, request
+) -> None:
+    fake_run(shared, "a0", 1.0)
+    (shared / "a0" / name).chmod(0)
+    request.getfixturevalue("as_nobody")
+    assert call(compare.main, monkeypatch, f"--runs={shared}/a0") == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {shared}/a0")
+    assert "Permission denied; " in error and error.count("\n") == 1
+
+
+def test_folders_that_may_not_be_read_are_named(
+    shared: Path, monkeypatch, capsys, request
+) -> None:
+    (shared / "lost+found").mkdir(0)
+    request.getfixturevalue("as_nobody")
+    assert call(measure.main, monkeypatch, f"--runs={shared}") == 2
+    error = capsys.readouterr().err
+    line = f"left out: {shared.resolve()}/lost+found: Permission denied\n"
+    assert error.startswith(line) and "--runs must match" in error
+
+
+def test_folder_that_may_not_be_written(
+    shared: Path, make_smoke: Callable[..., RunConfig], request
+) -> None:
+    config = make_smoke(f"--log_dir={shared}/logs")
+    request.getfixturevalue("as_nobody")
+    if os.access(shared, os.W_OK, effective_ids=True):
+        pytest.skip("whoever made the folder may write into it")
+    with pytest.raises(RunError, match="must be writable: .*Permission denied"):
+        claim_run(config)
+
+
+def test_links(tmp_path: Path, make_smoke: Callable[..., RunConfig]) -> None:
+    """Folders and files may be links; what they lead to is not replaced."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "logs").symlink_to("disk")
+    with claim_run(make_smoke()):
+        pass
+    assert (tmp_path / "disk/smoke/run.flags").exists()
+    fake_run(tmp_path, "run", 1.0)
+    (tmp_path / "link").symlink_to("run")
+    assert check_run(tmp_path / "link").run_name == "run"
+    original, table = tmp_path / "original", tmp_path / "table"
+    original.write_text("old")
+    table.symlink_to(original)
+    write_text(table, "new")
+    assert (original.read_text(), table.read_text()) == ("old", "new")
+    (tmp_path / "gone").symlink_to("nowhere")
+    with pytest.raises(RunError, match="must be writable"):
+        claim_run(make_smoke(f"--log_dir={tmp_path}/gone"))
