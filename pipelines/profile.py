@@ -32,7 +32,6 @@ from tfcomp import threshold
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
-from tfcomp.config.plugins import import_plugins
 from tfcomp.config.plugins import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
@@ -113,6 +112,8 @@ def parse_profile(text: str) -> Profile:
 def check_profile(profile: Profile) -> list[str]:
     """Checks sweeps and searches, as far as possible without TensorFlow.
 
+    Their plugins are imported, so that their runs can be loaded.
+
     Returns:
         The plugins that trials import, sorted.
 
@@ -137,11 +138,6 @@ def check_profile(profile: Profile) -> list[str]:
             select_settings(trial.config)  # its data set can be written
     plugins = ",".join(sweep.items[0].config.plugins for sweep in sweeps)
     return sorted(set(split_names(plugins)))
-
-
-def import_parts(profile: Profile) -> None:
-    """Imports the plugins of a profile: its runs may be loaded then."""
-    import_plugins(",".join(check_profile(profile)))
 
 
 def check_candidate(sweep: Sweep, rules: Rules) -> None:

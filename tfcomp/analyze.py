@@ -15,9 +15,8 @@ from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.plugins import PLUGIN_FLAGS
+from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.plugins import admit_plugins
-from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.run_folder import check_run
@@ -29,7 +28,7 @@ FLAGS = {
         "Where to write; default <run>/analysis, or analysis_<runs> beside "
         "several runs.",
     ),
-    **PLUGIN_FLAGS,
+    **PLUGIN_FLAG,
 }
 
 
@@ -41,9 +40,7 @@ def main(argv: list[str]) -> int:
 def analyze_runs(settings: dict[str, Any]) -> int:
     """Checks the runs, then loads TensorFlow and analyzes them."""
     paths = [Path(p.strip()) for p in settings["run"].split(",") if p.strip()]
-    import_plugins(settings["plugins"])
-    trusted = settings["trust_plugins"]
-    folder = choose_folder(paths, settings["output"], trusted)
+    folder = choose_folder(paths, settings)
     with quiet_startup():
         from tfcomp.analysis.manifolds import UMAP_HINT
         from tfcomp.analysis.manifolds import has_umap
@@ -58,13 +55,13 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     return 0
 
 
-def choose_folder(paths: list[Path], output: str, trusted: bool) -> Path:
+def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     """Where the report goes, once all runs are known to be usable.
 
     Raises:
         ConfigError: If there is no run, or two have the same name.
         RunError: If one of them is not a finished run, or asks for plugins
-            that are not `trusted`, or the folder cannot be written.
+            that are not asked for, or the folder cannot be written.
     """
     if not paths:
         raise ConfigError("run", "must name a run folder", "")
@@ -73,11 +70,11 @@ def choose_folder(paths: list[Path], output: str, trusted: bool) -> Path:
     if len(set(names)) < len(names):
         raise ConfigError("run", "must name different runs", ",".join(names))
     for path, config in zip(paths, configs, strict=True):
-        admit_plugins(path, config.plugins, trusted)
+        admit_plugins(path, config.plugins, settings)
     folder = paths[0] / "analysis"
     if len(paths) > 1:
         folder = paths[0].parent / f"analysis_{'_'.join(names)}"
-    folder = Path(output) if output else folder
+    folder = Path(settings["output"] or folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

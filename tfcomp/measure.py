@@ -18,9 +18,8 @@ from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-from tfcomp.config.plugins import PLUGIN_FLAGS
+from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.plugins import admit_plugins
-from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import is_measured
@@ -34,7 +33,7 @@ FLAGS = {
         "Run folders or folders of them (sweeps): patterns with *, separated "
         "by commas.",
     ),
-    **PLUGIN_FLAGS,
+    **PLUGIN_FLAG,
 }
 
 
@@ -51,17 +50,15 @@ def measure_runs(settings: dict[str, Any]) -> int:
         raise ConfigError("runs", rule, settings["runs"])
     missing = [path for path in runs if not is_measured(path)]
     print(f"{len(runs)} runs, {len(missing)} to measure")
-    import_plugins(settings["plugins"])
-    trusted = settings["trust_plugins"]
-    failed = measure_all(missing, trusted) if missing else 0
+    failed = measure_all(missing, settings) if missing else 0
     return 1 if failed else 0
 
 
-def measure_all(paths: list[Path], trusted: bool = False) -> int:
+def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
     """Measures runs one after another; returns how many could not be.
 
-    A run that fails is reported and does not stop the others. One that asks
-    for plugins fails, unless they are imported or it is `trusted`.
+    A run that fails, as one whose plugins are not asked for in the settings,
+    is reported and does not stop the others.
     """
     with quiet_startup():
         import keras
@@ -71,7 +68,7 @@ def measure_all(paths: list[Path], trusted: bool = False) -> int:
     for number, path in enumerate(paths, 1):
         print(f"[{number}/{len(paths)}] {path}", flush=True)
         try:
-            admit_plugins(path, check_run(path).plugins, trusted)
+            admit_plugins(path, check_run(path).plugins, settings)
             with quiet_startup():
                 measure_run(path)
         except RunError as error:

@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from pipelines.steps.lifeline import keep_steps_alive
 from tfcomp.config.errors import ConfigError
@@ -64,12 +63,6 @@ class PipelineRoot:
                 f"--pipeline_root must be new or hold a pipeline, {self.path} "
                 "holds something else"
             )
-
-    def open_log(self) -> IO[str]:
-        """The log to append to; it takes what any locale or tool writes."""
-        return open(
-            self.log, "a", 1, encoding="utf-8", errors="backslashreplace"
-        )
 
     @contextmanager
     def claim(self, profile: str) -> Iterator[None]:

@@ -47,7 +47,8 @@ def run_pipeline(
     """
     progress = Progress(STEPS, sys.stdout)
     # Every line is in the log as soon as it is complete.
-    with root.claim(profile.name), root.open_log() as log:
+    how = ("a", 1, "utf-8", "backslashreplace")
+    with root.claim(profile.name), open(root.log, *how) as log:
         start_sdk(root)
         failed = False
         with capture_output(log, progress):

@@ -50,7 +50,7 @@ def wrap(error: OSError) -> RunError:
             "out of memory: Unable to alloc",
             1,
         ),
-        (RuntimeError("can't start new thread"), "too many threads", 1),
+        (RuntimeError("can't start new thread"), "can't start", 1),
         (
             UnicodeEncodeError("ascii", "a/ü", 2, 3, "no"),
             r"cannot write 'a/\xfc' in ascii",
@@ -85,9 +85,7 @@ def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
     assert code == status
 
 
-@pytest.mark.parametrize(
-    "error", [KeyError("x"), BrokenPipeError(), ValueError]
-)
+@pytest.mark.parametrize("error", [KeyError("x"), BrokenPipeError()])
 def test_other_errors_are_not_explained(error: Exception) -> None:
     assert explain_failure(error) is None
 

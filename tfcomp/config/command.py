@@ -65,10 +65,10 @@ def run_command(
         refusal = describe_refusal(error)
         if not refusal:
             raise
-        again = "the same command and --resume"
-        again = again if "resume" in values else "the same command"
+        resume = " and --resume" if "resume" in values else ""
         raise RefusedError(
-            f"{refusal}; what was finished is kept, go on with {again}"
+            f"{refusal}; what was finished is kept, go on with the same "
+            f"command{resume}"
         ) from error
 
 

@@ -13,56 +13,38 @@ import traceback
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 
-# A path that cannot be right is a wrong flag; these can happen to any.
-_EXHAUSTED = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.ENOMEM,
-    errno.ESTALE,
-)
-_PATHS = errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR
+# What can happen with any path, not only with one that is a wrong flag.
+_EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
+_CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
 # How libraries quote what the system has said, as in `path; reason`.
-_REASONS = "|".join(os.strerror(code) for code in (*_EXHAUSTED, *_PATHS))
+_REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
 _QUOTED = re.compile(rf"(?:(\S+?)(?:\.tempstate\d+)?; )?({_REASONS})")
 _SHOWN = 300  # characters of a library's message
-
-# Files, or folders, of the plugins that have been asked for, and their names.
+# File, or folder, of each plugin that has been asked for.
 PLUGINS: dict[str, str] = {}
 
 
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
-    """The line to print and the exit status.
+    """The line to print and the exit status; None for a mistake of our own.
 
-    `ConfigError`, `RunError` and what a plugin raises have status 2 (a
-    diverged training 1), what the system refuses has 1.
-
-    Args:
-        error: What a command has raised.
-
-    Returns:
-        None for a mistake in our own code.
+    The status of `ConfigError`, `RunError` and what a plugin raises is 2 (of
+    a diverged training 1), that of what the system refuses is 1.
     """
     if isinstance(error, ConfigError | RunError):
-        is_exhausted = getattr(error.__cause__, "errno", None) in _EXHAUSTED
-        status = 1 if is_exhausted else getattr(error, "status", 2)
-        return _join(str(error)), status
+        code = errno.errorcode.get(getattr(error.__cause__, "errno", None))
+        status = 1 if code in _EXHAUSTED else getattr(error, "status", 2)
+        return _join(error), status
     if refusal := describe_refusal(error):
         return refusal, 1
-    for path, name in PLUGINS.items():
-        if place := _locate(error, path):
-            return describe_plugin_error(name, error, place), 2
-    return None
+    line = describe_plugin_error(error)
+    return (f"--plugins: {line}", 2) if line else None
 
 
 def describe_refusal(error: BaseException) -> str:
     """What the system has refused, such as memory; empty for other errors."""
     if isinstance(error, BrokenPipeError):
         return ""  # the reader has gone; it wants no message
-    text, kind = _join(str(error)), type(error).__name__
+    text, kind = _join(error), type(error).__name__
     is_tensorflow = "tensorflow" in type(error).__module__
     quoted = _QUOTED.search(text)
     if isinstance(error, OSError) or (is_tensorflow and quoted):
@@ -70,42 +52,29 @@ def describe_refusal(error: BaseException) -> str:
         path = getattr(error, "filename", None) or path
         reason = getattr(error, "strerror", None) or reason or kind
         return f"{path}: {reason}" if path else reason
-    if isinstance(error, MemoryError):
-        return f"out of memory: {text[:_SHOWN]}".removesuffix(": ")
     if is_tensorflow and kind == "ResourceExhaustedError":
         wanted = re.search(r"OOM when allocating [^\]]*\]", text)
         return f"out of memory: {wanted[0] if wanted else text[:_SHOWN]}"
+    if isinstance(error, MemoryError):
+        return f"out of memory: {text[:_SHOWN]}".removesuffix(": ")
     if isinstance(error, UnicodeEncodeError):
         return f"cannot write {error.object[:_SHOWN]!a} in {error.encoding}"
-    if kind == "RuntimeError" and "can't start new thread" in text:
-        return "too many threads: the system starts no more"
-    return ""
+    return text if "can't start new thread" in text else ""
 
 
-def describe_plugin_error(name: str, error: BaseException, place: str) -> str:
-    """What went wrong in a plugin, and where, as `parts.py:7`."""
-    where = f"{type(error).__name__} at {place}"
-    return f"--plugins: {name} failed: {_join(str(error))} ({where})"
-
-
-def locate_in_plugin(name: str, error: BaseException) -> str:
-    """File and line of the last step that was taken in a plugin."""
-    paths = (path for path, plugin in PLUGINS.items() if plugin == name)
-    return next(filter(None, (_locate(error, p) for p in paths)), name)
-
-
-def _locate(error: BaseException, path: str) -> str:
-    places = [
-        (frame.filename, frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__)
-    ]
+def describe_plugin_error(error: BaseException) -> str:
+    """The plugin, and the line of it, that an error is from; empty if none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames]
     if isinstance(error, SyntaxError):
         places.append((str(error.filename), error.lineno))
     for file, line in reversed(places):
-        if file == path or file.startswith(path + os.sep):
-            return f"{file}:{line}"
+        for name, path in PLUGINS.items():
+            if file == path or file.startswith(path + os.sep):
+                where = f"{type(error).__name__} at {file}:{line}"
+                return f"{name} failed: {_join(error)} ({where})"
     return ""
 
 
-def _join(text: str) -> str:
-    return " ".join(text.split())
+def _join(error: BaseException) -> str:
+    return " ".join(str(error).split())

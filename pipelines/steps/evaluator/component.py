@@ -30,14 +30,14 @@ def evaluator(
     """
     from pathlib import Path
 
-    from pipelines.profile import import_parts
+    from pipelines.profile import check_profile
     from pipelines.profile import parse_profile
     from pipelines.steps.evaluator.executor import evaluate_sweep
     from pipelines.steps.running_step import run_step
 
     with run_step("evaluator") as step:
         parsed = parse_profile(profile)
-        import_parts(parsed)
+        check_profile(parsed)  # imports its plugins
         rules = parsed.rules
         pushed = Path(export_dir, rules.push_as)
         verdict = evaluate_sweep(Path(runs.path), rules, pushed)

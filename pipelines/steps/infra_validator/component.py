@@ -22,7 +22,7 @@ def infra_validator(
     """
     from pathlib import Path
 
-    from pipelines.profile import import_parts
+    from pipelines.profile import check_profile
     from pipelines.profile import parse_profile
     from pipelines.steps.evaluator.candidates import find_candidate
     from pipelines.steps.evaluator.candidates import find_model
@@ -30,7 +30,7 @@ def infra_validator(
     from pipelines.steps.running_step import run_step
 
     with run_step("infra_validator") as step:
-        import_parts(parse_profile(profile))
+        check_profile(parse_profile(profile))  # imports its plugins
         run = find_candidate(Path(runs.path), Path(evaluation.path))
         count = validate_model(run, find_model(run))
         step.log(metrics, {"answers": count})
