@@ -23,9 +23,11 @@ def refuse(code: int, path: str | None = None) -> OSError:
     return OSError(code, os.strerror(code), path)
 
 
-def make_tensorflow_error(text: str) -> Exception:
+def make_tensorflow_error(
+    text: str, kind: str = "ResourceExhaustedError"
+) -> Exception:
     place = {"__module__": "tensorflow.python.framework.errors_impl"}
-    return type("ResourceExhaustedError", (Exception,), place)(text)
+    return type(kind, (Exception,), place)(text)
 
 
 def wrap(error: OSError) -> RunError:
@@ -73,6 +75,11 @@ def wrap(error: OSError) -> RunError:
             "out of memory: OOM when allocating tensor with shape[9,9]",
             1,
         ),
+        (
+            make_tensorflow_error("CUDA_ERROR_OUT_OF_MEMORY", "InternalError"),
+            "out of memory: CUDA_ERROR_OUT_OF_MEMORY",
+            1,
+        ),
         (wrap(refuse(errno.ENOSPC)), "--output must be writable: ", 1),
         (wrap(refuse(errno.EACCES)), "--output must be writable: ", 2),
         (RunError("two\nlines"), "two lines", 2),
@@ -85,7 +92,14 @@ def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
     assert code == status
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), BrokenPipeError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("x"),
+        BrokenPipeError(),
+        make_tensorflow_error("shapes differ", "InvalidArgumentError"),
+    ],
+)
 def test_other_errors_are_not_explained(error: Exception) -> None:
     assert explain_failure(error) is None
 

@@ -52,7 +52,8 @@ def describe_refusal(error: BaseException) -> str:
         path = getattr(error, "filename", None) or path
         reason = getattr(error, "strerror", None) or reason or kind
         return f"{path}: {reason}" if path else reason
-    if is_tensorflow and kind == "ResourceExhaustedError":
+    is_gpu_full = "CUDA_ERROR_OUT_OF_MEMORY" in text
+    if is_tensorflow and (kind == "ResourceExhaustedError" or is_gpu_full):
         wanted = re.search(r"OOM when allocating [^\]]*\]", text)
         return f"out of memory: {wanted[0] if wanted else text[:_SHOWN]}"
     if isinstance(error, MemoryError):
