@@ -6,8 +6,11 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.analysis.features import rotate_blocks
+from tfcomp.analysis.features import compute_gram
 from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.manifolds import compute_pca
+from tfcomp.analysis.probes import compute_probe_scores
+from tfcomp.analysis.probes import probe_rows
 from tfcomp.analysis.tuning import compute_stage_tuning
 from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import select_units
@@ -15,7 +18,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation import stage_blocks
 from tfcomp.evaluation.stage_blocks import StageBlocks
-from tfcomp.evaluation.stage_blocks import iterate_stages
+from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.evaluation.stage_numbers import SHOWN_UNITS
 from tfcomp.evaluation.stage_numbers import reduce_stage
 from tfcomp.models.stages import make_stage_model
@@ -45,8 +48,8 @@ def test_blocks_are_the_stage(stage) -> None:
 def test_rotation_in_blocks_keeps_distances(stage) -> None:
     splits, whole, blocks = stage
     one = rotate_features(whole, splits.is_ood)
-    many = rotate_blocks(blocks.compute(splits.grid), splits.is_ood)
-    np.testing.assert_allclose(one @ one.T, many @ many.T, atol=1e-5)
+    gram = compute_gram(blocks.compute(splits.grid), splits.is_ood)
+    np.testing.assert_allclose(one @ one.T, gram, atol=1e-5)
 
 
 def test_numbers_in_blocks(stage) -> None:
@@ -58,7 +61,24 @@ def test_numbers_in_blocks(stage) -> None:
         tuning.variance, expected.variance, rtol=1e-4, atol=1e-9
     )
     np.testing.assert_array_equal(tuning.is_dead, expected.is_dead)
-    found = reduce_stage(parts, tuning, splits.is_ood)
+    targets = splits.grid[:, :2]
+
+    def probe(rows: np.ndarray) -> dict:
+        return probe_rows(rows, targets, splits.is_ood)
+
+    # It passes by once, and is never there as a whole.
+    passing = blocks.compute(splits.grid)
+    found = reduce_stage(
+        passing, blocks.num_units, (12, 12), splits.is_ood, probe
+    )
+    assert next(passing, None) is None
+    np.testing.assert_array_equal(found.tuning.variance, tuning.variance)
+    scores = compute_probe_scores(whole, targets, splits.is_ood)
+    assert found.probe == pytest.approx(scores, abs=1e-4)
+    pca = compute_pca(whole, 3)
+    np.testing.assert_allclose(
+        found.components.explained[:3], pca.explained, atol=1e-5
+    )
     assert len(found.units) == SHOWN_UNITS
     # The unit of the highest variance is first, however it was found.
     best = select_units(whole, tuning.variance, 1)[0]
@@ -68,8 +88,7 @@ def test_numbers_in_blocks(stage) -> None:
 
 def test_dead_stage_shows_no_unit() -> None:
     dead = np.zeros((12, 5), np.float32)
-    tuning = compute_tuning(dead, (3, 4))
-    found = reduce_stage([dead], tuning, np.arange(12) < 2)
+    found = reduce_stage([dead], 5, (3, 4), np.arange(12) < 2, lambda rows: {})
     assert found.units.size == 0 and found.maps.shape == (0, 3, 4)
 
 
@@ -81,8 +100,8 @@ def test_stages_in_groups_are_the_stages(
     model = keras.models.load_model(Path(smoke_run.run_dir) / "model.keras")
     grid = make_dataset(smoke_run).splits.grid
     whole = make_stage_model(model)(grid)
-    found = iterate_stages(model, grid)
-    parts = {name: np.concatenate(list(b), axis=1) for name, b in found}
+    found = StageReader(model, len(grid)).iterate(grid)
+    parts = {name: np.concatenate(list(b), axis=1) for name, _, b in found}
     assert list(parts) == list(whole)
     for name, values in whole.items():
         expected = np.reshape(values, (len(grid), -1))

@@ -13,7 +13,7 @@ from tfcomp.config.run_config import make_config
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.factors import make_categories
-from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.evaluator import make_probe_targets
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.encodings.factor_encoding import FactorEncoding

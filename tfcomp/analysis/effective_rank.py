@@ -57,9 +57,7 @@ def compute_effective_ranks(
     """Effective ranks of one stage, over all, ID and OOD points.
 
     Args:
-        activations: One stage, [n, ...]; flattened to [n, units]. Features
-            with the same inner products, as of `rotate_features`, give the
-            same numbers.
+        activations: One stage, [n, ...]; flattened to [n, units].
         is_ood: Whether each point lies in the held-out region, [n].
 
     Returns:
@@ -69,12 +67,19 @@ def compute_effective_ranks(
         three are None where the points do not differ, there are fewer than
         two, or some are not finite.
     """
-    is_ood = np.asarray(is_ood, bool)
-    subsets = {"all": np.ones_like(is_ood), "id": ~is_ood, "ood": is_ood}
     features = np.zeros((len(is_ood), 1))  # no spread: every rank is None
     if np.isfinite(activations).all():
         # Once for all subsets, in at most as many dimensions as points.
         features = compute_pca(activations).features
+    return compute_feature_ranks(features, is_ood)
+
+
+def compute_feature_ranks(
+    features: np.ndarray, is_ood: np.ndarray
+) -> dict[str, Ranks]:
+    """Like `compute_effective_ranks`, of all principal components [n, k]."""
+    is_ood = np.asarray(is_ood, bool)
+    subsets = {"all": np.ones_like(is_ood), "id": ~is_ood, "ood": is_ood}
     spectra = {
         name: compute_spectrum(features[rows]) for name, rows in subsets.items()
     }

@@ -33,9 +33,31 @@ def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     flat = np.reshape(activations, (len(activations), -1))  # [n, units]
     if flat.shape[1] <= len(flat):
         return normalize_rows(flat, is_ood)
-    return rotate_blocks([flat], is_ood)
+    squares, axes = np.linalg.eigh(compute_gram([flat], is_ood))
+    # The smallest are zero up to rounding, and may be just below it.
+    return axes * np.sqrt(np.maximum(squares, 0))
 
 
+def compute_rows(
+    blocks: Iterable[np.ndarray], num_units: int, is_ood: np.ndarray
+) -> np.ndarray:
+    """A stage as its units or as its inner products, whichever are fewer.
+
+    Args:
+        blocks: Disjoint groups of units, [n, units of the block] each.
+        num_units: How many there are in all blocks.
+        is_ood: Which points take no part in the normalization, [n].
+
+    Returns:
+        Normalized activations [n, units] if there are fewer units than ID
+        points, otherwise their Gram matrix [n, n]; float64.
+    """
+    if num_units < np.count_nonzero(~is_ood):
+        return normalize_rows(np.concatenate(list(blocks), axis=1), is_ood)
+    return compute_gram(blocks, is_ood)
+
+
+@np.errstate(invalid="ignore", over="ignore")
 def normalize_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     """Normalized activations [n, units] as they are, float64."""
     features = _center(flat, is_ood).astype(np.float64)
@@ -43,25 +65,7 @@ def normalize_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     return features / scale if scale > 0 else features
 
 
-def rotate_blocks(
-    blocks: Iterable[np.ndarray], is_ood: np.ndarray
-) -> np.ndarray:
-    """Like `rotate_features`, of units that come block by block.
-
-    For a stage that does not fit into memory as a whole.
-
-    Args:
-        blocks: Disjoint groups of units, [n, units of the block] each.
-        is_ood: Which points take no part in the normalization, [n].
-
-    Returns:
-        Features [n, n], float64.
-    """
-    eigenvalues, eigenvectors = np.linalg.eigh(compute_gram(blocks, is_ood))
-    # The smallest are zero up to rounding, and may be just below it.
-    return eigenvectors * np.sqrt(np.maximum(eigenvalues, 0))
-
-
+@np.errstate(invalid="ignore", over="ignore")
 def compute_gram(
     blocks: Iterable[np.ndarray], is_ood: np.ndarray
 ) -> np.ndarray:
@@ -75,13 +79,12 @@ def compute_gram(
         Gram matrix [n, n], float64, NaN where activations are not finite.
     """
     gram = np.zeros((len(is_ood), len(is_ood)))
-    with np.errstate(invalid="ignore", over="ignore"):
-        for block in blocks:
-            for part in iterate_units(block):
-                # Products in float32 for speed, their sum in float64.
-                kind = np.result_type(part, np.float32)
-                centered = _center(part.astype(kind, copy=False), is_ood)
-                gram += centered @ centered.T
+    for block in blocks:
+        for part in iterate_units(block):
+            # Products in float32 for speed, their sum in float64.
+            kind = np.result_type(part, np.float32)
+            centered = _center(part.astype(kind, copy=False), is_ood)
+            gram += centered @ centered.T
     scale = np.diagonal(gram)[~is_ood].mean()
     return gram / scale if scale > 0 else gram
 

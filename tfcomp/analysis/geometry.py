@@ -9,9 +9,10 @@ points, g [n, F, F]. Per point, for two factors:
     Fc          = 1 - |g_xy| / sqrt(g_xx g_yy)        in [0, 1]
 
 More than two factors: the mean over pairs. One factor: there is no pair, and
-both scores are NaN. A *dead* point, where some factor moves nothing, has the
-worst value of each score (1/2, 0 and the floor), never a perfect one. A point
-whose metric is not finite (a diverged model) is NaN in every score.
+both scores are NaN. No factor: so is the log-volume. A *dead* point, where some
+factor moves nothing, has the worst value of each score (1/2, 0 and the floor),
+never a perfect one. A point whose metric is not finite (a diverged model) is
+NaN in every score.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def compute_log_volume(g: np.ndarray) -> np.ndarray:
     direction adds log(FLOOR), the least a direction can add.
     """
     g = _finite(g)
+    if not g.shape[1]:
+        return np.full(len(g), np.nan)
     # LAPACK may refuse NaN: it is given zeros instead.
     eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
     singular_values = np.sqrt(np.maximum(eigenvalues, FLOOR**2))
@@ -110,7 +113,7 @@ def summarize_geometry(
         "cosine_factorization": mean_or_none(compute_cosine_factorization(g)),
         "log_volume_id": mean_or_none(log_volume[~is_ood]),
         "log_volume_ood": mean_or_none(log_volume[is_ood]),
-        "dead_fraction": mean_or_none(is_dead(g)),
+        "dead_fraction": mean_or_none(is_dead(g)) if g.shape[1] else None,
     }
 
 

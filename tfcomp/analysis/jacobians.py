@@ -180,17 +180,22 @@ def evaluate_in_batches(
     padded = np.pad(np.asarray(factors, np.float32), padding, mode="edge")
     if not isinstance(fn, tf.types.experimental.PolymorphicFunction):
         fn = tf.function(fn)
-    batches = [
-        {name: value.numpy() for name, value in fn(tf.constant(rows)).items()}
-        for rows in np.split(padded, num_batches)
-    ]
-    return {
-        name: np.concatenate([b[name] for b in batches])[: len(factors)]
-        for name in batches[0]
-    }
+    # Filled batch by batch: joined at the end, they would be there twice.
+    found: dict[str, np.ndarray] = {}
+    for start in range(0, len(padded), size):
+        rows = tf.constant(padded[start : start + size])
+        for name, value in fn(rows).items():
+            batch = value.numpy()
+            if name not in found:
+                shape = (len(padded), *batch.shape[1:])
+                found[name] = np.empty(shape, batch.dtype)
+            found[name][start : start + size] = batch
+    return {name: values[: len(factors)] for name, values in found.items()}
 
 
 def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
+    if not jacobian.shape[-1]:  # no factor that has derivatives
+        return tf.zeros((tf.shape(jacobian)[0], 0, 0), tf.float64)
     # In float64, because the smaller eigenvalue of g is the square of a
     # singular value: a ratio of 1e-4 between directions, which a float32
     # Jacobian resolves well, is a ratio of 1e-8 in g and lost in float32.

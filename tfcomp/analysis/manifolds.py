@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.threads import single_threaded
 
@@ -58,7 +58,6 @@ class Components:
     explained: np.ndarray
 
 
-@single_threaded
 def compute_pca(
     activations: np.ndarray, num_components: int | None = None
 ) -> Components:
@@ -72,14 +71,34 @@ def compute_pca(
         The components. The largest entry of each column is positive, so that
         signs do not depend on the linear algebra library.
     """
-    everywhere = np.zeros(len(activations), bool)
-    rotated = rotate_features(activations, everywhere)  # [n, d]
-    # The Gram matrix is centered up to its rounding only.
-    rotated = rotated - rotated.mean(axis=0)
-    variances, directions = np.linalg.eigh(rotated.T @ rotated)
-    explained = np.maximum(variances[::-1], 0)
-    explained /= max(explained.sum(), np.finfo(float).tiny)
-    features = rotated @ directions[:, ::-1][:, :num_components]  # [n, k]
+    flat = np.reshape(activations, (len(activations), -1))
+    everywhere = np.zeros(len(flat), bool)
+    rows = compute_rows([flat], flat.shape[1], everywhere)
+    return compute_components(rows, num_components)
+
+
+@single_threaded
+def compute_components(
+    rows: np.ndarray, num_components: int | None = None
+) -> Components:
+    """Like `compute_pca`, of rows that `compute_rows` gives."""
+    centered = rows - rows.mean(axis=0)
+    if rows.shape[1] < len(rows):
+        variances, axes = np.linalg.eigh(centered.T @ centered)
+        features = centered @ axes[:, ::-1][:, :num_components]  # [n, k]
+        explained = np.maximum(variances[::-1], 0)
+    else:
+        centered -= centered.mean(axis=1, keepdims=True)
+        variances, axes = np.linalg.eigh(centered)
+        explained = np.maximum(variances[::-1], 0)
+        features = axes[:, ::-1] * np.sqrt(explained)
+        features = features[:, :num_components]
+    total = explained.sum()
+    if total > 0:
+        features, explained = (
+            features * np.sqrt(len(rows) / total),
+            explained / total,
+        )
     largest = np.argmax(np.abs(features), axis=0)
     signs = np.sign(features[largest, np.arange(features.shape[1])])
     return Components(features * signs, explained[:num_components])
@@ -90,14 +109,15 @@ def has_umap() -> bool:
     return importlib.util.find_spec("umap") is not None
 
 
-def compute_umap(activations: np.ndarray) -> np.ndarray:
+def compute_umap(activations: np.ndarray | Components) -> np.ndarray:
     """UMAP embedding of one stage, always the same for the same activations.
 
     From all principal components: the distances of the activations in fewer
     dimensions. The first call in a process compiles for some ten seconds.
 
     Args:
-        activations: One stage, finite, [n, ...], n at least 5.
+        activations: One stage, finite, [n, ...], n at least 5; or all its
+            principal components.
 
     Returns:
         Embedding [n, 2], float32; NaN if the points do not differ, as in a
@@ -106,14 +126,16 @@ def compute_umap(activations: np.ndarray) -> np.ndarray:
     Raises:
         ImportError: If umap-learn is not installed: see `has_umap`.
     """
-    if len(activations) < MIN_POINTS:
+    if not isinstance(activations, Components):
+        activations = compute_pca(activations)
+    features = activations.features.astype(np.float32)
+    if len(features) < MIN_POINTS:
         raise ValueError(
             f"activations must have at least {MIN_POINTS} points, received "
-            f"{len(activations)}."
+            f"{len(features)}."
         )
     import umap
 
-    features = compute_pca(activations).features.astype(np.float32)
     if not features.any():
         return np.full((len(features), 2), np.nan, np.float32)
     reducer = umap.UMAP(

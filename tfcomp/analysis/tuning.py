@@ -79,12 +79,27 @@ def compute_stage_tuning(
 
     Arguments and result are those of `compute_tuning`.
     """
+    return combine_units([decompose_units(b, shape) for b in blocks], shape)
+
+
+def decompose_units(
+    block: np.ndarray, shape: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Variance of units [n, units] and that of each main effect, [units, F].
+
+    In parts, to copy no more than a part.
+    """
     shape = tuple(int(size) for size in shape)
-    decomposed = [
-        _decompose(part, shape)
-        for block in blocks
-        for part in iterate_units(_flatten(block, shape))
-    ]
+    parts = iterate_units(_flatten(block, shape))
+    found = [_decompose(part, shape) for part in parts]
+    variances, effects = zip(*found, strict=True)
+    return np.concatenate(variances), np.concatenate(effects)
+
+
+def combine_units(
+    decomposed: Sequence[tuple[np.ndarray, np.ndarray]], shape: Sequence[int]
+) -> Tuning:
+    """The tuning of a stage from what `decompose_units` gives of its blocks."""
     variance = np.concatenate([variance for variance, _ in decomposed])
     parts = np.concatenate([parts for _, parts in decomposed])  # [units, F]
     is_finite = np.isfinite(variance)
@@ -93,7 +108,7 @@ def compute_stage_tuning(
     is_known = is_finite & ~is_dead
     shares = np.full_like(parts, np.nan)
     shares[is_known] = parts[is_known] / variance[is_known, None]
-    return Tuning(shape, variance, shares, is_dead)
+    return Tuning(tuple(map(int, shape)), variance, shares, is_dead)
 
 
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:

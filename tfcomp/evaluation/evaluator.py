@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import compute_difference_jacobians
 from tfcomp.analysis import compute_log_volume
-from tfcomp.analysis import compute_stage_jacobians
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis import summarize_geometry
-from tfcomp.analysis.probes import probe_blocks
+from tfcomp.analysis.features import compute_rows
+from tfcomp.analysis.probes import Scores
+from tfcomp.analysis.probes import probe_rows
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.scores import compute_scores
+from tfcomp.config.progress import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.evaluation.derivatives import describe_lost_stages
+from tfcomp.evaluation.derivatives import find_lost_stages
+from tfcomp.evaluation.derivatives import is_flat
+from tfcomp.evaluation.derivatives import list_jacobians
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.embedding_analysis import analyze_embedding
-from tfcomp.evaluation.stage_blocks import StageBlocks
+from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import list_stages
 from tfcomp.models.stages import make_stage_model
@@ -89,48 +96,6 @@ class LayerAnalysis:
     log_volume: dict[str, np.ndarray]
 
 
-def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
-    """Exact Jacobians, or grid differences where the code is a step.
-
-    A one-hot code has derivative zero everywhere. There, and only there,
-    derivatives are central differences over the grid (one-sided at its
-    border), per unit of the factor and so on the scale of the exact ones.
-    A categorical factor has no derivative: Jacobians have a column for each
-    *ordered* factor.
-    """
-    layers = {layer.name: layer for layer in model.layers}
-    if getattr(layers.get("code"), "differentiable", True):
-        return _keep_names_fixed(compute_stage_jacobians, space)
-    ordered = [space.factors[column] for column in space.ordered]
-    differences = functools.partial(
-        compute_difference_jacobians,
-        low=[factor.low for factor in ordered],
-        high=[factor.values()[-1] for factor in ordered],
-        step=[factor.step for factor in ordered],
-    )
-    return _keep_names_fixed(differences, space)
-
-
-def _keep_names_fixed(jacobian_fn: Callable, space: FactorSpace) -> Callable:
-    """Jacobians over the ordered factors, the categorical ones fixed."""
-    ordered = list(space.ordered)
-    if len(ordered) == len(space):
-        return jacobian_fn
-
-    def compute(stage_fn: Callable, factors: tf.Tensor) -> dict:
-        factors = tf.convert_to_tensor(factors)
-
-        def vary(values: tf.Tensor) -> dict:
-            columns = tf.unstack(factors, axis=1)
-            for number, column in enumerate(ordered):
-                columns[column] = values[:, number]
-            return stage_fn(tf.stack(columns, axis=1))
-
-        return jacobian_fn(vary, tf.gather(factors, ordered, axis=1))
-
-    return compute
-
-
 def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
     """What a linear probe should find, [n, T].
 
@@ -157,7 +122,13 @@ class Evaluator:
         model: A decoder from `factors` to `image` with named stages.
         dataset: Its data.
         seed: Of the folds of the probes.
+
+    Attributes:
+        lost_stages: Stages whose geometry, when it was last measured, came
+            from differences, since they have no useful derivative.
     """
+
+    lost_stages: Sequence[str] = ()
 
     def __init__(
         self, model: keras.Model, dataset: Dataset, seed: int = 0
@@ -166,15 +137,15 @@ class Evaluator:
         self._seed = seed
         self._embeddings = list_embeddings(model)
         stages = make_stage_model(model)
-        jacobian_fn = choose_jacobian(model, dataset.space)
+        self._model = model
         self._draw = tf.function(lambda f: {"image": model(f)})
-        self._measure = tf.function(
-            lambda f: compute_stage_metrics(stages, f, jacobian_fn)
+        # By exact derivatives, and by differences where those are lost.
+        self._measure, self._measure_steps = (
+            tf.function(lambda f, fn=fn: compute_stage_metrics(stages, f, fn))
+            for fn in list_jacobians(model, dataset.space)
         )
-        self._blocks = {
-            stage: StageBlocks(model, stage, len(dataset.splits.grid))
-            for stage in list_stages(model)
-        }
+        self._stages = StageReader(model, len(dataset.splits.grid))
+        self._num_stages = len(list_stages(model))
 
     def turn_to(self, dataset: Dataset, seed: int) -> None:
         """Looks at other data over the same grid from now on."""
@@ -195,22 +166,45 @@ class Evaluator:
         return Evaluation(images, truth, scores)
 
     def measure_geometry(self) -> dict[str, np.ndarray]:
-        """Metric tensors of every stage over the whole grid, [n, F, F]."""
-        return evaluate_in_batches(self._measure, self._dataset.splits.grid)
+        """Metric tensors of every stage over the whole grid, [n, F, F].
+
+        Of differences in stages with no useful derivative, which is said on
+        standard error.
+        """
+        grid, self.lost_stages = self._dataset.splits.grid, []
+        metrics = evaluate_in_batches(self._measure, grid)
+        if any(is_flat(g).any() for g in metrics.values()):
+            space = self._dataset.space
+            self.lost_stages = find_lost_stages(self._model, space)
+        if self.lost_stages:
+            note = describe_lost_stages(self.lost_stages)
+            print(f"note: {note}", file=sys.stderr)
+            found = evaluate_in_batches(self._measure_steps, grid)
+            metrics |= {stage: found[stage] for stage in self.lost_stages}
+        return metrics
 
     def analyze_layers(
-        self, metrics: dict[str, np.ndarray] | None = None
+        self,
+        metrics: dict[str, np.ndarray] | None = None,
+        probes: Mapping[str, Scores] | None = None,
     ) -> LayerAnalysis:
         """Geometry and probes of every stage over the whole grid.
 
-        `metrics` are what `measure_geometry` gave for the same weights, where
-        that is known.
+        Args:
+            metrics: What `measure_geometry` gave for the same weights, where
+                that is known.
+            probes: The scores of `probe` by stage, likewise.
         """
+        is_ood = self._dataset.splits.is_ood
         if metrics is None:
             metrics = self.measure_geometry()
-        is_ood = self._dataset.splits.is_ood
+        if probes is None:
+            probes = {
+                stage: self.probe(compute_rows(blocks, num_units, is_ood))
+                for stage, num_units, blocks in self.read_stages()
+            }
         summary = {
-            stage: {**summarize_geometry(g, is_ood), **self._probe(stage)}
+            stage: {**summarize_geometry(g, is_ood), **probes[stage]}
             for stage, g in metrics.items()
         }
         volumes = {s: compute_log_volume(g) for s, g in metrics.items()}
@@ -223,13 +217,13 @@ class Evaluator:
             for factor, layer in self._embeddings.items()
         }
 
-    def _probe(self, stage: str) -> dict[str, float | None]:
-        # One stage at a time: together they fill the memory on large grids.
-        splits, blocks = self._dataset.splits, self._blocks[stage]
-        return probe_blocks(
-            blocks.compute(splits.grid),
-            blocks.num_units,
-            make_probe_targets(self._dataset.space, splits.grid),
-            splits.is_ood,
-            self._seed,
-        )
+    def read_stages(self) -> Iterable[tuple[str, int, Iterable[np.ndarray]]]:
+        """What `StageReader.iterate` gives, with a progress bar."""
+        stages = self._stages.iterate(self._dataset.splits.grid)
+        return show_progress(stages, "layers", "stage", self._num_stages)
+
+    def probe(self, rows: np.ndarray) -> Scores:
+        """Probe scores of a stage, of rows that `compute_rows` gives."""
+        splits = self._dataset.splits
+        targets = make_probe_targets(self._dataset.space, splits.grid)
+        return probe_rows(rows, targets, splits.is_ood, self._seed)

@@ -17,8 +17,8 @@ from tfcomp.analysis import evaluate_in_batches
 from tfcomp.models.stages import list_stages
 from tfcomp.models.stages import make_stage_model
 
-# Size of a block.
-MAX_BYTES = 2**28
+# Size of a block. Every further one repeats the work of all stages before.
+MAX_BYTES = 2**31
 # Several small stages are computed at once, up to this size together.
 MAX_GROUP_BYTES = 2**29
 
@@ -58,29 +58,46 @@ class StageBlocks:
         return activate
 
 
-def iterate_stages(
-    model: keras.Model, grid: np.ndarray
-) -> Iterator[tuple[str, Iterable[np.ndarray]]]:
-    """All stages of a model in order, each as blocks of units.
+class StageReader:
+    """All stages of a model in order; its functions are traced once.
 
     One look at every stage costs less than with `StageBlocks` for each, where
     every stage repeats the work of those before it.
 
     Args:
         model: A model with named stages.
-        grid: Factor values [n, F].
-
-    Yields:
-        The name of a stage and its blocks [n, units of the block], float32.
+        num_points: Number of grid points.
     """
-    for group in _group_stages(model, len(grid)):
-        if len(group) == 1:
-            blocks = StageBlocks(model, group[0], len(grid))
-            yield group[0], blocks.compute(grid)
-            continue
-        values = evaluate_in_batches(make_stage_model(model, group), grid)
-        for stage in group:
-            yield stage, [values.pop(stage).reshape(len(grid), -1)]
+
+    def __init__(self, model: keras.Model, num_points: int) -> None:
+        self._blocks: dict[str, StageBlocks] = {}
+        self._functions = []
+        for group in _group_stages(model, num_points):
+            if len(group) == 1:
+                blocks = StageBlocks(model, group[0], num_points)
+                self._blocks[group[0]] = blocks
+            activate = make_stage_model(model, group)
+            self._functions.append((group, tf.function(activate.__call__)))
+
+    def iterate(
+        self, grid: np.ndarray
+    ) -> Iterator[tuple[str, int, Iterable[np.ndarray]]]:
+        """The name of a stage, its number of units, and its blocks.
+
+        A block is [n, units of the block], float32.
+
+        Args:
+            grid: Factor values [n, F].
+        """
+        for group, function in self._functions:
+            if group[0] in self._blocks:
+                blocks = self._blocks[group[0]]
+                yield group[0], blocks.num_units, blocks.compute(grid)
+                continue
+            values = evaluate_in_batches(function, grid)
+            for stage in group:
+                flat = values.pop(stage).reshape(len(grid), -1)
+                yield stage, flat.shape[1], [flat]
 
 
 def _group_stages(model: keras.Model, num_points: int) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""What the report shows of a stage besides its tuning.
+"""What the report shows of a stage.
 
 The activations of a convolution stage fill hundreds of megabytes: they come
 in blocks of units, are reduced to this, and dropped.
@@ -6,15 +6,21 @@ in blocks of units, are reduced to this, and dropped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.features import rotate_blocks
+from tfcomp.analysis.features import compute_rows
+from tfcomp.analysis.manifolds import Components
+from tfcomp.analysis.manifolds import compute_components
 from tfcomp.analysis.tuning import Tuning
+from tfcomp.analysis.tuning import combine_units
 from tfcomp.analysis.tuning import compute_tuning
+from tfcomp.analysis.tuning import decompose_units
 from tfcomp.analysis.tuning import select_units
 
 SHOWN_UNITS = 4
@@ -25,45 +31,61 @@ class StageNumbers:
     """One stage.
 
     Attributes:
+        tuning: Of all its units.
         units: The units that are shown, [k].
         maps: Their activations over the grid, [k, *shape].
-        features: The points with all distances kept, [n, n].
+        probe: The scores of its linear probe.
+        components: All its principal components, which keep all distances.
     """
 
+    tuning: Tuning
     units: np.ndarray
     maps: np.ndarray
-    features: np.ndarray
+    probe: dict[str, float | None]
+    components: Components
 
 
 def reduce_stage(
-    blocks: Iterable[np.ndarray], tuning: Tuning, is_ood: np.ndarray
+    blocks: Iterable[np.ndarray],
+    num_units: int,
+    shape: Sequence[int],
+    is_ood: np.ndarray,
+    probe: Callable[[np.ndarray], dict[str, float | None]],
 ) -> StageNumbers:
-    """Reduces the blocks of a stage while they pass by.
+    """Reduces the blocks of a stage while they pass by, once.
 
     Args:
         blocks: Its activations, [n, units of the block] each.
-        tuning: Of all its units.
+        num_units: How many there are in all blocks.
+        shape: Size of the grid per factor.
         is_ood: Which grid points are held out, [n].
+        probe: Scores of what `compute_rows` gives.
     """
+    decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
     columns: list[np.ndarray] = []
 
     def watch() -> Iterator[np.ndarray]:
         start = 0
         for block in blocks:
-            variance = tuning.variance[start : start + block.shape[1]]
+            decomposed.append(decompose_units(block, shape))
+            variance = decomposed[-1][0]
             chosen = select_units(block, variance, SHOWN_UNITS)
             candidates.extend(start + chosen)
             columns.append(block[:, chosen])
             start += block.shape[1]
             yield block
 
-    features = rotate_blocks(watch(), is_ood)
+    rows = compute_rows(watch(), num_units, is_ood)
     # Of several blocks, the best of each compete.
     best = np.concatenate(columns, axis=1)
-    variance = compute_tuning(best, tuning.shape).variance
+    variance = compute_tuning(best, shape).variance
     chosen = select_units(best, variance, SHOWN_UNITS)
-    maps = best[:, chosen].T.astype(np.float64, order="C")
-    maps = maps.reshape(-1, *tuning.shape)
-    units = np.array(candidates, int)[chosen]
-    return StageNumbers(units, maps, features)
+    maps = best[:, chosen].T.astype(np.float64, order="C").reshape(-1, *shape)
+    return StageNumbers(
+        combine_units(decomposed, shape),
+        np.array(candidates, int)[chosen],
+        maps,
+        probe(rows),
+        compute_components(rows),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +29,6 @@ from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.evaluation.evaluator import compute_relative_error
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.stage_blocks import StageBlocks
-from tfcomp.evaluation.stage_blocks import iterate_stages
 from tfcomp.evaluation.stage_numbers import StageNumbers
 from tfcomp.evaluation.stage_numbers import reduce_stage
 from tfcomp.models.stages import list_stages
@@ -93,6 +93,11 @@ class Study:
         """Metric tensors of every stage at every grid point, [n, F, F]."""
         return self._evaluator.measure_geometry()
 
+    @property
+    def lost_stages(self) -> Sequence[str]:
+        """Stages whose metric tensors are those of differences."""
+        return self._evaluator.lost_stages if self.metrics else ()
+
     @cached_property
     def log_volume(self) -> dict[str, np.ndarray]:
         """Log-volume of every stage at every grid point, [n]."""
@@ -101,7 +106,8 @@ class Study:
     @cached_property
     def layers(self) -> LayerAnalysis:
         """Geometry and probes of every stage."""
-        return self._evaluator.analyze_layers(self.metrics)
+        probes = {stage: n.probe for stage, n in self.numbers.items()}
+        return self._evaluator.analyze_layers(self.metrics, probes)
 
     @cached_property
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
@@ -111,20 +117,22 @@ class Study:
     @cached_property
     def tuning(self) -> dict[str, Tuning]:
         """Tuning of the units of every stage."""
+        if "numbers" in vars(self):
+            return {stage: n.tuning for stage, n in self.numbers.items()}
         shape = self.dataset.space.shape
-        stages = iterate_stages(self.run.model, self.splits.grid)
         return {
             stage: compute_stage_tuning(blocks, shape)
-            for stage, blocks in stages
+            for stage, _, blocks in self._evaluator.read_stages()
         }
 
     @cached_property
     def numbers(self) -> dict[str, StageNumbers]:
-        """Features of every stage, and the units that are shown."""
-        stages = iterate_stages(self.run.model, self.splits.grid)
+        """What the report shows of every stage."""
+        shape, is_ood = self.dataset.space.shape, self.splits.is_ood
+        probe = self._evaluator.probe
         return {
-            stage: reduce_stage(blocks, self.tuning[stage], self.splits.is_ood)
-            for stage, blocks in stages
+            stage: reduce_stage(blocks, num_units, shape, is_ood, probe)
+            for stage, num_units, blocks in self._evaluator.read_stages()
         }
 
     @cached_property

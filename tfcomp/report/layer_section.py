@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.geometry import compute_ratio_factorization
+from tfcomp.evaluation.derivatives import describe_lost_stages
 from tfcomp.evaluation.pictures import VOLUME_LABEL
 from tfcomp.evaluation.pictures import label_volume
 from tfcomp.evaluation.pictures import picture_maps
@@ -58,12 +59,20 @@ LINES = {
 
 def make_layers(studies: Sequence[Study]) -> Section:
     """Shows how the representation changes from stage to stage."""
+    names = [s.name for s in studies if not s.dataset.space.ordered]
+    studies = [s for s in studies if s.dataset.space.ordered]
+    notes = [f"{n} is left out: its factors have no order." for n in names]
+    notes += [
+        f"{s.name}: {describe_lost_stages(s.lost_stages)}."
+        for s in studies
+        if s.lost_stages
+    ]
     has_pairs = any(len(s.dataset.space.ordered) > 1 for s in studies)
     rows = list_stages(studies, measure_stage)
     exhibits = [
         make_lines(studies, name, rows)
         for name in LINES
-        if has_pairs or name != "factorization"
+        if studies and (has_pairs or name != "factorization")
     ]
     exhibits += [make_volume_maps(s) for s in studies if s.has_map]
     return Section(
@@ -71,7 +80,8 @@ def make_layers(studies: Sequence[Study]) -> Section:
         "Geometry, stage by stage",
         "These numbers come from exact Jacobians of every stage with respect "
         "to the factors at every grid point. A one-hot code has no useful "
-        "derivative; there they come from differences over the grid.",
+        "derivative; there they come from differences over the grid. "
+        + " ".join(notes),
         exhibits,
     )
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.effective_rank import compute_effective_ranks
+from tfcomp.analysis.effective_rank import compute_feature_ranks
 from tfcomp.analysis.manifolds import UMAP_HINT
-from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.manifolds import compute_umap
 from tfcomp.analysis.manifolds import has_umap
 from tfcomp.evaluation.study import Study
@@ -40,8 +39,8 @@ def make_ranks(studies: Sequence[Study]) -> Exhibit:
     """Draws the effective rank against the stage."""
     ranks = list_stages(
         studies,
-        lambda study, stage: compute_effective_ranks(
-            study.numbers[stage].features, study.splits.is_ood
+        lambda study, stage: compute_feature_ranks(
+            study.numbers[stage].components.features, study.splits.is_ood
         ),
     )
     ratios = [
@@ -67,8 +66,8 @@ def make_ranks(studies: Sequence[Study]) -> Exhibit:
 
 def make_pca(study: Study) -> Exhibit:
     """Draws the first two principal components of every stage."""
-    found = {s: compute_pca(n.features, 2) for s, n in study.numbers.items()}
-    shares = [f"{s} {c.explained.sum():.0%}" for s, c in found.items()]
+    found = {s: n.components for s, n in study.numbers.items()}
+    shares = [f"{s} {c.explained[:2].sum():.0%}" for s, c in found.items()]
     return _show_points(
         study,
         "pca",
@@ -76,7 +75,7 @@ def make_pca(study: Study) -> Exhibit:
         "The first two principal components of the activations, colored by "
         "factor; the markers tell ID from OOD. They hold this share of the "
         f"variance: {', '.join(shares)}.",
-        {s: components.features for s, components in found.items()},
+        {s: components.features[:, :2] for s, components in found.items()},
     )
 
 
@@ -88,7 +87,10 @@ def make_umap(study: Study) -> Exhibit:
         "UMAP",
         "UMAP of the activations (15 neighbors, least distance 0.1, seed "
         "42), colored by factor. It keeps neighborhoods, not distances.",
-        {s: compute_umap(n.features) for s, n in study.numbers.items()},
+        {
+            stage: compute_umap(n.components)
+            for stage, n in study.numbers.items()
+        },
     )
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from tfcomp import __version__
+from tfcomp.config.progress import show_progress
 from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.projector import MAX_COMPONENTS
 from tfcomp.evaluation.projector import write_projector
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import save_exhibit
@@ -44,7 +46,9 @@ def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
     """
     studies = [Study(run) for run in runs]
     sections = []
-    for make_section in SECTIONS:
+    for make_section in show_progress(
+        SECTIONS, "report", "section", len(SECTIONS)
+    ):
         sections.append(make_section(studies))
         for exhibit in sections[-1].exhibits:
             save_exhibit(exhibit, folder)
@@ -70,7 +74,10 @@ def write_projections(study: Study) -> None:
     upright = study.dataset.first_row == "bottom"
     write_projector(
         study.run.path,
-        {stage: n.features for stage, n in study.numbers.items()},
+        {
+            stage: n.components.features[:, :MAX_COMPONENTS]
+            for stage, n in study.numbers.items()
+        },
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),
             **dict(zip(study.dataset.space.names, splits.grid.T, strict=True)),

@@ -21,7 +21,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.materialized import attach_examples
-from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.storage.files import write_text
 from tfcomp.storage.files import write_whole
 from tfcomp.storage.run_folder import METRICS_FILE

@@ -18,7 +18,7 @@ import keras
 import tensorflow as tf
 
 from tfcomp.analysis import compute_stage_metrics
-from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.model_versions import add_version

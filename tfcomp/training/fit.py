@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 from collections.abc import Callable
 from collections.abc import Sequence
 
 import keras
 import tensorflow as tf
 from keras import ops
-from tqdm import tqdm
 
 from tfcomp.config.errors import DivergedError
+from tfcomp.config.progress import show_progress
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
@@ -153,9 +152,8 @@ class StopIfDiverged(keras.callbacks.Callback):
 class ProgressBar(keras.callbacks.Callback):
     """Shows epochs, loss and the estimated end of the whole training.
 
-    On a terminal the line is redrawn; elsewhere (a log file) a line is
-    written every 30 seconds. (`tqdm.keras.TqdmCallback` asks Keras for the
-    numbers of every batch, which slows short steps down.)
+    (`tqdm.keras.TqdmCallback` asks Keras for the numbers of every batch,
+    which slows short steps down.)
 
     Args:
         epochs: Total number of epochs.
@@ -165,14 +163,8 @@ class ProgressBar(keras.callbacks.Callback):
 
     def __init__(self, epochs: int, done: int, name: str) -> None:
         super().__init__()
-        self._bar = tqdm(
-            total=epochs,
-            initial=done,
-            desc=name,
-            unit="epoch",
-            mininterval=0.1 if sys.stderr.isatty() else 30.0,
-            dynamic_ncols=True,
-        )
+        options = {"initial": done, "leave": True, "delay": 0}
+        self._bar = show_progress(None, name, "epoch", epochs, **options)
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self._bar.set_postfix_str(f"loss {logs['loss']:.3g}", refresh=False)

@@ -80,6 +80,8 @@ class Monitor(keras.callbacks.Callback):
             analysis = self._evaluator.analyze_layers()
             self._summaries.write_layers(epoch, analysis)
             metrics["layers"] = analysis.summary
+            if self._evaluator.lost_stages:
+                metrics["differences"] = list(self._evaluator.lost_stages)
         embeddings = self._evaluator.analyze_embeddings()
         self._summaries.write_embeddings(epoch, embeddings, with_layers)
         if embeddings:

@@ -19,7 +19,7 @@ import numpy as np
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
-from tfcomp.evaluation.evaluator import choose_jacobian
+from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model

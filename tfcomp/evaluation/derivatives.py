@@ -1,0 +1,111 @@
+"""How the derivatives of a model are taken: exactly, or by differences."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfcomp.analysis.jacobians import compute_difference_jacobians
+from tfcomp.analysis.jacobians import compute_stage_jacobians
+from tfcomp.analysis.jacobians import compute_stage_metrics
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.models.stages import make_stage_model
+
+# Where exact derivatives are compared with differences.
+NUM_CHECKED = 16
+
+
+def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
+    """Jacobians of a model, by differences in stages where those are needed."""
+    usual, fallback = list_jacobians(model, space)
+    lost = find_lost_stages(model, space)
+
+    def combine(stage_fn: Callable, factors: tf.Tensor) -> dict:
+        found = fallback(stage_fn, factors)
+        steps = {name: found[name] for name in found if name in lost}
+        return usual(stage_fn, factors) | steps
+
+    return combine if lost else usual
+
+
+def list_jacobians(
+    model: keras.Model, space: FactorSpace
+) -> tuple[Callable, Callable]:
+    """Exact Jacobians, and what replaces them where they are lost.
+
+    A one-hot code has derivative zero everywhere. There, and in stages that
+    turn out to be steps, derivatives are central differences over the grid
+    (one-sided at its border), per unit of the factor and so on the scale of
+    the exact ones. A categorical factor has no derivative: Jacobians have a
+    column for each *ordered* factor.
+    """
+    ordered = [space.factors[column] for column in space.ordered]
+    differences = functools.partial(
+        compute_difference_jacobians,
+        low=[factor.low for factor in ordered],
+        high=[factor.values()[-1] for factor in ordered],
+        step=[factor.step for factor in ordered],
+    )
+    differences = _keep_names_fixed(differences, space)
+    layers = {layer.name: layer for layer in model.layers}
+    if not getattr(layers.get("code"), "differentiable", True):
+        return differences, differences
+    return _keep_names_fixed(compute_stage_jacobians, space), differences
+
+
+def find_lost_stages(model: keras.Model, space: FactorSpace) -> list[str]:
+    """Stages that move with a factor although their derivative is zero.
+
+    Exactly zero, at all of a few points of the grid: behind a rounding, a
+    stopped gradient, or a function outside of TensorFlow.
+    """
+    points = np.random.default_rng(0).permutation(space.grid())[:NUM_CHECKED]
+    factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
+    exact, found = (
+        compute_stage_metrics(stages, factors, jacobian_fn)
+        for jacobian_fn in list_jacobians(model, space)
+    )
+    return [s for s in exact if (is_flat(exact[s]) & ~is_flat(found[s])).any()]
+
+
+def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
+    """Factors [F] along which metric tensors [n, F, F] are zero everywhere."""
+    return ~np.diagonal(np.asarray(g), axis1=1, axis2=2).any(axis=0)
+
+
+def describe_lost_stages(stages: Sequence[str]) -> str:
+    """One line that marks results of differences."""
+    return (
+        f"{', '.join(stages)}: not differentiable (exact derivatives are 0); "
+        "the geometry there comes from differences over the grid"
+    )
+
+
+def _keep_names_fixed(jacobian_fn: Callable, space: FactorSpace) -> Callable:
+    """Jacobians over the ordered factors, the categorical ones fixed."""
+    ordered = list(space.ordered)
+    if not ordered:
+        return lambda stage_fn, factors: {
+            name: tf.zeros((tf.shape(h)[0], 1, 0))
+            for name, h in stage_fn(factors).items()
+        }
+    if len(ordered) == len(space):
+        return jacobian_fn
+
+    def compute(stage_fn: Callable, factors: tf.Tensor) -> dict:
+        factors = tf.convert_to_tensor(factors)
+
+        def vary(values: tf.Tensor) -> dict:
+            columns = tf.unstack(factors, axis=1)
+            for number, column in enumerate(ordered):
+                columns[column] = values[:, number]
+            return stage_fn(tf.stack(columns, axis=1))
+
+        return jacobian_fn(vary, tf.gather(factors, ordered, axis=1))
+
+    return compute
