@@ -11,8 +11,8 @@ from sklearn.model_selection import cross_val_predict
 from tests.analysis.planted import hold_out
 from tests.analysis.planted import make_grid
 from tfcomp.analysis import probes
+from tfcomp.analysis.features import compute_gram
 from tfcomp.analysis.features import normalize_rows
-from tfcomp.analysis.features import rotate_features
 from tfcomp.analysis.probes import compute_probe_scores
 
 TARGETS = make_grid(14, 14)
@@ -28,6 +28,14 @@ def make_noise(units: int, n: int = len(TARGETS)) -> np.ndarray:
 def make_linear(units: int) -> np.ndarray:
     weights = make_noise(units, n=2)
     return (TARGETS @ weights + 3).astype(np.float32)
+
+
+def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+    """Normalized activations, in at most as many dimensions as points."""
+    if activations.shape[1] <= len(activations):
+        return normalize_rows(activations, is_ood)
+    squares, axes = np.linalg.eigh(compute_gram([activations], is_ood))
+    return axes * np.sqrt(np.maximum(squares, 0))
 
 
 def compute_slowly(features: np.ndarray, targets: np.ndarray) -> list[float]:

@@ -1,5 +1,7 @@
 """Stages in blocks of units: the same numbers as in one piece."""
 
+from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import keras
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from tfcomp.analysis.features import compute_gram
-from tfcomp.analysis.features import rotate_features
+from tfcomp.analysis.features import normalize_rows
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.probes import compute_probe_scores
 from tfcomp.analysis.probes import probe_rows
@@ -16,8 +18,8 @@ from tfcomp.analysis.tuning import compute_tuning
 from tfcomp.analysis.tuning import select_units
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
+from tfcomp.evaluation import evaluator
 from tfcomp.evaluation import stage_blocks
-from tfcomp.evaluation.stage_blocks import StageBlocks
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.evaluation.stage_numbers import SHOWN_UNITS
 from tfcomp.evaluation.stage_numbers import reduce_stage
@@ -33,13 +35,18 @@ def stage(smoke_run: RunConfig):
     whole = np.reshape(whole, (len(splits.grid), -1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stage_blocks, "MAX_BYTES", 100_000)
-        blocks = StageBlocks(model, "stage_1", len(splits.grid))
-    return splits, whole, blocks
+        reader = StageReader(model, len(splits.grid), ["stage_1"])
+
+    def read() -> Iterator[np.ndarray]:
+        ((_, _, blocks),) = reader.iterate(splits.grid)
+        yield from blocks
+
+    return splits, whole, read
 
 
 def test_blocks_are_the_stage(stage) -> None:
     splits, whole, blocks = stage
-    parts = list(blocks.compute(splits.grid))
+    parts = list(blocks())
     assert len(parts) > 2
     assert all(part.nbytes <= 100_000 for part in parts)
     np.testing.assert_allclose(np.concatenate(parts, 1), whole, atol=1e-6)
@@ -47,15 +54,15 @@ def test_blocks_are_the_stage(stage) -> None:
 
 def test_rotation_in_blocks_keeps_distances(stage) -> None:
     splits, whole, blocks = stage
-    one = rotate_features(whole, splits.is_ood)
-    gram = compute_gram(blocks.compute(splits.grid), splits.is_ood)
+    one = normalize_rows(whole, splits.is_ood)
+    gram = compute_gram(blocks(), splits.is_ood)
     np.testing.assert_allclose(one @ one.T, gram, atol=1e-5)
 
 
 def test_numbers_in_blocks(stage) -> None:
     splits, whole, blocks = stage
     expected = compute_tuning(whole, (12, 12))
-    parts = list(blocks.compute(splits.grid))
+    parts = list(blocks())
     tuning = compute_stage_tuning(parts, (12, 12))
     np.testing.assert_allclose(
         tuning.variance, expected.variance, rtol=1e-4, atol=1e-9
@@ -67,9 +74,9 @@ def test_numbers_in_blocks(stage) -> None:
         return probe_rows(rows, targets, splits.is_ood)
 
     # It passes by once, and is never there as a whole.
-    passing = blocks.compute(splits.grid)
+    passing = blocks()
     found = reduce_stage(
-        passing, blocks.num_units, (12, 12), splits.is_ood, probe
+        passing, whole.shape[1], (12, 12), splits.is_ood, probe
     )
     assert next(passing, None) is None
     np.testing.assert_array_equal(found.tuning.variance, tuning.variance)
@@ -106,3 +113,19 @@ def test_stages_in_groups_are_the_stages(
     for name, values in whole.items():
         expected = np.reshape(values, (len(grid), -1))
         np.testing.assert_allclose(parts[name], expected, atol=1e-6)
+
+
+def test_one_visible_look_serves_the_report(
+    make_study: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def watch(items: Iterator, name: str, unit: str, total: int) -> Iterator:
+        looks.append((name, total))
+        return items
+
+    monkeypatch.setattr(evaluator, "show_progress", watch)
+    study = make_study("truth", stage_1=lambda f: f)
+    assert study.layers.summary["stage_1"]["probe_r2_id"] > 0.999
+    assert study.tuning["stage_1"] is study.numbers["stage_1"].tuning
+    assert looks == [("layers", 2)]

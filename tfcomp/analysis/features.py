@@ -1,9 +1,9 @@
 """Activations in as few dimensions as there are points, exactly.
 
 Ridge regression, principal components and distances only see inner products
-of rows. With more units than points, rows are replaced by others with the same
-products, from the eigendecomposition of the Gram matrix [n, n]: nothing is
-approximated, and a stage of 50,000 units becomes one of 784.
+of rows. With more units than points, rows are replaced by these products, the
+Gram matrix [n, n]: nothing is approximated, and a stage of 50,000 units becomes
+one of 784.
 
 Normalization: activations are centered by their mean over ID points and
 divided by one number, the root mean square length of a centered ID row. So
@@ -18,24 +18,6 @@ from collections.abc import Iterator
 import numpy as np
 
 BLOCK_UNITS = 4096
-
-
-def rotate_features(activations: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    """Normalized activations, in at most as many dimensions as points.
-
-    Args:
-        activations: [n, ...]; flattened to [n, units].
-        is_ood: Which points take no part in the normalization, [n].
-
-    Returns:
-        Features [n, min(n, units)], float64.
-    """
-    flat = np.reshape(activations, (len(activations), -1))  # [n, units]
-    if flat.shape[1] <= len(flat):
-        return normalize_rows(flat, is_ood)
-    squares, axes = np.linalg.eigh(compute_gram([flat], is_ood))
-    # The smallest are zero up to rounding, and may be just below it.
-    return axes * np.sqrt(np.maximum(squares, 0))
 
 
 def compute_rows(

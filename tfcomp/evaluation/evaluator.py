@@ -32,7 +32,6 @@ from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.embedding_analysis import analyze_embedding
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.models.low_rank import list_embeddings
-from tfcomp.models.stages import list_stages
 from tfcomp.models.stages import make_stage_model
 
 
@@ -145,7 +144,6 @@ class Evaluator:
             for fn in list_jacobians(model, dataset.space)
         )
         self._stages = StageReader(model, len(dataset.splits.grid))
-        self._num_stages = len(list_stages(model))
 
     def turn_to(self, dataset: Dataset, seed: int) -> None:
         """Looks at other data over the same grid from now on."""
@@ -220,7 +218,7 @@ class Evaluator:
     def read_stages(self) -> Iterable[tuple[str, int, Iterable[np.ndarray]]]:
         """What `StageReader.iterate` gives, with a progress bar."""
         stages = self._stages.iterate(self._dataset.splits.grid)
-        return show_progress(stages, "layers", "stage", self._num_stages)
+        return show_progress(stages, "layers", "stage", len(self._stages.sizes))
 
     def probe(self, rows: np.ndarray) -> Scores:
         """Probe scores of a stage, of rows that `compute_rows` gives."""

@@ -6,8 +6,10 @@ a large stage is computed several times, and each time some units are kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -23,61 +25,31 @@ MAX_BYTES = 2**31
 MAX_GROUP_BYTES = 2**29
 
 
-class StageBlocks:
-    """One stage of a model; its functions are traced once.
-
-    Args:
-        model: A model with named stages.
-        stage: Name of the stage.
-        num_points: Number of grid points.
-    """
-
-    def __init__(self, model: keras.Model, stage: str, num_points: int) -> None:
-        self._activate = make_stage_model(model, [stage])
-        self._stage = stage
-        shape = model.get_layer(stage).output.shape[1:]
-        self.num_units = int(np.prod(shape))
-        size = max(1, MAX_BYTES // (4 * num_points))
-        self._starts = range(0, self.num_units, size)
-        self._functions = [
-            tf.function(self._make(start, start + size))
-            for start in self._starts
-        ]
-
-    def compute(self, grid: np.ndarray) -> Iterator[np.ndarray]:
-        """Blocks of activations [n, units of the block], float32."""
-        for function in self._functions:
-            yield evaluate_in_batches(function, grid)["block"]
-
-    def _make(self, start: int, stop: int):
-        def activate(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-            values = self._activate(factors)[self._stage]
-            flat = tf.reshape(values, (-1, self.num_units))
-            return {"block": flat[:, start:stop]}
-
-        return activate
-
-
 class StageReader:
-    """All stages of a model in order; its functions are traced once.
-
-    One look at every stage costs less than with `StageBlocks` for each, where
-    every stage repeats the work of those before it.
+    """Stages of a model in order; its functions are traced once.
 
     Args:
         model: A model with named stages.
         num_points: Number of grid points.
+        stages: Which stages; all by default.
     """
 
-    def __init__(self, model: keras.Model, num_points: int) -> None:
-        self._blocks: dict[str, StageBlocks] = {}
-        self._functions = []
-        for group in _group_stages(model, num_points):
-            if len(group) == 1:
-                blocks = StageBlocks(model, group[0], num_points)
-                self._blocks[group[0]] = blocks
-            activate = make_stage_model(model, group)
-            self._functions.append((group, tf.function(activate.__call__)))
+    def __init__(
+        self,
+        model: keras.Model,
+        num_points: int,
+        stages: Sequence[str] | None = None,
+    ) -> None:
+        names = list_stages(model) if stages is None else stages
+        self.sizes = {
+            name: int(np.prod(model.get_layer(name).output.shape[1:]))
+            for name in names
+        }
+        # Groups of stages, each with one function or with one per block.
+        self._passes = [
+            (group, list(_make_functions(model, group, self.sizes, num_points)))
+            for group in _group_stages(self.sizes, num_points)
+        ]
 
     def iterate(
         self, grid: np.ndarray
@@ -89,26 +61,45 @@ class StageReader:
         Args:
             grid: Factor values [n, F].
         """
-        for group, function in self._functions:
-            if group[0] in self._blocks:
-                blocks = self._blocks[group[0]]
-                yield group[0], blocks.num_units, blocks.compute(grid)
+        for group, functions in self._passes:
+            passes = (evaluate_in_batches(fn, grid) for fn in functions)
+            if len(functions) > 1:
+                (name,) = group
+                yield name, self.sizes[name], (block[name] for block in passes)
                 continue
-            values = evaluate_in_batches(function, grid)
-            for stage in group:
-                flat = values.pop(stage).reshape(len(grid), -1)
-                yield stage, flat.shape[1], [flat]
+            values = next(passes)
+            for name in group:
+                yield name, self.sizes[name], [values.pop(name)]
 
 
-def _group_stages(model: keras.Model, num_points: int) -> list[list[str]]:
+def _make_functions(
+    model: keras.Model,
+    group: list[str],
+    sizes: dict[str, int],
+    num_points: int,
+) -> Iterator[Callable]:
+    """Functions from factors to units [n, units of the block] by stage."""
+    activate = make_stage_model(model, group)
+    size = max(1, MAX_BYTES // (4 * num_points))
+    for start in range(0, max(sizes[name] for name in group), size):
+
+        def evaluate(factors: tf.Tensor, start: int = start) -> dict:
+            return {
+                name: tf.reshape(h, (-1, sizes[name]))[:, start : start + size]
+                for name, h in activate(factors).items()
+            }
+
+        yield tf.function(evaluate)
+
+
+def _group_stages(sizes: dict[str, int], num_points: int) -> list[list[str]]:
     groups: list[list[str]] = []
     left = 0
-    for stage in list_stages(model):
-        units = np.prod(model.get_layer(stage).output.shape[1:])
-        size = 4 * num_points * int(units)
+    for stage, units in sizes.items():
+        size = 4 * num_points * units
         if not groups or size > left:
             groups.append([])
-            left = MAX_GROUP_BYTES
+            left = min(MAX_GROUP_BYTES, MAX_BYTES)
         groups[-1].append(stage)
         left -= size
     return groups

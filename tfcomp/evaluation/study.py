@@ -28,7 +28,7 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.evaluation.evaluator import compute_relative_error
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.stage_blocks import StageBlocks
+from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.evaluation.stage_numbers import StageNumbers
 from tfcomp.evaluation.stage_numbers import reduce_stage
 from tfcomp.models.stages import list_stages
@@ -199,7 +199,8 @@ class Study:
             values = self.bright_truth[curve.rows]
         else:
             grid = self.splits.grid[curve.rows]
-            blocks = StageBlocks(self.run.model, stage, len(grid)).compute(grid)
+            reader = StageReader(self.run.model, len(grid), [stage])
+            ((_, _, blocks),) = reader.iterate(grid)
             values = np.concatenate(list(blocks), axis=1)  # [points, units]
         return compute_gap_statistics(values, *self._describe(curve))
 
