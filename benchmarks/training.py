@@ -160,8 +160,8 @@ def measure_start() -> float:
         ]  # fmt: skip
         start = time.perf_counter()
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        marker = Path(folder) / "donut" / "checkpoints" / "checkpoint"
-        while not marker.exists():
+        checkpoints = Path(folder) / "donut" / "checkpoints"
+        while not list(checkpoints.glob("*.index")):
             if process.poll() is not None:
                 raise RuntimeError("the training command failed")
             time.sleep(0.05)

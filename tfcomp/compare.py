@@ -10,7 +10,7 @@ intervals) and Markdown.
 from __future__ import annotations
 
 import glob
-import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
@@ -24,10 +24,11 @@ from tfcomp.statistics.seed_statistics import get_score
 from tfcomp.statistics.setting_table import FinishedRun
 from tfcomp.statistics.setting_table import format_markdown
 from tfcomp.statistics.setting_table import tabulate_settings
+from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.files import write_table
 from tfcomp.storage.files import write_text
-from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import read_metrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +67,8 @@ def compare_runs(settings: dict[str, Any]) -> int:
 def read_runs(pattern: str) -> list[FinishedRun]:
     """Flags and metrics of the finished runs among the folders.
 
+    A run with damaged metrics is left out, which is said.
+
     Raises:
         ConfigError: If there is none.
     """
@@ -73,10 +76,13 @@ def read_runs(pattern: str) -> list[FinishedRun]:
     for folder in sorted(glob.glob(pattern)):
         try:
             config = check_run(folder)
+            metrics = read_metrics(Path(folder))
+        except DamagedFileError as error:
+            print(f"left out: {error}", file=sys.stderr)
         except RunError:
             continue  # something else, or not finished
-        metrics = json.loads((Path(folder) / METRICS_FILE).read_text())
-        runs.append(FinishedRun(config.identity(), metrics))
+        else:
+            runs.append(FinishedRun(config.identity(), metrics))
     if not runs:
         rule = "must match at least one finished run"
         raise ConfigError("runs", rule, pattern)

@@ -39,10 +39,11 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     """The ID and OOD scores, and where to look."""
     scores = select_scores(metrics)
     subsets = {name.upper(): found for name, found in scores.items()}
+    exported = f"saved model  {config.export_path}\n" if config.export else ""
     return (
         f"\n{format_scores(subsets)}\n\n"
         f"run          {config.run_dir}\n"
-        f"saved model  {config.export_path}\n"
+        f"{exported}"
         f"look         tensorboard --logdir {config.log_dir}"
     )
 

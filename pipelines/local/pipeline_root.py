@@ -17,6 +17,8 @@ from pathlib import Path
 from pipelines.steps.lifeline import keep_steps_alive
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_json
 from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import LOCK_FILE
 from tfcomp.storage.folder_lock import lock_folder
@@ -85,9 +87,10 @@ class PipelineRoot:
 
 def _read_profile(marker: Path) -> str:
     try:
-        return str(json.loads(marker.read_text("utf-8"))["profile"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as e:
-        raise RunError(f"--pipeline_root: {marker} cannot be read") from e
+        return str(read_json(marker)["profile"])
+    except (OSError, DamagedFileError, LookupError) as error:
+        rule = 'cannot be read, it must be {"profile": NAME}'
+        raise RunError(f"--pipeline_root: {marker} {rule}") from error
 
 
 def check_path(flag: str, path: str) -> None:

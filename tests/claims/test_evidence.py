@@ -100,6 +100,9 @@ def test_threshold_tables(tmp_path: Path) -> None:
         "kind,grid_size,reached,num_examples\nbumps,16,True,120\n"
         "bumps,24,False,\n"
     )
+    damaged = tmp_path / "logs" / "damaged"
+    damaged.mkdir()
+    (damaged / "slopes.csv").write_bytes(b"\xff")
     (folder / "slopes.csv").write_text(
         "kind,criterion,slope,low,high,n\n"
         "bumps,position_accuracy,2.9,2.6,3.2,9\n"
@@ -113,4 +116,5 @@ def test_threshold_tables(tmp_path: Path) -> None:
     # An empty cell, and a column that the file lacks.
     assert pandas.isna(second["num_examples"]) and pandas.isna(first["seed"])
     assert study.slopes["slope"].tolist() == [2.9]
+    assert f"{damaged / 'slopes.csv'} is damaged" in evidence.notes[0]
     assert evidence.runs == ()

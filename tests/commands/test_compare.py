@@ -52,6 +52,18 @@ def test_a_single_setting_has_no_flags(folder: Path) -> None:
     assert list(table.columns)[0] == "seeds" and list(table["seeds"]) == [3]
 
 
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff"])
+def test_a_damaged_run_is_left_out(
+    content: bytes, folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    file = folder / "a1" / "metrics.json"
+    file.write_bytes(content)
+    assert len(compare.read_runs(f"{folder}/*")) == 3
+    error = capsys.readouterr().err
+    assert error.startswith(f"left out: {file} is damaged (")
+    assert error.count("\n") == 1
+
+
 def test_command_writes_the_table(
     folder: Path, capsys: pytest.CaptureFixture
 ) -> None:

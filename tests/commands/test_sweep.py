@@ -118,18 +118,25 @@ def test_reports_are_made_when_something_changes(draw: Start) -> None:
     draw("--grid=depth=2,3", "--seeds=2")
     folder = Path("tensorboard_logs/s")
     summary, figure = folder / "summary.csv", folder / "figures/scores.png"
-    first = summary.read_text(), figure.read_bytes()
+    first = summary.read_bytes(), figure.read_bytes()
     for file in (summary, figure):
-        file.write_text("as it was")
+        os.utime(file, (1000, 1000))
     draw("--grid=depth=2,3", "--seeds=2")
-    assert summary.read_text() == figure.read_text() == "as it was"
+    assert summary.stat().st_mtime == figure.stat().st_mtime == 1000
+    # What is lost or garbled is made again.
+    summary.write_bytes(b"garbled")
+    draw("--grid=depth=2,3", "--seeds=2")
+    assert (summary.read_bytes(), figure.read_bytes()) == first
+    figure.unlink()
+    (folder / ".reports").write_bytes(b"\xff")
+    draw("--grid=depth=2,3", "--seeds=2")
+    assert (summary.read_bytes(), figure.read_bytes()) == first
     draw("--grid=depth=2,3", "--seeds=2", "--interval=bootstrap")
-    found = summary.read_text(), figure.read_bytes()
-    assert "as it was" not in found and found != first
+    assert summary.read_bytes() != first[0]
     draw("--grid=depth=2", "--seeds=2")
     assert not (folder / "paired.csv").exists()  # nothing to compare
     draw("--grid=depth=2,3", "--seeds=2")
-    assert (summary.read_text(), figure.read_bytes()) == first
+    assert (summary.read_bytes(), figure.read_bytes()) == first
 
 
 def test_a_second_start_runs_nothing(
@@ -145,6 +152,26 @@ def test_a_second_start_runs_nothing(
     assert start("--grid=depth=2,3") == 0
     assert {p: p.read_bytes() for p in Path().rglob("*.csv")} == tables
     assert flags.read_text() == text
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", None])
+def test_a_damaged_trial_is_run_again(
+    content: bytes | None, start: Start
+) -> None:
+    start("--grid=depth=2,3", "--seeds=2")
+    whole = read("trials.csv")
+    trials = Path("tensorboard_logs/s/trials")
+    first, second, *_ = FakePool.ran
+    if content is None:
+        (trials / first / "model.keras").unlink()
+        (trials / second / "model.keras").write_text("PK")
+    else:
+        (trials / first / "metrics.json").write_bytes(content)
+        (trials / second / "metrics.json").write_bytes(content)
+        (trials / first / "measures.json").write_bytes(content)
+    assert start("--grid=depth=2,3", "--seeds=2") == 0
+    assert FakePool.ran == [first, second]
+    assert read("trials.csv") == whole
 
 
 def test_a_second_start_takes_a_moment(

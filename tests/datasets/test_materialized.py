@@ -217,6 +217,19 @@ def test_damaged_files(stored: RunConfig, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["*train*", "dataset_info.json"])
+def test_damaged_files_are_written_again(
+    name: str, stored: RunConfig, tmp_path: Path
+) -> None:
+    folder = materialize(stored, tmp_path)
+    file = next(folder.glob(name))
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(RunError, match="cannot be read .*tfcomp.materialize"):
+        attach(stored)
+    assert materialize(stored, tmp_path) == folder
+    assert len(attach(stored).train_images) > 0
+
+
 def test_dataset_without_a_builder(tmp_path: Path) -> None:
     config = parse(*SMALL, "--dataset=my_shapes")
     with pytest.raises(RunError, match="my_shapes has no TFDS builder"):

@@ -55,7 +55,8 @@ def test_run_of_another_version(copy: Path, line: str) -> None:
 @pytest.mark.parametrize("name", ["metrics.json", "model.keras"])
 def test_damaged_file(copy: Path, name: str) -> None:
     (copy / name).write_bytes(b"{")
-    with pytest.raises(RunError, match="is damaged"):
+    rule = f"--run=.*{name} is damaged .*: repair it with .* --resume"
+    with pytest.raises(RunError, match=rule):
         load_run(copy)
 
 

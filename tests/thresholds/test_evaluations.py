@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.thresholds import evaluations as module
@@ -117,10 +116,12 @@ def test_record_says_what_it_is_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
-def test_damaged_record(tmp_path: Path, text: str) -> None:
+def test_damaged_record_is_made_again(tmp_path: Path, text: str) -> None:
     config = make_case().make_config(5)
     evaluations = Evaluations(tmp_path)
     evaluations.write(config, {"relative_mse": None}, 1.5)
     next(tmp_path.iterdir()).write_text(text)
-    with pytest.raises(RunError, match="is damaged: remove it"):
+    with pytest.raises(MissingError):
         evaluations.read(config)
+    evaluations.write(config, {"relative_mse": 0.5}, 1.5)
+    assert evaluations.read(config) == {"relative_mse": 0.5}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
@@ -22,6 +23,17 @@ def test_numbers_are_those_of_tensorboard(
             for event in expected.Tensors(tag)
         }
         assert {epoch: row[tag] for epoch, row in rows.items()} == curve
+
+
+@pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"x\n1\n", b"\xff"])
+def test_a_damaged_file_is_named_and_begun_anew(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    file = tmp_path / "history.csv"
+    file.write_bytes(content)
+    History(tmp_path).add(3, {"train/loss": 0.5})
+    assert read_history(file) == {3: {"train/loss": 0.5}}
+    assert f"no curves from {file}" in capsys.readouterr().err
 
 
 def test_a_resumed_run_ends_in_the_same_file(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 """Kills with SIGKILL at random moments; every resume ends in equal bits."""
 
+import multiprocessing
 import random
-import shutil
-import subprocess
-import sys
 import time
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import keras
@@ -12,25 +12,59 @@ import numpy as np
 import pytest
 
 import tfcomp.models.keras_objects  # noqa: F401  (classes of the saved model)
+from tfcomp import train
+from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.model_versions import list_versions
+from tfcomp.training.experiment import train_and_evaluate
 
-KILLS = 20
+FLAGS = (
+    "--flagfile=smoke.flags",
+    "--epochs=12",
+    "--steps_per_epoch=10",
+    "--eval_every=3",
+    "--layerwise_every=0",
+    "--checkpoint_seconds=0",
+    "--nopictures",
+)
+Start = Callable[[Path], BaseProcess]
 
 
-def command(folder: Path, *flags: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "tfcomp.train",
-        "--flagfile=smoke.flags",
-        "--epochs=60",
-        "--steps_per_epoch=10",
-        "--layerwise_every=25",
-        "--checkpoint_seconds=0",
-        f"--log_dir={folder / 'logs'}",
-        f"--export_dir={folder / 'models'}",
-        *flags,
-    ]
+@pytest.fixture(scope="module")
+def start() -> Start:
+    """Starts the run in a folder, or resumes it there.
+
+    All processes are forked off one that has imported TensorFlow.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tfcomp.training.experiment"])
+
+    def start_process(folder: Path) -> BaseProcess:
+        command = ["train", *list_flags(folder), "--resume"]
+        process = context.Process(target=train.main, args=(command,))
+        process.start()
+        return process
+
+    return start_process
+
+
+def list_flags(folder: Path) -> list[str]:
+    return [*FLAGS, f"--log_dir={folder}/logs", f"--export_dir={folder}/models"]
+
+
+def list_checkpoints(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("logs/smoke/checkpoints/*.index")}
+
+
+def kill_later(process: BaseProcess, folder: Path, seconds: float) -> bool:
+    """Kills a process so long after its first checkpoint, unless it ends."""
+    before = list_checkpoints(folder)
+    while process.is_alive() and list_checkpoints(folder) <= before:
+        time.sleep(0.01)
+    process.join(seconds)
+    process.kill()
+    process.join()
+    assert process.exitcode in (0, -9)
+    return process.exitcode != 0
 
 
 def read_result(folder: Path) -> tuple[list[np.ndarray], bytes]:
@@ -42,25 +76,35 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], bytes]:
     return model.get_weights(), (run / "history.csv").read_bytes()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
-    start = time.monotonic()
-    subprocess.run(command(tmp_path / "whole"), check=True)
-    duration = time.monotonic() - start
-    expected, curves = read_result(tmp_path / "whole")
+@pytest.mark.parametrize(
+    ("kills", "seconds"),
+    # From a checkpoint to a kill, at most. The end of a run takes as long as
+    # the second.
+    [
+        (3, 0.3),
+        pytest.param(
+            20, 4.0, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]
+        ),
+    ],
+)
+def test_killed_runs_resume_to_the_same_bits(
+    kills: int, seconds: float, start: Start, tmp_path: Path
+) -> None:
+    train_and_evaluate(parse_config(list_flags(tmp_path)))
+    expected, curves = read_result(tmp_path)
     chance = random.Random(0)
-    for kill in range(KILLS):
-        folder = tmp_path / f"killed_{kill}"
-        process = subprocess.Popen(command(folder))
-        moment = chance.uniform(0.1, 1.0) * duration
-        time.sleep(moment)
-        process.kill()
-        process.wait()
-        subprocess.run(command(folder, "--resume"), check=True)
-        weights, curves_of_parts = read_result(folder)
+    done, number = 0, 0
+    while done < kills:
+        folder = tmp_path / str(number)
+        number += 1
+        is_killed = True
+        while is_killed:  # the last process ends by itself
+            wait = chance.uniform(0, seconds) if done < kills else 1e6
+            is_killed = kill_later(start(folder), folder, wait)
+            done += is_killed
+        weights, found = read_result(folder)
         for first, second in zip(expected, weights, strict=True):
             np.testing.assert_array_equal(first, second)
-        assert curves_of_parts == curves
-        print(f"kill {kill} after {moment:.1f} s: equal")
-        shutil.rmtree(folder)
+        assert found == curves
+        assert not list(folder.rglob("*_temp"))
+        print(f"{done} kills, {number} runs: equal")

@@ -1,6 +1,7 @@
 """Resume: an interrupted run ends in the bits of one that was not."""
 
 import functools
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,6 +81,64 @@ def test_rate_is_reduced_while_it_is_resumed(fit_whole: Fit) -> None:
 def test_resume_does_not_train_again(fit: Fit, tmp_path: Path) -> None:
     first = fit(SMOKE, tmp_path)
     check_equal(first, fit(SMOKE, tmp_path, StopAfter(0)))
+
+
+class SeeEpochs(keras.callbacks.Callback):
+    """Records which epochs are trained."""
+
+    def on_train_begin(self, logs: dict | None = None) -> None:
+        self.epochs: list[int] = []
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        self.epochs.append(epoch + 1)
+
+
+@pytest.fixture(scope="module")
+def interrupted(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Checkpoints of epochs 2 and 3, as TensorFlow's manager leaves them."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        fit(SMOKE, folder, StopAfter(3))
+    assert {file.stem for file in folder.glob("*.index")} == {
+        "ckpt-2",
+        "ckpt-3",
+    }
+    (folder / "ckpt-4_temp").mkdir()  # of a kill
+    (folder / "ckpt-4_temp" / "part-0.data").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "epochs"),
+    [
+        ("checkpoint", b"", [4]),
+        ("checkpoint", bytes(range(256)), [4]),
+        ("ckpt-3.index", b"", [3, 4]),
+        ("ckpt-3.data-00000-of-00001", b"short", [3, 4]),
+    ],
+)
+def test_what_is_good_is_used(
+    name: str,
+    content: bytes,
+    epochs: list[int],
+    interrupted: Path,
+    fit_whole: Fit,
+    fit: Fit,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    """Whatever the list of checkpoints holds, and without the newest."""
+    folder = shutil.copytree(interrupted, tmp_path / "copy")
+    (folder / name).write_bytes(content)
+    seen = SeeEpochs()
+    check_equal(fit_whole(SMOKE), fit(SMOKE, folder, seen))
+    assert seen.epochs == epochs
+    error = capsys.readouterr().err
+    assert ("ckpt-3 cannot be read" in error) == (epochs == [3, 4])
+    assert ("on from epoch 2" in error) == (epochs == [3, 4])
+    assert not list(folder.glob("*_temp"))
+    stems = {file.stem for file in folder.glob("*.index")}
+    assert stems == {"ckpt-3", "ckpt-4"}
 
 
 def test_corrupt_checkpoint_is_one_line(fit: Fit, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ that this version does not know are kept as text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -20,12 +19,15 @@ from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.threshold_studies import ThresholdStudy
 from tfcomp.claims.threshold_studies import find_studies
 from tfcomp.claims.threshold_studies import read_study
+from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.statistics.seed_statistics import IGNORED
 from tfcomp.statistics.seed_statistics import get_score
+from tfcomp.storage.files import read_text
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import read_metrics
 from tfcomp.storage.run_search import find_runs
 
 # Settings that do not change what a run computes.
@@ -118,13 +120,12 @@ def read_run(path: Path) -> Run:
     """Reads the files of one run.
 
     Raises:
-        ValueError: If one of them is damaged.
+        DamagedFileError: If one of them is damaged.
+        ValueError: If a flag has an impossible value.
     """
-    flags, origin = parse_run_flags((path / FLAGS_FILE).read_text("utf-8"))
-    metrics = json.loads((path / METRICS_FILE).read_text("utf-8"))
-    if not isinstance(metrics, dict):
-        raise ValueError(f"{METRICS_FILE} has no scores")
-    return Run(path, flags, metrics, read_measures(path) or {}, origin)
+    flags, origin = parse_run_flags(read_text(path / FLAGS_FILE))
+    metrics, measures = read_metrics(path), read_measures(path) or {}
+    return Run(path, flags, metrics, measures, origin)
 
 
 def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
@@ -152,7 +153,7 @@ def _read_all(
     for path in paths:
         try:
             found.append(read(path))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RunError) as error:
             notes.append(f"{path.name} cannot be read: {error}")
     return found
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from tfcomp.claims.flag_text import Flags
 from tfcomp.claims.flag_text import parse_run_flags
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_text
 from tfcomp.storage.run_search import find_folders
 
 if TYPE_CHECKING:
@@ -62,12 +64,13 @@ def read_study(path: Path) -> ThresholdStudy:
     """Reads the files of one study; one that is not there is empty.
 
     Raises:
-        ValueError: If one of them is damaged.
+        DamagedFileError: If one of them is damaged.
+        ValueError: If a flag has an impossible value.
     """
     file = path / "threshold.flags"
     flags: Flags = {}
     if file.exists():
-        flags, _ = parse_run_flags(file.read_text("utf-8"))
+        flags, _ = parse_run_flags(read_text(file))
     tables = [_read_table(path / n, columns) for n, columns in TABLES.items()]
     return ThresholdStudy(path, *tables, flags)
 
@@ -85,5 +88,10 @@ def _read_table(path: Path, columns: Sequence[str]) -> DataFrame:
     if not path.exists():
         return pandas.DataFrame(columns=columns)
     # "none" and "NA" are words here.
-    table = pandas.read_csv(path, keep_default_na=False, na_values=[""])
+    try:
+        table = pandas.read_csv(path, keep_default_na=False, na_values=[""])
+    except ValueError as error:
+        raise DamagedFileError(path, error) from error
+    if "kind" not in table:
+        raise DamagedFileError(path, "it has no column kind")
     return table.reindex(columns=columns)

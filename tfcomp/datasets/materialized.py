@@ -16,6 +16,7 @@ import hashlib
 import importlib
 import io
 import json
+import shutil
 from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
@@ -69,7 +70,7 @@ class Examples:
 
 
 def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
-    """Writes the examples of a run, if they are not there already.
+    """Writes the examples of a run, if they are not there, or damaged.
 
     Several processes may do so at once: one writes, the others wait. The
     folder appears when it is complete.
@@ -81,18 +82,21 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
         RunError: If the dataset has no TFDS builder, the data that it is
             rendered from cannot be read or the folder cannot be written.
     """
-    builder = make_builder(config, examples_dir)
-    folder, parent = Path(builder.data_dir), Path(examples_dir)
+    parent, name = Path(examples_dir), name_examples(config)
     try:
         parent.mkdir(parents=True, exist_ok=True)
         # The builder's own files are shared by all of its configurations.
         # TFDS tells on stdout of a download, and there is none.
         with lock_folder(parent, wait=True), redirect_stdout(io.StringIO()):
+            for folder in parent.glob(f"*/{name}"):
+                if not _can_be_read(config, parent):
+                    shutil.rmtree(folder)
+            builder = make_builder(config, parent)
             builder.download_and_prepare()
     except OSError as error:
         rule = "must be a folder that can be written"
         raise RunError(f"--examples_dir {rule}: {error}") from error
-    return folder
+    return Path(builder.data_dir)
 
 
 def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
@@ -134,21 +138,33 @@ def load_split(
     Raises:
         RunError: If it is absent or cannot be read.
     """
-    builder = make_builder(config, examples_dir)
-    folder = Path(builder.data_dir)
-    if not (folder / "dataset_info.json").exists():
+    name = name_examples(config)
+    remedy = "with python -m tfcomp.materialize and the flags of the run"
+    if not list(Path(examples_dir).glob(f"*/{name}/*/dataset_info.json")):
         raise RunError(
-            f"--examples_dir: no examples of this run in {folder}; write "
-            "them with python -m tfcomp.materialize and the flags of the run"
+            f"--examples_dir: no examples of this run, {name}, in "
+            f"{examples_dir}; write them {remedy}"
         )
     try:
-        return _load(builder, split)
+        return _load(make_builder(config, examples_dir), split)
     except Exception as error:  # whatever a damaged file leads to
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise RunError(
-            f"--examples_dir: {folder} cannot be read ({reason}); remove it "
-            "and write it again"
+            f"--examples_dir: {name} in {examples_dir} cannot be read "
+            f"({reason}); write it again {remedy}"
         ) from error
+
+
+def name_examples(config: RunConfig) -> str:
+    """The folder of a run's examples, in that of their builder.
+
+    Raises:
+        RunError: If the dataset has no TFDS builder.
+    """
+    text = json.dumps(select_settings(config), sort_keys=True)
+    code = compute_code(config.plugins)
+    digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
+    return f"{config.data.dataset}-{digest}"
 
 
 def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
@@ -160,12 +176,9 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
     settings = select_settings(config)
     name = config.data.dataset
     module = importlib.import_module(RECIPES[name].module)
-    text = json.dumps(settings, sort_keys=True)
-    code = compute_code(config.plugins)
-    digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
     builder_config = getattr(module, RECIPES[name].config)(
-        name=f"{name}-{digest}",
-        description=f"Made from the flags {text}.",
+        name=name_examples(config),
+        description=f"Made from the flags {json.dumps(settings)}.",
         data_dir=str(find_data_dir(config.data.data_dir)),
         **settings,
     )
@@ -218,3 +231,12 @@ def _load(builder: Any, split: str) -> Examples:
     columns = [table[f"value_{name}"] for name in builder.factor_names]
     factors = np.stack(columns, axis=1)
     return Examples(factors[order], table["image"][order])
+
+
+def _can_be_read(config: RunConfig, examples_dir: Path) -> bool:
+    try:
+        builder = make_builder(config, examples_dir)
+        splits = [_load(builder, split) for split in builder.info.splits]
+    except Exception:  # whatever a damaged file leads to
+        return False
+    return bool(splits)

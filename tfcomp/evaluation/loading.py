@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,11 @@ from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
-from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import describe_resume
+from tfcomp.storage.run_folder import read_metrics
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,13 @@ def load_run(path: str | Path) -> LoadedRun:
     importlib.import_module("tfcomp.models.keras_objects")
     admit_plugins(path, config.plugins)
     try:
+        metrics = read_metrics(path)
         model = keras.models.load_model(path / MODEL_FILE)
-        metrics = json.loads((path / METRICS_FILE).read_text())
     except Exception as error:  # whatever a damaged file leads to
-        reason = str(error).splitlines()[0]
-        raise RunError(f"--run={path} is damaged: {reason}") from error
+        if not isinstance(error, DamagedFileError):
+            error = DamagedFileError(path / MODEL_FILE, error)
+        rule = f"is damaged: {error}: repair it with {describe_resume(path)}"
+        raise RunError(f"--run={path} {rule}") from error
     dataset = make_dataset(config)
     dataset.prepare()
     return LoadedRun(path, config, dataset, model, metrics)

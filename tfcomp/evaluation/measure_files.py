@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_json
 from tfcomp.storage.files import write_text
 
 MEASURES_FILE = "measures.json"
@@ -20,13 +22,12 @@ Measures = dict[str, Any]
 def read_measures(path: Path) -> Measures | None:
     """The measures of a run folder, of any version; None if there are none.
 
-    A file that is not valid JSON counts as none: it is made again.
+    A damaged file counts as none: it is made again.
     """
     try:
-        measures = json.loads((path / MEASURES_FILE).read_text("utf-8"))
-    except (OSError, ValueError):
+        return read_json(path / MEASURES_FILE)
+    except (OSError, DamagedFileError):
         return None
-    return measures if isinstance(measures, dict) else None
 
 
 def is_measured(path: Path) -> bool:

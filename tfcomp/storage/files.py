@@ -1,10 +1,11 @@
-"""Files that are either absent or complete, never partial."""
+"""Files that are either absent or complete, and read with distrust."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import io
+import json
 import os
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -12,11 +13,66 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from tfcomp.config.errors import RunError
+
 if TYPE_CHECKING:
     import pandas as pd
 
 # What the names of unfinished files begin with.
 PARTIAL = ".partial-"
+
+
+class DamagedFileError(RunError):
+    """A file that cannot be what was written; names it and one reason."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        line = (str(reason).strip() or type(reason).__name__).splitlines()[0]
+        super().__init__(f"{path} is damaged ({line})")
+
+
+def read_text(path: Path) -> str:
+    """Reads a text file.
+
+    Raises:
+        DamagedFileError: If it is not UTF-8.
+        OSError: If it cannot be opened, as all readers here.
+    """
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(path, error) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON file that holds an object.
+
+    Raises:
+        DamagedFileError: If it holds anything else.
+    """
+    try:
+        content = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(path, error) from error
+    if not isinstance(content, dict):
+        raise DamagedFileError(path, "it holds no JSON object")
+    return content
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Reads what `write_csv` or `write_table` has written.
+
+    Raises:
+        DamagedFileError: If rows are incomplete.
+    """
+    text = read_text(path)
+    try:
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise DamagedFileError(path, error) from error
+    cells = (cell for row in rows for cell in (*row, *row.values()))
+    if not text.endswith("\n") or None in cells:
+        raise DamagedFileError(path, "its rows are incomplete")
+    return rows
 
 
 def write_text(path: Path, text: str) -> None:

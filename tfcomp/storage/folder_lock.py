@@ -11,6 +11,16 @@ from tfcomp.config.errors import RunError
 LOCK_FILE = ".lock"
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether a process has taken a folder and works in it."""
+    try:
+        with open(folder / LOCK_FILE, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
+
+
 def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
     """Takes a folder for this process.
 

@@ -15,6 +15,9 @@ from pathlib import Path
 from tfcomp.storage.files import PARTIAL
 from tfcomp.storage.folder_lock import lock_folder
 
+# What TensorFlow cannot load a SavedModel without.
+NEEDED = ("saved_model.pb", "variables/*.index", "variables/*.data-*")
+
 
 def list_versions(folder: str | Path) -> list[Path]:
     """Complete versions in a folder, oldest first."""
@@ -28,6 +31,12 @@ def list_versions(folder: str | Path) -> list[Path]:
         if path.name.isascii() and path.name.isdigit()
     ]
     return sorted(found, key=lambda path: int(path.name))
+
+
+def is_loadable(version: Path) -> bool:
+    """Whether a SavedModel has the files that it needs, none of them empty."""
+    sizes = [[f.stat().st_size for f in version.glob(name)] for name in NEEDED]
+    return all(found and all(found) for found in sizes)
 
 
 def add_version(

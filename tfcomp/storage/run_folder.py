@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -26,9 +27,14 @@ from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import parse_config
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.storage.files import PARTIAL
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_json
 from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import LOCK_FILE
+from tfcomp.storage.folder_lock import is_locked
 from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.model_versions import is_loadable
+from tfcomp.storage.model_versions import list_versions
 
 FLAGS_FILE = "run.flags"
 HISTORY_FILE = "history.csv"
@@ -88,12 +94,62 @@ def check_run(path: str | Path) -> RunConfig:
         ) from error
     for name in (METRICS_FILE, MODEL_FILE):
         if not (path / name).exists():
+            if is_locked(path):
+                raise RunError(f"--run={path} is running, it has no {name} yet")
             raise RunError(
                 f"--run={path} is not finished, it has no {name}: go on with "
-                f"python -m tfcomp.train --flagfile={path / FLAGS_FILE} "
-                "--resume"
+                f"{describe_resume(path)}"
             )
     return dataclasses.replace(config, log_dir=str(path.parent))
+
+
+def describe_resume(path: Path) -> str:
+    """The command that finishes a run, or repairs it."""
+    return f"python -m tfcomp.train --flagfile={path / FLAGS_FILE} --resume"
+
+
+def read_metrics(path: Path) -> dict[str, Any]:
+    """The content of the `metrics.json` in a run folder.
+
+    Raises:
+        DamagedFileError: If it cannot be what a run has written.
+        OSError: If it cannot be opened.
+    """
+    metrics = read_json(path / METRICS_FILE)
+    is_whole = _holds_dicts(metrics) and _holds_dicts(metrics.get("layers", {}))
+    if not (is_whole and select_scores(metrics)):
+        raise DamagedFileError(path / METRICS_FILE, "it has no scores")
+    return metrics
+
+
+def find_metrics(path: Path) -> dict[str, Any] | None:
+    """The same, None if there is none or it is damaged."""
+    try:
+        return read_metrics(path)
+    except (OSError, DamagedFileError):
+        return None
+
+
+def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
+    """What is missing or damaged of all that a finished run promises.
+
+    Args:
+        config: The run.
+        thorough: Whether to read all of the model, not its end alone.
+
+    Returns:
+        The files, and the folder of its SavedModels if the last of them
+        cannot be loaded; `metrics.json` if the run is not finished.
+    """
+    folder, exports = Path(config.run_dir), Path(config.export_path)
+    versions = list_versions(exports)
+    is_good = {
+        folder / METRICS_FILE: find_metrics(folder) is not None,
+        folder / MODEL_FILE: _is_archive(folder / MODEL_FILE, thorough),
+        exports: not config.export
+        or (bool(versions) and is_loadable(versions[-1])),
+    }
+    return [path for path, good in is_good.items() if not good]
 
 
 def select_scores(
@@ -117,7 +173,11 @@ def _check_owner(path: Path, config: RunConfig) -> None:
                 "something else"
             )
         return
-    theirs = parse_flags([f"--flagfile={flags_file}"], define_run_flags())
+    try:
+        theirs = parse_flags([f"--flagfile={flags_file}"], define_run_flags())
+    except (ConfigError, RunError) as error:
+        rule = f"cannot be read ({error}): move its folder away"
+        raise RunError(f"{flags_file} {rule}") from error
     for name, value in config.identity().items():
         if theirs.get(name) != value:
             raise RunError(
@@ -126,9 +186,25 @@ def _check_owner(path: Path, config: RunConfig) -> None:
                 "--run_name"
             )
     if not config.resume:
-        finished = (path / METRICS_FILE).exists()
-        state = "is finished" if finished else "was interrupted"
+        state = "was interrupted"
+        if is_locked(path):
+            state = "is running"
+        elif (path / METRICS_FILE).exists():
+            state = "is finished"
         raise RunError(
             f"--run_name={config.run_name} exists in {config.log_dir} and "
             f"{state}: add --resume, or choose another --run_name"
         )
+
+
+def _holds_dicts(part: dict[str, Any]) -> bool:
+    return all(isinstance(value, dict) for value in part.values())
+
+
+def _is_archive(path: Path, thorough: bool) -> bool:
+    """Whether a model is whole; its index is at the end of the file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return not thorough or archive.testzip() is None
+    except Exception:  # whatever a damaged file leads to
+        return False

@@ -5,7 +5,8 @@ paired.csv   pairs of settings at equal seeds
 figures/     curves and scores (PNG, PDF, CSV)
 events...    the tab HParams of TensorBoard
 
-It is made again only when its numbers, or the code that makes it, change.
+It is made again only when its numbers, or the code that makes it, change, or
+when a file is no longer what was written.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from tfcomp.statistics.setting_labels import choose_flags
+from tfcomp.storage.code_version import hash_files
 from tfcomp.storage.code_version import hash_modules
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_json
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import select_scores
 from tfcomp.sweeps.sweep_settings import SweepSettings
@@ -31,7 +35,8 @@ from tfcomp.sweeps.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-# Holds the version of what was made; hidden, since it is for us alone.
+# Holds the version of what was made, and hashes of the files; hidden, since
+# it is for us alone.
 STAMP_FILE = ".reports"
 # What makes it.
 SOURCES = ("tfcomp.statistics", "tfcomp.figures", "tfcomp.sweeps")
@@ -54,12 +59,13 @@ def write_reports(
     method, pairs = settings.interval, settings.pairs
     stamp = folder / STAMP_FILE
     version = compute_version(trials, results, [method, pairs])
-    if stamp.exists() and stamp.read_text() == version:
+    if is_current(folder, version):
         return
     # Late imports, here and below: who has nothing new to report should not
     # wait for them.
     from tfcomp.statistics.paired_comparison import compare_settings
     from tfcomp.statistics.seed_statistics import summarize
+    from tfcomp.sweeps.hparams import EVENTS_FILE
     from tfcomp.sweeps.hparams import write_experiment
 
     # What is made can be wrong until it is complete.
@@ -72,7 +78,29 @@ def write_reports(
     update_table(folder / "paired.csv", paired)
     write_experiment(folder, trials, list_tags(results))
     write_figures(folder, trials, results, scores, summary, method)
-    write_text(stamp, version)
+    made = [
+        folder / name for name in ("summary.csv", "paired.csv", EVENTS_FILE)
+    ]
+    made += sorted((folder / "figures").glob("*.*"))
+    names = [str(path.relative_to(folder)) for path in made if path.exists()]
+    write_text(stamp, json.dumps(make_stamp(folder, version, names)))
+
+
+def is_current(folder: Path, version: str) -> bool:
+    """Whether the reports are of a version, and all as they were written."""
+    try:
+        stamp = read_json(folder / STAMP_FILE)
+        return stamp == make_stamp(folder, version, list(stamp["files"]))
+    except (OSError, DamagedFileError, LookupError, TypeError):
+        return False
+
+
+def make_stamp(
+    folder: Path, version: str, names: Sequence[str]
+) -> dict[str, Any]:
+    """The version of the reports, and a hash of each of their files."""
+    files = {name: hash_files([(name, folder / name)]) for name in names}
+    return {"version": version, "files": files}
 
 
 def compute_version(

@@ -15,13 +15,11 @@ import sys
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.evaluation.measure_files import is_measured
-from tfcomp.storage.model_versions import list_versions
-from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import list_damage
 from tfcomp.sweeps.sweep_reports import write_reports
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import read_result
@@ -47,11 +45,8 @@ class Sweep(Workload):
     settings: SweepSettings
 
     def is_finished(self, trial: Trial) -> bool:
-        """Whether a trial has all that the sweep wants of it."""
-        if not (trial.path / METRICS_FILE).exists():
-            return False
-        config = trial.config
-        if config.export and not list_versions(Path(config.export_path)):
+        """Whether a trial has all that the sweep wants of it, undamaged."""
+        if list_damage(trial.config):
             return False
         return not self.settings.measure or is_measured(trial.path)
 

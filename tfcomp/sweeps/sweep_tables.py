@@ -10,7 +10,6 @@ the others depend on nothing but the sweep.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from typing import Any
 
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.storage.files import write_table
-from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import find_metrics
 from tfcomp.storage.run_folder import select_scores
 from tfcomp.sweeps.trials import Trial
 
@@ -31,15 +30,14 @@ TIMES = ("epochs", "seconds", "examples_per_second")
 
 
 def read_result(trial: Trial) -> dict[str, Any] | None:
-    """The numbers of a finished trial; None before it is finished.
+    """The numbers of a finished trial; None before it is, or if damaged.
 
     Returns:
         `metrics.json`, with the content of `measures.json` under `measures`.
     """
-    path = trial.path / METRICS_FILE
-    if not path.exists():
+    metrics = find_metrics(trial.path)
+    if metrics is None:
         return None
-    metrics = json.loads(path.read_text("utf-8"))
     return metrics | {"measures": read_measures(trial.path) or {}}
 
 

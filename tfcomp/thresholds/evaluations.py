@@ -11,10 +11,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.code_version import hash_modules
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_json
 from tfcomp.storage.files import write_text
 from tfcomp.sweeps.trials import compute_hash
 from tfcomp.thresholds.cases import Case
@@ -55,16 +56,13 @@ class Evaluations:
         """Scores of a training.
 
         Raises:
-            MissingError: If it has not been done.
-            RunError: If its file is damaged.
+            MissingError: If it has not been done, or its file is damaged.
         """
         path = self._locate(config)
         try:
-            return json.loads(path.read_text("utf-8"))["scores"]
-        except FileNotFoundError as error:
+            return dict(read_json(path)["scores"])
+        except (FileNotFoundError, DamagedFileError, KeyError) as error:
             raise MissingError(path.name) from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{path} is damaged: remove it") from error
 
     def write(self, config: RunConfig, scores: Scores, seconds: float) -> None:
         """Records the scores of a training in one step."""

@@ -8,13 +8,20 @@ state of a schedule and the epoch alone: batches are a function of the step
 
 from __future__ import annotations
 
-import os
+import re
+import shutil
+import sys
 import time
+from pathlib import Path
 
 import keras
 import tensorflow as tf
 
 from tfcomp.config.errors import RunError
+
+# A kill while one is written leaves the other.
+_KEPT = 2
+_INDEX = re.compile(r"ckpt-(\d{1,18})\.index", re.ASCII)
 
 
 class TrainingState:
@@ -44,35 +51,58 @@ class TrainingState:
             seconds=self.seconds,
             **schedules,
         )
-        # A new checkpoint gets its name only when it is whole; two are kept,
-        # so that a kill while one is written leaves the other.
-        self._manager = tf.train.CheckpointManager(
-            self._checkpoint, folder, max_to_keep=2
-        )
+        _ = self._checkpoint.save_counter  # in checkpoints of all versions
+        self._folder = Path(folder)
 
     def save(self, epoch: int) -> None:
-        """Saves the state after `epoch` epochs."""
+        """Saves the state after `epoch` epochs; keeps one of before, too."""
         self._epoch.assign(epoch)
-        self._manager.save(checkpoint_number=epoch)
+        # The files get their names only when they are whole.
+        self._checkpoint.write(str(self._folder / f"ckpt-{epoch}"))
+        epochs = list_epochs(self._folder)
+        # Later epochs are of checkpoints that could not be read.
+        kept = [e for e in epochs if e <= epoch][:_KEPT]
+        for other in set(epochs) - set(kept):
+            for file in self._folder.glob(f"ckpt-{other}.*"):
+                file.unlink()
 
     def restore(self) -> int:
-        """Loads the latest checkpoint; returns its epoch, 0 without one.
+        """Loads the latest checkpoint that can be read; returns its epoch.
+
+        Without one, it is 0. TensorFlow's list of checkpoints, which is not
+        flushed to the disk, is not looked at.
 
         Raises:
-            RunError: If a checkpoint exists but cannot be read.
+            RunError: If there are checkpoints and none can be read.
         """
-        latest = self._manager.latest_checkpoint
-        if latest is None:
-            return 0
-        try:
-            self._checkpoint.restore(latest).assert_consumed()
-        except Exception as error:  # whatever a damaged file leads to
-            reason = str(error).splitlines()[0]
+        for left in self._folder.glob("ckpt-*_temp"):
+            shutil.rmtree(left)  # of a process that was killed
+        problems = []
+        for epoch in list_epochs(self._folder):
+            path = str(self._folder / f"ckpt-{epoch}")
+            try:
+                self._checkpoint.restore(path).assert_consumed()
+            except Exception as error:  # whatever a damaged file leads to
+                reason = (str(error) or type(error).__name__).splitlines()[0]
+                problems.append(f"{path} cannot be read ({reason})")
+                continue
+            epoch = int(self._epoch.numpy())
+            for problem in problems:
+                line = f"note: the checkpoint {problem}"
+                print(f"{line}; on from epoch {epoch}", file=sys.stderr)
+            return epoch
+        if problems:
             raise RunError(
-                f"the checkpoint {latest} cannot be read ({reason}); remove "
-                f"{os.path.dirname(latest)} to start over"
-            ) from error
-        return int(self._epoch.numpy())
+                f"the checkpoint {problems[0]}; remove {self._folder} to start "
+                "over"
+            )
+        return 0
+
+
+def list_epochs(folder: Path) -> list[int]:
+    """Epochs of the checkpoints in a folder, latest first."""
+    names = (_INDEX.fullmatch(file.name) for file in folder.glob("ckpt-*"))
+    return sorted((int(name[1]) for name in names if name), reverse=True)
 
 
 class SaveState(keras.callbacks.Callback):

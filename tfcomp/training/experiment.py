@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,12 @@ from tfcomp.storage.files import write_whole
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.storage.run_folder import claim_run
+from tfcomp.storage.run_folder import list_damage
+from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training.export import export_model
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
+from tfcomp.training.prepared_models import make_model
 from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
@@ -38,7 +42,8 @@ from tfcomp.training.summaries import RunSummaries
 def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     """Runs one experiment and returns the content of `metrics.json`.
 
-    A finished run is not trained again: its scores are returned.
+    A finished run is not trained again: its scores are returned. What it has
+    lost of its files since is made again, from its model or its checkpoints.
 
     Raises:
         ConfigError: If the settings are impossible on this machine.
@@ -50,9 +55,17 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     strategy = make_strategy(config.training.num_replicas)
     header = textwrap.indent(describe_environment(), "# ")
     with claim_run(config, header):
-        finished = Path(config.run_dir) / METRICS_FILE
-        if finished.exists():
-            return json.loads(finished.read_text())
+        folder = Path(config.run_dir)
+        lost = list_damage(config, thorough=True)
+        if lost and (folder / METRICS_FILE).exists():
+            names = ", ".join(map(str, lost))
+            print(f"{names}: missing or damaged, made again", file=sys.stderr)
+        if {folder / METRICS_FILE, folder / MODEL_FILE}.isdisjoint(lost):
+            if lost:
+                observed = make_model(config, dataset, "float32")
+                observed.load_weights(folder / MODEL_FILE)
+                _export(observed, config, dataset)
+            return read_metrics(folder)
         return _run(config, dataset, strategy)
 
 
@@ -72,11 +85,15 @@ def _run(
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
         if config.export:
-            jacobian_fn = choose_jacobian(observed, dataset.space)
-            export_model(observed, config.export_path, jacobian_fn)
+            _export(observed, config, dataset)
     text = json.dumps(metrics, indent=2, allow_nan=False)
     write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
+
+
+def _export(model: keras.Model, config: RunConfig, dataset: Dataset) -> None:
+    jacobian_fn = choose_jacobian(model, dataset.space)
+    export_model(model, config.export_path, jacobian_fn)
 
 
 def describe_environment() -> str:

@@ -22,6 +22,7 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.model_versions import add_version
+from tfcomp.storage.model_versions import is_loadable
 
 # Hash of the architecture and the weights, in a version's folder.
 FINGERPRINT = Path("assets.extra") / "weights.sha256"
@@ -49,7 +50,8 @@ def export_model(
 
     def is_same(version: Path) -> bool:
         file = version / FINGERPRINT
-        return file.exists() and file.read_text() == fingerprint
+        known = file.read_bytes() if file.exists() else b""
+        return known == fingerprint.encode() and is_loadable(version)
 
     version, _ = add_version(Path(folder), write, is_same)
     return version

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import csv
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_csv
 from tfcomp.storage.files import write_csv
 from tfcomp.storage.run_folder import HISTORY_FILE
 
@@ -50,13 +52,18 @@ class History:
 
 
 def read_history(path: Path) -> dict[int, dict[str, float]]:
-    """The numbers that a table has, by epoch and tag; empty without a file."""
-    if not path.exists():
-        return {}
-    with open(path, encoding="utf-8", newline="") as file:
+    """The numbers that a table has, by epoch and tag.
+
+    Empty without a file, and, which is said, if it is damaged.
+    """
+    try:
+        rows = read_csv(path) if path.exists() else []
         return {
             int(row.pop("epoch")): {
                 tag: float(cell) for tag, cell in row.items() if cell
             }
-            for row in csv.DictReader(file)
+            for row in rows
         }
+    except (DamagedFileError, KeyError, ValueError) as error:
+        print(f"note: no curves from {path} ({error})", file=sys.stderr)
+        return {}

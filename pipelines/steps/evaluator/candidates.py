@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Sequence
@@ -18,6 +17,8 @@ from statistics import fmean
 from pipelines.rules import Rules
 from pipelines.steps.trainer.executor import MODELS
 from tfcomp.config.errors import RunError
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_csv
 from tfcomp.storage.model_versions import list_versions
 
 FIRST_COLUMNS = ("trial", "status", "reason")
@@ -48,13 +49,14 @@ def read_trials(path: Path) -> list[TrialRow]:
     """The rows of a `trials.csv`.
 
     Raises:
-        RunError: If there is none.
+        RunError: If there is none, or it is damaged.
     """
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            return [_read_row(row) for row in csv.DictReader(file)]
+        return [_read_row(row) for row in read_csv(path)]
     except OSError as error:
         raise RunError(f"no table of trials: {error}") from error
+    except (LookupError, ValueError) as error:
+        raise DamagedFileError(path, error) from error
 
 
 def choose_setting(trials: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:

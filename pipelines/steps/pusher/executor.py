@@ -29,8 +29,10 @@ def push_model(
         The folder of the version that has the model, and whether it is new.
 
     Raises:
-        RunError: If the folder cannot be written.
+        RunError: If there is no model, or the folder cannot be written.
     """
+    if not any(model.glob("**/*")):
+        raise RunError(f"there is no SavedModel in {model}")
 
     def write(partial: Path) -> None:
         shutil.copytree(model, partial)

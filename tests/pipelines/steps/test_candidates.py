@@ -96,3 +96,11 @@ def test_table_of_a_sweep(tmp_path: Path) -> None:
     assert one.scores == {"id_mse": 0.25, "ood_num_peaks": None}
     assert one.is_finished and not two.is_finished
     assert two.reason == "no, really"
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"trial\n1\n", b"a,seed\n1"])
+def test_damaged_table_is_named(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "trials.csv"
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="trials.csv is damaged"):
+        read_trials(path)

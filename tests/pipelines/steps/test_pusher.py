@@ -77,6 +77,6 @@ def test_folder_that_cannot_be_written(
 
 
 def test_absent_model(tmp_path: Path, evaluation: Path) -> None:
-    with pytest.raises(RunError):
+    with pytest.raises(RunError, match="no SavedModel in .*none"):
         push_model(tmp_path / "none", tmp_path / "out", evaluation)
     assert list_versions(tmp_path / "out") == []

@@ -1,0 +1,41 @@
+"""Reading what may be damaged: one error, which names the file."""
+
+from pathlib import Path
+
+import pytest
+
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.files import read_csv
+from tfcomp.storage.files import read_json
+from tfcomp.storage.files import write_csv
+
+GARBAGE = bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"3", b"[" * 100_000, GARBAGE]
+)
+def test_damaged_json(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError, match="metrics.json is damaged"):
+        read_json(path)
+
+
+@pytest.mark.parametrize("cut", [-1, -2, -4, -6])
+def test_cut_csv(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    rows = [{"epoch": "1", "loss": "0.125"}, {"epoch": "2", "loss": ""}]
+    write_csv(path, rows)
+    assert read_csv(path) == rows
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(DamagedFileError, match="history.csv is damaged"):
+        read_csv(path)
+
+
+@pytest.mark.parametrize("content", [b"", GARBAGE, b"a\n" + b"x" * 200_000])
+def test_damaged_csv(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError, match="history.csv is damaged"):
+        read_csv(path)

@@ -1,0 +1,107 @@
+"""What a finished run promises, and what state an unfinished one is in."""
+
+import dataclasses
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import claim_run
+from tfcomp.storage.run_folder import list_damage
+
+METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
+
+
+@pytest.fixture
+def finished(smoke_config: RunConfig) -> RunConfig:
+    """A run with files that look finished."""
+    claim_run(smoke_config).close()
+    run = Path(smoke_config.run_dir)
+    with zipfile.ZipFile(run / "model.keras", "w") as archive:
+        archive.writestr("model.weights.h5", bytes(100))
+    for version in ("1", "2"):
+        model = Path(smoke_config.export_path, version)
+        (model / "variables").mkdir(parents=True)
+        for name in ("saved_model.pb", "variables/variables.index"):
+            (model / name).write_text("x")
+        (model / "variables/variables.data-00000-of-00001").write_text("x")
+    (run / "metrics.json").write_text(json.dumps(METRICS))
+    assert list_damage(smoke_config, thorough=True) == []
+    return smoke_config
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "{}",
+        "[]",
+        '{"id": 3}',
+        '{"train": {}}',
+        '{"id": {}, "layers": []}',
+        '{"id": {}, "layers": {"code": 3}}',
+    ],
+)
+def test_metrics(text: str | None, finished: RunConfig) -> None:
+    file = Path(finished.run_dir) / "metrics.json"
+    file.unlink() if text is None else file.write_text(text)
+    assert list_damage(finished) == [file]
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 50), (0, -5)])
+def test_model_is_cut(first: int, last: int, finished: RunConfig) -> None:
+    file = Path(finished.run_dir) / "model.keras"
+    file.write_bytes(file.read_bytes()[first:last])
+    assert list_damage(finished) == [file]
+    file.unlink()
+    assert list_damage(finished) == [file]
+
+
+def test_model_has_other_bytes(finished: RunConfig) -> None:
+    file = Path(finished.run_dir) / "model.keras"
+    file.write_bytes(file.read_bytes().replace(bytes(100), bytes([7]) * 100))
+    assert list_damage(finished) == []
+    assert list_damage(finished, thorough=True) == [file]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "2/variables", "2/saved_model.pb", "[12]"]
+)
+def test_saved_model(name: str, finished: RunConfig) -> None:
+    folder = Path(finished.export_path)
+    for path in list(folder.glob(name)) if name else [folder]:
+        shutil.rmtree(path) if path.is_dir() else path.write_text("")
+    assert list_damage(finished) == [folder]
+    assert list_damage(dataclasses.replace(finished, export=False)) == []
+
+
+def test_running_is_not_interrupted(
+    finished: RunConfig, make_smoke: Callable[..., RunConfig]
+) -> None:
+    run = Path(finished.run_dir)
+    (run / "metrics.json").unlink()
+    with lock_folder(run):
+        with pytest.raises(RunError, match="exists in .* and is running"):
+            claim_run(make_smoke())
+        with pytest.raises(RunError, match="is running, it has no metrics"):
+            check_run(run)
+    with pytest.raises(RunError, match="was interrupted: add --resume"):
+        claim_run(make_smoke())
+    with pytest.raises(RunError, match="is not finished, .* --resume"):
+        check_run(run)
+
+
+def test_damaged_flags_are_named(
+    finished: RunConfig, make_smoke: Callable[..., RunConfig]
+) -> None:
+    (Path(finished.run_dir) / "run.flags").write_bytes(bytes(range(256)))
+    with pytest.raises(RunError, match="run.flags cannot be read"):
+        claim_run(make_smoke("--resume"))
