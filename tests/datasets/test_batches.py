@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
+from tfcomp.datasets import batches
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.datasets.batches import shuffle_numbers
@@ -116,7 +117,12 @@ def test_the_seed_decides_the_order(dataset: Dataset, seed: int) -> None:
         ["--dataset=stripes", "--region=corner:7", "--num_train=0"],
     ],
 )
-def test_images_are_those_of_the_factors(flags: list[str]) -> None:
+@pytest.mark.parametrize("most_bytes", [batches.MAX_STORED, 0])
+def test_images_are_those_of_the_factors(
+    flags: list[str], most_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Rendered once for all batches, or for every batch.
+    monkeypatch.setattr(batches, "MAX_STORED", most_bytes)
     dataset = make(25, *flags)
     for factors, images in read(dataset, 24, seed=0, num_steps=3):
         np.testing.assert_array_equal(images, dataset.render_array(factors))

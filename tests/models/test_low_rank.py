@@ -5,12 +5,14 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.embedding_analysis import analyze_embedding
+from tfcomp.models.low_rank import NarrowConvolution
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import make_model
@@ -54,6 +56,30 @@ def test_image_depends_on_both_lookups() -> None:
     assert np.abs(images[0] - images[1]).max() > 1e-3
     assert np.abs(images[0] - images[2]).max() > 1e-3
     np.testing.assert_array_equal(images[0], images[3])  # nearest value
+
+
+@pytest.mark.parametrize("filters", [1, 2])
+def test_narrow_convolution_is_that_of_keras(
+    filters: int, rng: np.random.Generator
+) -> None:
+    images = rng.normal(size=(3, 6, 5, 2)).astype("float32")
+    fast, plain = (
+        kind(filters, 3, padding="same")
+        for kind in (NarrowConvolution, keras.layers.Conv2DTranspose)
+    )
+    weights = rng.normal(size=18 * filters), rng.normal(size=filters)
+    results = []
+    for layer in (fast, plain):
+        layer.build(images.shape)
+        for variable, values in zip(layer.weights, weights, strict=True):
+            variable.assign(values.reshape(variable.shape))
+        with tf.GradientTape() as tape:
+            image = layer(images)
+            loss = tf.reduce_sum(image**2)
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        results.append([image, *gradients])
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
 
 def test_soft_code_is_accepted() -> None:

@@ -9,6 +9,8 @@ global batch. Batches are always full; they may span two passes.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import tensorflow as tf
 
@@ -18,6 +20,8 @@ from tfcomp.datasets.dataset import Dataset
 # the seed are used almost as they are: small ones leave the first pass over
 # a small table nearly in order (23 of 25 rows in their place).
 ROUNDS = 16
+# Bytes of images that are rendered once rather than for every batch.
+MAX_STORED = 64 * 2**20
 
 
 def make_batches(
@@ -38,6 +42,9 @@ def make_batches(
     """
     table = tf.constant(dataset.splits.train)
     stored = dataset.train_images
+    if stored is None and _fits(dataset):
+        with tf.device("CPU"):
+            stored = dataset.render_array(dataset.splits.train)
     if stored is not None:
         stored = tf.constant(stored)
 
@@ -58,6 +65,11 @@ def make_batches(
         make_batch, num_parallel_calls=1, deterministic=True
     )
     return batches.prefetch(4)
+
+
+def _fits(dataset: Dataset) -> bool:
+    pixels = math.prod(dataset.image_shape)
+    return len(dataset.splits.train) * pixels * 4 <= MAX_STORED
 
 
 def shuffle_numbers(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 _REDUCTIONS = ("sum", "mean")
@@ -105,19 +106,19 @@ class VarianceRegularizer(_Penalty):
         super().__init__(weight, reduction)
         self.basis = _check_choice("basis", basis, _BASES)
 
+    def penalty(self, values: keras.KerasTensor) -> keras.KerasTensor:
+        if self.basis != "raw":
+            return super().penalty(values)
+        centered = _center(ops.convert_to_tensor(values))
+        # A kernel that passes once, and once more for the gradient.
+        total = 2.0 * tf.nn.l2_loss(centered) / (centered.shape[-1] - 1)
+        if self.reduction == "sum":
+            return total
+        return total / math.prod(centered.shape[:-1])
+
     def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
         size = values.shape[-1]
-        if size < 2:
-            raise ValueError(
-                "vectors must have at least 2 entries for a sample variance, "
-                f"got the shape {tuple(values.shape)}"
-            )
-        # The sum is smallest at the mean, so its derivative by the mean is 0,
-        # and leaving that out halves the backward pass.
-        mean = ops.stop_gradient(ops.mean(values, axis=-1, keepdims=True))
-        # Not the mean square minus the squared mean: what the penalty aims at,
-        # entries that are almost equal, is where that difference loses digits.
-        spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
+        spread = ops.sum(ops.square(_center(values)), axis=-1)  # [V, R]
         if self.basis == "unit":
             squares = ops.sum(ops.square(values), axis=-1)
             spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
@@ -125,6 +126,20 @@ class VarianceRegularizer(_Penalty):
 
     def get_config(self) -> dict:
         return {**super().get_config(), "basis": self.basis}
+
+
+def _center(values: keras.KerasTensor) -> keras.KerasTensor:
+    if values.shape[-1] < 2:
+        raise ValueError(
+            "vectors must have at least 2 entries for a sample variance, "
+            f"got the shape {tuple(values.shape)}"
+        )
+    # The sum is smallest at the mean, so its derivative by the mean is 0,
+    # and leaving that out halves the backward pass.
+    mean = ops.stop_gradient(ops.mean(values, axis=-1, keepdims=True))
+    # Not the mean square minus the squared mean: what the penalty aims at,
+    # entries that are almost equal, is where that difference loses digits.
+    return values - mean
 
 
 def _check_weight(weight: float) -> float:

@@ -20,6 +20,7 @@ from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer
 from tfcomp.training.checkpoints import SaveState
 from tfcomp.training.checkpoints import TrainingState
+from tfcomp.training.optimizer import FusedAdamW
 from tfcomp.training.plateau import PlateauSchedule
 
 
@@ -36,7 +37,7 @@ def compile_model(
     per_call = largest_divisor(steps, 25) if replicas == 1 else 1
     on_gpu = bool(tf.config.list_logical_devices("GPU"))
     model.compile(
-        optimizer=keras.optimizers.AdamW(
+        optimizer=FusedAdamW(
             learning_rate=config.learning_rate,
             weight_decay=config.weight_decay,
             global_clipnorm=config.clip_norm or None,

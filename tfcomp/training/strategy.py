@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_cores
+from tfcomp.config.machine import keep_freed_memory
 from tfcomp.config.quiet import quiet_startup
 
 
@@ -26,6 +27,7 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     Raises:
         ConfigError: If there are fewer devices than replicas.
     """
+    keep_freed_memory()
     with quiet_startup():
         gpus = tf.config.list_physical_devices("GPU")
     available = len(gpus) or count_cores()
