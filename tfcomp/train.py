@@ -6,6 +6,7 @@ from typing import Any
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
+from tfcomp.config.machine import limit_threads
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
@@ -27,6 +28,7 @@ def train(settings: dict[str, Any]) -> int:
     """
     config = make_config(settings)
     check_config(config)
+    limit_threads(config)
     with quiet_startup():
         from tfcomp.training.experiment import train_and_evaluate
 

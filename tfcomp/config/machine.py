@@ -5,6 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 
+from tfcomp.config.run_config import RunConfig
+
+# Multiplications of a forward pass below which a second thread of TensorFlow
+# costs more than it brings (docs/speed.md).
+_MIN_MULTIPLICATIONS = 200e6
 # Parameters of `mallopt` of the GNU C library, and their values in bytes.
 _MMAP_THRESHOLD = (-3, 32 << 20)  # the largest that it accepts
 _TRIM_THRESHOLD = (-1, 512 << 20)
@@ -28,3 +33,24 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(*_MMAP_THRESHOLD)
         mallopt(*_TRIM_THRESHOLD)
+
+
+def limit_threads(config: RunConfig) -> None:
+    """Gives a run with a small network one thread, before TensorFlow starts.
+
+    A function of the settings alone, since the number of threads changes
+    bits: a resumed run has the number that it was started with. What the
+    environment says goes first.
+    """
+    if estimate_multiplications(config) < _MIN_MULTIPLICATIONS:
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+
+
+def estimate_multiplications(config: RunConfig) -> float:
+    """Of a forward pass of the widest layers; infinite if not known."""
+    model, pixels = config.model, config.data.grid_size**2
+    each = {
+        "low_rank": 2 * model.rank * pixels,
+        "cnn": 9 * model.width**2 * pixels,
+    }
+    return config.training.batch_size * each.get(model.model, float("inf"))
