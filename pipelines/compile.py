@@ -18,6 +18,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import write_whole
+from tfcomp.storage.output_folders import check_folder
 
 FLAGS = {
     "output": ("pipeline.yaml", "The file to write."),
@@ -40,6 +41,7 @@ def write_pipeline(settings: dict[str, Any]) -> int:
     output = Path(settings["output"])
     if output.suffix not in (".yaml", ".yml"):
         raise ConfigError("output", "must end in .yaml", settings["output"])
+    check_folder("output", str(output.parent))
     profile = load_profile(settings["profile"])
     compile_pipeline(profile.to_json(), output, settings["base_image"])
     print(f"pipeline  {output}")

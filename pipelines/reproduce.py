@@ -19,6 +19,7 @@ from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import split_patterns
 
 FLAGS = {
@@ -49,6 +50,7 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
     """
     if not settings["output"]:
         raise ConfigError("output", "must name a folder", "")
+    check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
     from tfcomp.claims import read_evidence
     from tfcomp.claims import write_report

@@ -14,12 +14,13 @@ from typing import Any
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_search import split_patterns
 
 FLAGS = {
     "run": ("", "Run folders, separated by commas."),
@@ -39,7 +40,8 @@ def main(argv: list[str]) -> int:
 
 def analyze_runs(settings: dict[str, Any]) -> int:
     """Checks the runs, then loads TensorFlow and analyzes them."""
-    paths = [Path(p.strip()) for p in settings["run"].split(",") if p.strip()]
+    names = split_patterns(settings["run"])
+    paths = [Path(name).expanduser() for name in names]
     folder = choose_folder(paths, settings)
     with quiet_startup():
         from tfcomp.analysis.manifolds import UMAP_HINT
@@ -59,9 +61,10 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     """Where the report goes, once all runs are known to be usable.
 
     Raises:
-        ConfigError: If there is no run, or two have the same name.
+        ConfigError: If there is no run, two have the same name, or the folder
+            cannot be written.
         RunError: If one of them is not a finished run, or asks for plugins
-            that are not asked for, or the folder cannot be written.
+            that are not asked for.
     """
     if not paths:
         raise ConfigError("run", "must name a run folder", "")
@@ -75,10 +78,8 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     if len(paths) > 1:
         folder = paths[0].parent / f"analysis_{'_'.join(names)}"
     folder = Path(settings["output"] or folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"--output must be writable: {error}") from error
+    check_folder("output", str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

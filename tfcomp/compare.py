@@ -10,6 +10,7 @@ intervals) and Markdown.
 from __future__ import annotations
 
 import glob
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +74,7 @@ def read_runs(pattern: str) -> list[FinishedRun]:
         ConfigError: If there is none.
     """
     runs = []
-    for folder in sorted(glob.glob(pattern)):
+    for folder in sorted(glob.glob(os.path.expanduser(pattern))):
         try:
             config = check_run(folder)
             metrics = read_metrics(Path(folder))

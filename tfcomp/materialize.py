@@ -17,6 +17,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.models.config_checks import check_config
+from tfcomp.storage.output_folders import check_folder
 
 
 def main(argv: list[str]) -> int:
@@ -30,6 +31,7 @@ def write_examples(settings: dict[str, Any]) -> int:
     check_config(config)
     if not config.data.examples_dir:
         raise ConfigError("examples_dir", "must name a folder", "")
+    check_folder("examples_dir", config.data.examples_dir)
     with quiet_startup():
         from tfcomp.datasets.materialized import materialize
 

@@ -27,6 +27,7 @@ from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.grid import parse_grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep
@@ -45,13 +46,15 @@ GRID = {
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    return run_command(argv, __doc__, define_flags(), run_trials)
+    first = "--flagfile=sweep_smoke.flags"
+    return run_command(argv, __doc__, define_flags(), run_trials, first)
 
 
 def run_trials(values: dict[str, Any]) -> int:
     """Checks everything, runs what is missing, writes the tables."""
     options = SchedulerOptions.from_flags(values)
     sweep = make_sweep(values)
+    check_run_folders(values)
     failures = run_missing(sweep, options)
     print(f"tables  {sweep.folder}")
     for line in sweep.describe_failures(failures):
@@ -82,7 +85,7 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
         RunError: If a flag does not exist.
     """
     settings = SweepSettings.from_flags(values)
-    grid = parse_grid(values["grid"])
+    grid = parse_grid(values["grid"], settings.seeds)
     config = make_config(values)
     trials, notes = make_trials(values, grid, settings.all_seeds)
     for note in notes:

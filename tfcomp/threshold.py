@@ -25,6 +25,7 @@ from tfcomp.config.run_flags import define_settings
 from tfcomp.config.run_flags import format_flags
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.models.config_checks import list_announcements
+from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_missing
 from tfcomp.thresholds.cases import Case
@@ -36,13 +37,15 @@ from tfcomp.thresholds.threshold_settings import define_search_flags
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    return run_command(argv, __doc__, define_flags(), search_thresholds)
+    first = "--flagfile=threshold_quick.flags"
+    return run_command(argv, __doc__, define_flags(), search_thresholds, first)
 
 
 def search_thresholds(values: dict[str, Any]) -> int:
     """Checks everything, runs what is missing, writes tables and figures."""
     options = SchedulerOptions.from_flags(values)
     searches = make_searches(values)
+    check_run_folders(values)
     failures = run_missing(searches, options)
     print("\n".join(["", *(law.describe() for law in searches.fit_laws())]))
     folder = searches.folder
@@ -71,22 +74,26 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     base = make_config(values)
     settings = SearchSettings.from_flags(values)
     cases = list_cases(base, settings)
-    for note in dict.fromkeys(n for case in cases for n in check_case(case)):
+    here = not values.get("scheduler")
+    # Seeds differ in nothing that is checked, and there may be thousands.
+    firsts = [case for case in cases if case.seed == settings.first_seed]
+    notes = [note for case in firsts for note in check_case(case, here)]
+    for note in dict.fromkeys(notes):
         print(note)
     text = format_flags(base) + "\n".join([*list_flag_lines(settings), ""])
     return ThresholdSearches(Path(base.run_dir), cases, text)
 
 
-def check_case(case: Case) -> list[str]:
+def check_case(case: Case, here: bool = True) -> list[str]:
     """Checks the trainings of a search; returns what a user should know.
 
     Raises:
         ConfigError: Naming the flag, the rule and the value.
     """
     first = case.make_config(1)
-    notes = list_announcements(first) if case.kind != "bumps" else []
+    notes = list_announcements(first, here) if case.kind != "bumps" else []
     most = case.make_config(case.make_limits().maximum)
-    return [*notes, *list_announcements(most)]
+    return [*notes, *list_announcements(most, here)]
 
 
 if __name__ == "__main__":

@@ -12,12 +12,14 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.models.config_checks import check_config
+from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import select_scores
 
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    return run_command(argv, __doc__, define_run_flags(), train)
+    values = define_run_flags()
+    return run_command(argv, __doc__, values, train, "--flagfile=smoke.flags")
 
 
 def train(settings: dict[str, Any]) -> int:
@@ -28,6 +30,7 @@ def train(settings: dict[str, Any]) -> int:
     """
     config = make_config(settings)
     check_config(config)
+    check_run_folders(settings)
     limit_threads(config)
     with quiet_startup():
         from tfcomp.training.experiment import train_and_evaluate

@@ -22,6 +22,7 @@ from tfcomp.storage.files import read_json
 from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import LOCK_FILE
 from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import check_folder
 
 MARKER = "pipeline.json"
 
@@ -100,15 +101,12 @@ def check_path(flag: str, path: str) -> None:
     are part of the command.
 
     Raises:
-        ConfigError: If the path is empty or contains `python3`, or if it, or
-            the folder that it would be made in, cannot be written.
+        ConfigError: If the path is empty or contains `python3`, and as
+            `check_folder`.
     """
     if not path:
         raise ConfigError(flag, "must name a folder", path)
-    absolute = Path(path).absolute()
-    if "python3" in str(absolute):
+    if "python3" in str(Path(path).absolute()):
         rule = "must not have python3 in its absolute path"
         raise ConfigError(flag, rule, path)
-    nearest = next(filter(os.path.exists, [absolute, *absolute.parents]))
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise ConfigError(flag, "must name a folder that can be written", path)
+    check_folder(flag, path)

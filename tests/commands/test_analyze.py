@@ -125,7 +125,7 @@ def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
         ([], ConfigError, "--run must name a run folder"),
         ([f"--run={tmp_path / 'none'}"], RunError, "does not exist"),
         ([f"{run},{smoke_run.run_dir}"], ConfigError, "different runs"),
-        ([run, "--output=/dev/null/report"], RunError, "must be writable"),
+        ([run, "--output=/dev/null/report"], ConfigError, "be written"),
     ):
         with pytest.raises(error, match=message):
             analyze.main(["analyze", *flags])

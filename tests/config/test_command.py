@@ -6,11 +6,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from tfcomp import __main__ as tfcomp
+from tfcomp import sweep
+from tfcomp import threshold
+from tfcomp import train
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import list_flagfiles
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_flags import define_run_flags
@@ -114,6 +120,29 @@ def test_help_imports_nothing_heavy(command: str) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True
     )
     assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", [train, sweep, threshold])
+def test_nothing_long_starts_without_a_flag(
+    command: ModuleType, working_folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert command.main(["command"]) == 0
+    printed = capsys.readouterr().out
+    (first,) = re.findall(r"Try --flagfile=(\S+) first", printed)
+    assert first in list_flagfiles()
+    assert list(working_folder.iterdir()) == []
+
+
+def test_one_name_for_all_commands(capsys: pytest.CaptureFixture) -> None:
+    assert tfcomp.main(["tfcomp"]) == 0
+    listed = capsys.readouterr().out
+    assert tfcomp.main(["tfcomp", "compare", "--help"]) == 0
+    helped = capsys.readouterr().out
+    assert helped.splitlines()[0] in listed
+    for name in tfcomp.COMMANDS:
+        assert f"tfcomp {name} " in listed
+    with pytest.raises(RunError, match="'trian' is not a command, did you m"):
+        tfcomp.main(["tfcomp", "trian"])
 
 
 def test_bad_flag_of_a_command(tmp_path: Path) -> None:

@@ -12,12 +12,18 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
+from tfcomp.config.settings import LARGEST
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.sweep_settings import SweepSettings
+from tfcomp.thresholds.threshold_settings import SearchSettings
 
 # A value of every setting that breaks its rule.
 OUT_OF_RANGE = f"""
-    grid_size=3 sigma=0.0 polarity=grey coordinates=polar num_train=-1
+    grid_size=3 grid_size=100000 sigma=0.0 sigma=1e+300 num_train={10**12}
+    num_angles={10**10} width={10**8} epochs={2**63}
+    batch_size={10**12} polarity=grey coordinates=polar num_train=-1
     num_bumps=-1 depth=0 width=0 rank=0 ramp_range=wide epochs=0
     steps_per_epoch=-1 batch_size=0 learning_rate=0.0 weight_decay=-0.1
     seed=-1 seed={2**31} precision=float16 num_replicas=-1 eval_every=-1
@@ -29,7 +35,8 @@ OUT_OF_RANGE = f"""
 class Ruled(Settings):
     """One setting for every rule."""
 
-    size: int = setting(4, "Size.", minimum=2, below=9)
+    size: int = setting(4, "Size.", minimum=2, maximum=8)
+    count: int = setting(4, "Count.")
     scale: float = setting(1.0, "Scale.", above=0.0)
     kind: str = setting("a", "Kind.", choices=("a", "b"))
     again: bool = setting(False, "Again.")
@@ -82,10 +89,13 @@ def test_config_is_frozen_and_hashable() -> None:
     ("name", "value", "rule"),
     [
         ("size", 1, "must be at least 2"),
-        ("size", 9, "must be less than 9"),
+        ("size", 9, "must be at most 8"),
         ("size", 4.0, "must be an integer"),
         ("size", True, "must be an integer"),
         ("size", "4", "must be an integer"),
+        ("count", 10**7 + 1, "must be at most 10000000"),
+        ("scale", 1e300, "must be at most 1e+30"),
+        ("scale", 10**400, "must be at most 1e+30"),
         ("scale", 0.0, "must be greater than 0.0"),
         ("scale", True, "must be a number"),
         ("scale", None, "must be a number"),
@@ -101,7 +111,26 @@ def test_rules(name: str, value: object, rule: str) -> None:
         Ruled(**{name: value})
     error = caught.value
     assert (error.name, error.rule, error.value) == (name, rule, value)
-    assert str(error) == f"--{name} {rule}, got {value!r}"
+    assert str(error).startswith(f"--{name} {rule}, got {value!r}"[:200])
+    assert len(str(error)) < 300
+
+
+def test_every_number_has_an_upper_bound() -> None:
+    parts = (SweepSettings, SearchSettings, SchedulerOptions)
+    more = [item for part in parts for item in part.list_settings()]
+    numbers = [f for f in [*all_fields(), *more] if type(f.default) in LARGEST]
+    assert len(numbers) > 30
+    for item in numbers:
+        rules = item.metadata
+        assert rules["minimum"] is not None or rules["above"] is not None
+        assert rules["maximum"] is not None
+
+
+def test_examples_of_the_longest_training_can_be_counted() -> None:
+    bounds = {item.name: item.metadata["maximum"] for item in all_fields()}
+    steps = bounds["steps_per_epoch"]
+    assert bounds["num_train"] <= steps
+    assert bounds["epochs"] * steps * bounds["batch_size"] < 2**63
 
 
 def test_bounds_themselves() -> None:
@@ -110,7 +139,20 @@ def test_bounds_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "a/b", "/a", "a\\b", "a\0b", "a\nb", " a", "a\t"]
+    "name",
+    [
+        "a" * 181,
+        "",
+        ".",
+        "..",
+        "a/b",
+        "/a",
+        "a\\b",
+        "a\0b",
+        "a\nb",
+        " a",
+        "a\t",
+    ],
 )
 def test_run_name_is_a_plain_name(name: str) -> None:
     with pytest.raises(ConfigError, match="--run_name must be") as caught:

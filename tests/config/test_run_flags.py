@@ -35,6 +35,7 @@ BAD_FLAGS = {
     "--flagfile=missing.flags": "--flagfile must be an existing file",
     "--flagfile=/": "--flagfile must be an existing file",
     "--flagfile": "--flagfile must name a file",
+    "--flagfile=donout": "did you mean donut.flags?",
     "--flagfile=" + "a" * 5000: "--flagfile must be an existing file",
     "--region=circle:3": "--region must be one of",
     "--region=square:6": "--region must have bounds",
@@ -51,7 +52,7 @@ BAD_FLAGS = {
     "--depth=1": "--depth must be at least 2 for the model cnn",
     "--num_replicas=3": "--batch_size must be a multiple of --num_replicas=3",
     "--plugins=no_such_module_of_anyone": "'no_such_module_of_anyone'",
-    f"--digit_class=10 {ROTATED}": "--digit_class must be less than 10",
+    f"--digit_class=10 {ROTATED}": "--digit_class must be at most 9",
     f"--digit_classes=0,x {ROTATED}": "--digit_classes must be at least two",
     f"--digit_classes=4,4 {ROTATED}": "--digit_classes must be at least two",
     f"--digit_classes=4 {ROTATED}": "--digit_classes must be at least two",
@@ -59,6 +60,14 @@ BAD_FLAGS = {
     f"--region=gap:digit:4-4 {DIGITS}": "--region must name factors among",
     f"--num_train=889 {ROTATED}": "--num_train must be at most the",
     f"--grid_size=32 {ROTATED}": "--grid_size must be 28 for the dataset",
+    "--epochs=" + "9" * 5000: "--epochs must be an integer, got '999",
+    "--width=0x" + "f" * 5000: "--width must be at most 65536, got a number",
+    "--width=60000 --model=mlp": "--width must be smaller: the run takes",
+    "--grid_size=1024": "--grid_size must be smaller: the run",
+    "--export_dir=/dev/null": "--export_dir must name a folder that can be",
+    "--log_dir=" + "a" * 256: "--log_dir must have names of at most 255",
+    "--log_dir='a\0b'": "'--log_dir' must not contain the character NUL",
+    "--export_dir='\udcff'": "'--export_dir' must be text in UTF-8",
     f"--digit_index=1 --digit_source=stand_in {ROTATED}": "--digit_index must",
 }
 
@@ -124,6 +133,12 @@ def make_unusual_config() -> RunConfig:
         else:
             flat[item.name] = numbers[kind](item.default)
     return make_config(flat)
+
+
+def test_home_of_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/of/mine")
+    config = parse_config(["--log_dir=~/logs", "--run_name=~"])
+    assert (config.log_dir, config.run_name) == ("/home/of/mine/logs", "~")
 
 
 def test_format_is_inverted_by_parse(tmp_path: Path) -> None:

@@ -44,6 +44,28 @@ def make(region: str, seed: int = 0, **data) -> Dataset:
     )
 
 
+@pytest.mark.parametrize(
+    ("factors", "has_position"),
+    [
+        ([("x", 27), ("y", 27)], True),
+        ([("x", 28), ("y", 27)], False),  # beyond the image
+        ([("y", 27), ("x", 27)], False),
+        ([("radius", 9), ("phase", 9)], False),
+        ([("x", 27), ("y", 27), ("shape", 3)], False),
+        ([("x", 27)], False),
+    ],
+)
+def test_position_is_declared_by_the_factors(
+    factors: list[tuple[str, int]], has_position: bool
+) -> None:
+    space = FactorSpace(tuple(Factor(n, 4, 0.0, high) for n, high in factors))
+    region = parse_region("none", space)
+    splits = make_splits(space, region, space.grid())
+    parts = ("mine", space, region, splits, abs, (28, 28, 1))
+    assert Dataset(*parts).has_position is has_position
+    assert not Dataset(*parts, has_position=False).has_position
+
+
 def as_rows(table: np.ndarray) -> set[tuple[float, ...]]:
     return set(map(tuple, table.tolist()))
 
@@ -167,8 +189,9 @@ def test_no_room_for_continuous_positions() -> None:
     # Only the cells (0, 11) and (11, 0) are free, and next to no volume.
     region = "diagonal:10.9999"
     assert len(make(region).splits.train) == 2
-    with pytest.raises(ConfigError, match="must leave room between grid"):
-        make(region, coordinates="continuous")
+    for count in (0, 10**6):  # a thousand draws of the latter take minutes
+        with pytest.raises(ConfigError, match="must leave room between grid"):
+            make(region, coordinates="continuous", num_train=count)
 
 
 def test_planted_leak() -> None:

@@ -58,6 +58,13 @@ def test_truths_are_bump_and_plus() -> None:
     assert np.unravel_index(plus.argmax(), plus.shape) == (9, 5)
 
 
+def test_settings_that_stripes_ignore_are_named() -> None:
+    assert make().announcements() == []
+    for flag in ("--num_train=7", "--coordinates=continuous"):
+        (line,) = make(flag).announcements()
+        assert line.startswith("ignored: --num_train and --coordinates, the ")
+
+
 def test_cross_holds_back_its_stripes() -> None:
     dataset = make("--region=cross:11-16")
     assert len(dataset.splits.train) == 2 * (28 - 6)

@@ -8,9 +8,13 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 from tfcomp import figures
+from tfcomp.figures.layout import add_panel_title
+from tfcomp.figures.layout import finish_figure
+from tfcomp.figures.layout import make_panels
 from tfcomp.figures.render import figure_to_array
 from tfcomp.figures.render import figure_to_pdf
 from tfcomp.figures.render import figure_to_png
@@ -24,6 +28,23 @@ def figure() -> Figure:
         axes.plot([0, 1], [0, slope], label=f"line {slope}")
     axes.legend()
     return figure
+
+
+def test_dollars_in_names_are_no_mathematics() -> None:
+    name = "a$^_{x$b"  # ill-formed as mathematics
+    figure, panels = make_panels((1, 1), (4, 3), 0.1)
+    axes = panels[0, 0]
+    axes.plot([1, 1000], [1, 1000], label=name)
+    axes.set(xlabel=name, ylabel=name, yscale="log")
+    axes.set_xticks([1, 2], labels=[name, name])
+    axes.text(1, 1, name)
+    add_panel_title(axes, name, 4)
+    finish_figure(figure, name)
+    assert figure_to_png(figure) and figure_to_pdf(figure)
+    named = [t for t in figure.findobj(Text) if "$^" in t.get_text()]
+    assert len(named) >= 8
+    assert not any(text.get_parse_math() for text in named)
+    assert all(text.get_parse_math() for text in axes.get_yticklabels())
 
 
 def test_png_and_array_have_the_same_pixels(figure: Figure) -> None:

@@ -12,7 +12,6 @@ from pipelines.compile import main
 from pipelines.pipeline import STEPS
 from pipelines.profile import parse_profile
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--output must end in .yaml"):
         main(["", "--output=pipeline.json"])
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="--output must be writable"):
+    with pytest.raises(ConfigError, match="--output must name a folder that"):
         main(["", f"--output={tmp_path / 'file' / 'p.yaml'}"])
 
 

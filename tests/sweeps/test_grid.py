@@ -7,6 +7,16 @@ from tfcomp.config.errors import RunError
 from tfcomp.sweeps.grid import parse_grid
 
 
+def test_number_of_trials_is_bounded() -> None:
+    specs = [f"{name}=1,2,3,4,5,6,7,8,9,10" for name in ("depth", "width")]
+    assert len(parse_grid(specs, num_seeds=1000)) == 100
+    specs += [f"{n}=1,2,3,4,5" for n in ("rank", "epochs", "batch_size")]
+    with pytest.raises(
+        ConfigError, match="at most 100000 trials, not 12500000"
+    ):
+        parse_grid(specs, num_seeds=1000)
+
+
 def test_cross_product_with_linked_flags() -> None:
     specs = ["depth=2,3", "encoding/epochs=bump/50, ramp/100"]
     assert parse_grid(specs) == [

@@ -33,6 +33,7 @@ def run_command(
     purpose: str | None,
     values: flags.FlagValues,
     action: Callable[[dict[str, Any]], int],
+    first: str = "",
 ) -> int:
     """Prints the help, or parses the flags and does what they ask for.
 
@@ -43,6 +44,7 @@ def run_command(
         action: Takes the parsed flags and returns the exit status. It imports
             TensorFlow, pandas and the like itself, so that the help and bad
             flags need none of them.
+        first: What to try first: without flags, a long run does not start.
 
     Raises:
         ConfigError: If a flag has an ill-formed value.
@@ -54,6 +56,9 @@ def run_command(
         make_flags(TRUST_FLAG, values)
     if HELP & set(argv[1:]):
         print(format_help(purpose or "", values))
+        return 0
+    if first and not argv[1:]:
+        print(f"{purpose or ''}\nTry {first} first. All flags: --help")
         return 0
     settings = parse_flags(argv[1:], values)
     if settings.get("plugins"):

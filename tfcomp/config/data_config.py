@@ -30,9 +30,13 @@ class DataConfig(Settings):
         "Pixels along one side of the image, which is also the number of "
         "values of x and of y.",
         minimum=4,
+        maximum=1024,
     )
     sigma: float = setting(
-        1.0, "Standard deviation of a bump, in pixels.", above=0.0
+        1.0,
+        "Standard deviation of a bump, in pixels.",
+        minimum=0.001,
+        maximum=1024.0,
     )
     polarity: str = setting(
         "dark",
@@ -62,6 +66,7 @@ class DataConfig(Settings):
         "Rotated digits: number of images from 0 to 360 degrees inclusive, "
         "so that the first is also the last.",
         minimum=4,
+        maximum=10**5,
     )
     digit_source: str = setting(
         "mnist",
@@ -70,7 +75,7 @@ class DataConfig(Settings):
         choices=("mnist", "stand_in"),
     )
     digit_class: int = setting(
-        4, "Rotated digits: the digit that is shown.", minimum=0, below=10
+        4, "Rotated digits: the digit that is shown.", minimum=0, maximum=9
     )
     digit_classes: str = setting(
         "",

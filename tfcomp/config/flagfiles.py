@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
+from tfcomp.config.errors import suggest
 
 SHIPPED = Path(__file__).parents[1] / "flagfiles"
 SUFFIX = ".flags"
+MAX_DEPTH = 50
 # Flagfiles that commands write; they may be somebody else's.
 RECORDS = ("run.flags", "sweep.flags", "threshold.flags")
 
@@ -52,6 +54,8 @@ def expand_flagfiles(
         found = _find_flagfile(path.strip(), [p.parent for p in inside[-1:]])
         if found in inside:
             raise RunError(f"--flagfile includes itself: {path!r}")
+        if len(inside) >= MAX_DEPTH:
+            raise RunError(f"--flagfile is nested too deeply: {path!r}")
         files = (*inside, found)
         lines = expand_flagfiles(_read_flag_lines(found), files)
         is_record = any(file.name in RECORDS for file in files)
@@ -77,10 +81,11 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
             # `Path.is_file` raises for a name that is too long.
             if os.path.isfile(place / name):
                 return (place / name).resolve()
-    shipped = ", ".join(list_flagfiles())
+    shipped = list_flagfiles()
+    hint = suggest(path.removesuffix(SUFFIX) + SUFFIX, shipped)
     raise RunError(
         f"--flagfile must be an existing file or one of those shipped "
-        f"({shipped}), got {path!r}"
+        f"({', '.join(shipped)}), got {path!r}{hint}"
     )
 
 

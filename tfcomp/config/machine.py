@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from pathlib import Path
 
 from tfcomp.config.run_config import RunConfig
 
@@ -20,6 +21,16 @@ def count_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def count_memory() -> int:
+    """Bytes of memory of this machine, or of the container that it is."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text()
+        return min(memory, int(limit))
+    except (OSError, ValueError):
+        return memory  # no limit: there is no file, or it says "max"
 
 
 def keep_freed_memory() -> None:

@@ -20,8 +20,11 @@ class ModelConfig(Settings):
         4,
         "Number of hidden layers between the first stage and the output.",
         minimum=1,
+        maximum=1000,
     )
-    width: int = setting(64, "Channels or units of a layer.", minimum=1)
+    width: int = setting(
+        64, "Channels or units of a layer.", minimum=1, maximum=2**16
+    )
     ramp_range: str = setting(
         "signed",
         "Ramp code: scale a factor to [-1, 1] (signed) or [0, 1] (unit), or "
@@ -29,7 +32,9 @@ class ModelConfig(Settings):
         choices=("signed", "unit", "raw"),
     )
     absent_value: float = setting(
-        0.0, "Ramp code: the number that stands for an absent factor."
+        0.0,
+        "Ramp code: the number that stands for an absent factor.",
+        minimum=-1e30,
     )
     rank: int = setting(
         32,

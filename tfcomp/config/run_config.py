@@ -29,6 +29,8 @@ LOCATION_FLAGS = (
     "pictures",
     "export",
 )
+# Of a run's name, which is part of names of figures, of 255 bytes at most.
+MAX_NAME_BYTES = 180
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,9 @@ class RunConfig(Settings):
         name, batch = self.run_name, self.training.batch_size
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
             rule = "must be a plain name without a path"
+            raise ConfigError("run_name", rule, name)
+        if len(os.fsencode(name)) > MAX_NAME_BYTES:
+            rule = f"must be at most {MAX_NAME_BYTES} bytes long"
             raise ConfigError("run_name", rule, name)
         replicas = max(self.training.num_replicas, 1)
         if batch % replicas:

@@ -7,7 +7,7 @@ a table of defaults and help texts. No other module reads flags.
 from __future__ import annotations
 
 import dataclasses
-import difflib
+import os
 import re
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from absl import flags
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
+from tfcomp.config.errors import suggest
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import all_fields
@@ -25,6 +26,11 @@ from tfcomp.config.run_config import make_config
 from tfcomp.config.settings import NOUNS
 from tfcomp.config.settings import Settings
 
+MAX_NAME = 100  # characters of a flag's name
+# Flags with a path, whose `~` a shell leaves as it is after `--log_dir=`.
+PATHS = (
+    "log_dir export_dir data_dir examples_dir output pipeline_root profile"
+).split()
 DEFINE = {
     bool: flags.DEFINE_boolean,
     int: flags.DEFINE_integer,
@@ -78,24 +84,27 @@ def parse_flags(
         RunError: For an unknown flag or a missing flagfile.
     """
     expanded = expand_flagfiles(arguments)
+    for argument in expanded:
+        _check_text(argument)
     try:
         rest = values(["tfcomp", *expanded])[1:]
     except flags.UnrecognizedFlagError as error:
         raise make_unknown_error(error.flagname, values) from error
     except flags.IllegalFlagValueError as error:
         raise _ill_formed(values, error) from error
-    except flags.Error as error:
+    except (flags.Error, ValueError) as error:
         raise RunError(str(error)) from error
     if rest:
         raise RunError(f"unexpected argument {rest[0]!r}: flags start with --")
-    return values.flag_values_dict()
+    found = values.flag_values_dict()
+    paths = {p: os.path.expanduser(found[p]) for p in PATHS if p in found}
+    return found | paths
 
 
 def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
     """Says that there is no such flag, and which one may have been meant."""
-    close = difflib.get_close_matches(name, list(values), n=1)
-    hint = f", did you mean --{close[0]}?" if close else " (see --help)"
-    return RunError(f"--{name} is not a flag{hint}")
+    hint = suggest(name, values, "--")
+    return RunError(f"--{name} is not a flag{hint or ' (see --help)'}")
 
 
 def parse_config(arguments: Sequence[str]) -> RunConfig:
@@ -115,6 +124,19 @@ def list_flag_lines(settings: Settings) -> list[str]:
         f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
         for name, value in settings.to_flags().items()
     ]
+
+
+def _check_text(argument: str) -> None:
+    """Refuses what no file name and no flagfile can hold."""
+    name = argument.partition("=")[0] if argument[:1] == "-" else "a flag"
+    if len(name) > MAX_NAME:  # absl looks for one like it, recursively
+        raise RunError(f"{name[:MAX_NAME]!a}... is not a flag (see --help)")
+    if "\0" in argument:
+        raise RunError(f"{name!a} must not contain the character NUL")
+    try:
+        argument.encode()
+    except UnicodeEncodeError as error:
+        raise RunError(f"{name!a} must be text in UTF-8") from error
 
 
 def _ill_formed(

@@ -23,6 +23,8 @@ NOUNS = {
     "bool": "true or false",
     "str": "a string",
 }
+# The largest value of a setting that declares no bound of its own.
+LARGEST = {int: 10**7, float: 1e30}
 
 
 def setting(
@@ -30,8 +32,8 @@ def setting(
     help: str,
     *,
     minimum: float | None = None,
+    maximum: float | None = None,
     above: float | None = None,
-    below: float | None = None,
     choices: Sequence[str] | None = None,
 ) -> Any:
     """A dataclass field that is also a flag.
@@ -40,15 +42,18 @@ def setting(
         default: Default value; its type is the flag's type.
         help: One sentence for `--help`.
         minimum: Smallest value allowed.
+        maximum: Largest value allowed; numbers without it end at `LARGEST`.
+            All that is made of a value is thereby bounded.
         above: Bound that the value must exceed.
-        below: Bound that the value must stay under.
         choices: The only values allowed.
     """
+    if maximum is None:
+        maximum = LARGEST.get(type(default))
     metadata = {
         "help": help,
         "minimum": minimum,
+        "maximum": maximum,
         "above": above,
-        "below": below,
         "choices": choices,
     }
     return dataclasses.field(default=default, metadata=metadata)
@@ -99,7 +104,8 @@ def _list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
         isinstance(value, bool) and expected is not bool
     ):
         yield NOUNS[expected.__name__]
-    if expected is float and not math.isfinite(value):
+    # Not `math.isfinite`, which raises for an integer of 400 digits.
+    if expected is float and not -math.inf < value < math.inf:
         yield "a finite number"
     if expected is str and (
         value != value.strip() or len(value.splitlines()) > 1
@@ -107,9 +113,9 @@ def _list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
         yield "one line without spaces around it"
     if rules["minimum"] is not None and value < rules["minimum"]:
         yield f"at least {rules['minimum']}"
+    if rules["maximum"] is not None and value > rules["maximum"]:
+        yield f"at most {rules['maximum']}"
     if rules["above"] is not None and value <= rules["above"]:
         yield f"greater than {rules['above']}"
-    if rules["below"] is not None and value >= rules["below"]:
-        yield f"less than {rules['below']}"
     if rules["choices"] is not None and value not in rules["choices"]:
         yield f"one of: {', '.join(rules['choices'])}"

@@ -10,9 +10,13 @@ from tfcomp.config.settings import setting
 
 @dataclass(frozen=True)
 class TrainingConfig(Settings):
-    """Optimization."""
+    """Optimization.
 
-    epochs: int = setting(50, "Number of epochs.", minimum=1)
+    The product of the largest epochs, steps and batch fits into 63 bits, which
+    is what TensorFlow counts examples with.
+    """
+
+    epochs: int = setting(50, "Number of epochs.", minimum=1, maximum=10**6)
     steps_per_epoch: int = setting(
         0,
         "Number of batches in an epoch; 0 means one pass over the training "
@@ -20,7 +24,10 @@ class TrainingConfig(Settings):
         minimum=0,
     )
     batch_size: int = setting(
-        32, "Examples in a batch, over all replicas.", minimum=1
+        32,
+        "Examples in a batch, over all replicas.",
+        minimum=1,
+        maximum=10**5,
     )
     learning_rate: float = setting(1e-3, "Learning rate of AdamW.", above=0.0)
     weight_decay: float = setting(
@@ -47,7 +54,7 @@ class TrainingConfig(Settings):
         0,
         "Seed of the data, the initial weights and the order of the batches.",
         minimum=0,
-        below=2**31,
+        maximum=2**31 - 1,
     )
     precision: str = setting(
         "float32",
@@ -59,4 +66,5 @@ class TrainingConfig(Settings):
         "Number of replicas that share a batch; 0 means one on every GPU, or "
         "one on the CPU.",
         minimum=0,
+        maximum=1024,
     )

@@ -62,9 +62,15 @@ def make_stripes(config: RunConfig) -> Dataset:
     )
     # A cross or a gap holds back stripes, too.
     train = np.concatenate([stripes[~region.contains(stripes)], bumps])
-    plus = _make_renderer(config.data, "render_plus")
+    notes = []
+    if (config.data.num_train, config.data.coordinates) != (0, "grid"):
+        notes.append(
+            "ignored: --num_train and --coordinates, the dataset stripes has "
+            "all stripes, and --num_bumps bumps on the grid"
+        )
+    truths = {"plus": _make_renderer(config.data, "render_plus")}
     return _make_dataset(
-        config, space, region, train, other_truths={"plus": plus}
+        config, space, region, train, other_truths=truths, notes=tuple(notes)
     )
 
 
@@ -94,6 +100,7 @@ def _make_dataset(
         render=_make_renderer(config.data, "render_gaussians"),
         image_shape=(size, size, 1),
         polarity=config.data.polarity,
+        size_flag="grid_size",
         **others,
     )
 

@@ -33,13 +33,16 @@ class Dataset:
         image_shape: Rows, columns, channels.
         polarity: "bright" or "dark"; the background is 0 or 1.
         has_position: Whether factors x and y are the place of the peak in
-            pixels, so that position scores make sense.
+            pixels, so that position scores make sense. By default that is so
+            if these are the only factors, ordered, and their ranges lie on
+            the image.
         other_truths: More renderers that outputs are compared with, by a
             name that is added to `id` and `ood` in the scores.
         first_row: Where row 0 is in pictures, "bottom" or "top".
         prepare: Called before a run writes anything; raises `RunError` if
             data that rendering needs cannot be read.
         notes: More lines for `announcements`.
+        size_flag: The flag that the number of combinations grows with.
         train_images: Images of the training table [n, *image_shape] that
             batches take in place of rendering them; None renders.
     """
@@ -51,12 +54,18 @@ class Dataset:
     render: Render
     image_shape: tuple[int, int, int]
     polarity: str = "bright"
-    has_position: bool = True
+    has_position: bool | None = None
     other_truths: dict[str, Render] = field(default_factory=dict)
     first_row: str = "bottom"
     prepare: Callable[[], Any] = lambda: None
     notes: tuple[str, ...] = ()
+    size_flag: str = "dataset"
     train_images: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.has_position is None:
+            found = _is_position(self.space, self.image_shape)
+            object.__setattr__(self, "has_position", found)
 
     @property
     def background(self) -> float:
@@ -90,3 +99,13 @@ def make_dataset(config: RunConfig) -> Dataset:
         ConfigError: If its settings are impossible.
     """
     return DATASETS.get(config.data.dataset).load()(config)
+
+
+def _is_position(space: FactorSpace, image_shape: tuple[int, ...]) -> bool:
+    sides = zip(space, image_shape[1::-1], strict=False)
+    return space.names == ("x", "y") and all(
+        f.unit in ("", "px")
+        and not (f.periodic or f.categorical)
+        and 0 <= f.low < f.high < side
+        for f, side in sides
+    )

@@ -49,7 +49,7 @@ def make_digits(config: RunConfig) -> Dataset:
         splits=make_splits(space, region, _draw_table(config, space, region)),
         render=_make_renderer(load, space),
         image_shape=(stand_in.SIZE, stand_in.SIZE, 1),
-        has_position=False,
+        size_flag="num_angles",
         first_row="top",
         prepare=load,
         notes=(stand_in.NOTE,) if is_stand_in else (),

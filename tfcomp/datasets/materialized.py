@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tfcomp.config.errors import RunError
+from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.mnist import find_data_dir
@@ -182,7 +183,8 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
         data_dir=str(find_data_dir(config.data.data_dir)),
         **settings,
     )
-    return module.Builder(config=builder_config, data_dir=examples_dir)
+    with quiet_startup():  # TFDS warns of every configuration of one's own
+        return module.Builder(config=builder_config, data_dir=examples_dir)
 
 
 @functools.cache

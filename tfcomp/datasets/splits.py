@@ -16,6 +16,7 @@ from tfcomp.datasets.regions import Region
 
 MAX_DRAWS = 1000
 MIN_DRAWN = 1000
+MAX_MISSES = 10**6
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ def _sample_outside(
     kept = np.empty((0, len(space)), np.float32)
     # The region leaves at least one grid cell free, yet its free volume can
     # be nothing but a border.
-    for _ in range(MAX_DRAWS):
+    for number in range(MAX_DRAWS):
+        if number * max(count, MIN_DRAWN) >= MAX_MISSES and not len(kept):
+            break  # millions of points a draw take minutes to find nothing
         points = space.sample(max(count, MIN_DRAWN), rng)
         kept = np.concatenate([kept, points[~region.contains(points)]])
         if len(kept) >= count:
@@ -143,8 +146,13 @@ def _check_region(region: Region, is_ood: np.ndarray) -> None:
 
 
 def _contains_rows(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    known = {tuple(row) for row in rows.tolist()}
-    return np.array([tuple(q) in known for q in queries.tolist()], bool)
+    # A row is one number: sets of tuples would take gigabytes. Indices start
+    # at -1, for an absent factor.
+    shape = queries.max(axis=0, initial=0) + 2
+    known, asked = (
+        np.ravel_multi_index((r + 1).T, shape) for r in (rows, queries)
+    )
+    return np.isin(asked, known)
 
 
 def _hidden_factors(

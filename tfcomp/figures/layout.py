@@ -7,6 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
 # Letters of the default font at the sizes below, with a margin: matplotlib
@@ -106,6 +108,19 @@ def _add_legend(figure: Figure, no_value_color: str | None) -> None:
     figure.set_figheight(figure.get_figheight() + 0.2 * num_lines + 0.1)
 
 
+def take_dollars_literally(figure: Figure) -> None:
+    """Takes mathematics for nothing but powers of ten at logarithmic axes."""
+    powers = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        if isinstance(axis.get_major_formatter(), LogFormatter)
+        for label in axis.get_ticklabels(which="both")
+    }
+    for text in set(figure.findobj(Text)) - powers:
+        text.set_parse_math(False)
+
+
 def settle_layout(figure: Figure) -> None:
     """Finds the places of all axes and keeps them.
 
@@ -113,6 +128,7 @@ def settle_layout(figure: Figure) -> None:
     fixed aspect need several: the first picture would be cramped, and no two
     of them equal. Axes that are added later are not arranged.
     """
+    take_dollars_literally(figure)
     engine = figure.get_layout_engine()
     previous = None
     for _ in range(_MAX_LAYOUT_STEPS):

@@ -7,6 +7,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.models import ENCODINGS
 from tfcomp.models import MODELS
+from tfcomp.models.run_memory import check_memory
+from tfcomp.models.run_memory import estimate_memory
 
 
 def check_config(config: RunConfig) -> None:
@@ -19,8 +21,10 @@ def check_config(config: RunConfig) -> None:
         print(line)
 
 
-def list_announcements(config: RunConfig) -> list[str]:
+def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
     """Checks a run; returns what its user should know, a line each.
+
+    Unless it runs `here`, the memory of this machine does not matter.
 
     Raises:
         ConfigError: Naming the flag, the rule and the value.
@@ -30,4 +34,7 @@ def list_announcements(config: RunConfig) -> list[str]:
     check_model = MODELS.get(config.model.model).check
     if check_model is not None:
         check_model(config)
-    return make_dataset(config).announcements()
+    dataset = make_dataset(config)
+    if here:
+        check_memory(config, estimate_memory(config, dataset))
+    return dataset.announcements()

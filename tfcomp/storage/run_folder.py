@@ -82,7 +82,7 @@ def check_run(path: str | Path) -> RunConfig:
             run is not finished; one line.
     """
     path = Path(path)
-    if not path.is_dir():
+    if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         raise RunError(f"--run must be a run folder, {path} does not exist")
     if not (path / FLAGS_FILE).exists():
         raise RunError(f"--run must be a run folder, {path} has no run.flags")

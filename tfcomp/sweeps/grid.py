@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,13 @@ from tfcomp.config.run_flags import parse_flags
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
-def parse_grid(specs: Sequence[str]) -> list[dict[str, Any]]:
+# Trials, or searches, of one command; each is a process of some seconds.
+MAX_ITEMS = 10**5
+
+
+def parse_grid(
+    specs: Sequence[str], num_seeds: int = 1
+) -> list[dict[str, Any]]:
     """Reads axes such as `depth=2,3` and `encoding/epochs=bump/50,ramp/100`.
 
     A value that contains a comma is quoted as in CSV:
@@ -26,13 +33,14 @@ def parse_grid(specs: Sequence[str]) -> list[dict[str, Any]]:
 
     Args:
         specs: The values of `--grid`, one for each axis.
+        num_seeds: Seeds of every combination, which bound their number.
 
     Returns:
         Every combination, flag name to value; the last axis varies fastest.
 
     Raises:
         ConfigError: For an axis that is ill-formed, empty or repeats a value
-            or a flag.
+            or a flag, or if there are too many combinations.
         RunError: For a flag that does not exist.
     """
     axes = [_parse_axis(spec) for spec in specs]
@@ -40,6 +48,10 @@ def parse_grid(specs: Sequence[str]) -> list[dict[str, Any]]:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError("grid", f"must vary {name} once", list(specs))
+    count = math.prod([num_seeds, *(len(points) for _, points in axes)])
+    if count > MAX_ITEMS:
+        rule = f"and --seeds must make at most {MAX_ITEMS} trials, not {count}"
+        raise ConfigError("grid", rule, list(specs))
     return [
         dict(zip(names, itertools.chain(*combination), strict=True))
         for combination in itertools.product(*(points for _, points in axes))

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.machine import count_memory
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
+
+# Of a process that has imported TensorFlow.
+WORKER_BYTES = 500 * 10**6
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class SchedulerOptions(Settings):
         "How many processes run at the same time on this machine. With 0 "
         "there is one for each GPU, or a single one without GPUs.",
         minimum=0,
+        maximum=1024,
     )
     scheduler: str = setting(
         "",
@@ -42,6 +47,7 @@ class SchedulerOptions(Settings):
         "this machine are divided among its workers; with --scheduler the "
         "environment of the workers decides.",
         minimum=0,
+        maximum=1024,
     )
     # A worker starts within seconds, or half a minute on a busy machine;
     # whoever waits for the queue of a cluster asks for more.
@@ -62,4 +68,8 @@ class SchedulerOptions(Settings):
         super().__post_init__()
         if self.scheduler and self.workers:
             rule = "must be left out with --scheduler, which has its workers"
+            raise ConfigError("workers", rule, self.workers)
+        most = max(1, count_memory() // WORKER_BYTES)
+        if self.workers > most:
+            rule = f"must be at most {most}, as many as fit into the memory"
             raise ConfigError("workers", rule, self.workers)

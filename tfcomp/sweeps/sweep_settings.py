@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
 
+MAX_SEEDS = 10**4
+
 
 @dataclass(frozen=True)
 class SweepSettings(Settings):
     """What is made of every setting of the grid."""
 
     seeds: int = setting(
-        1, "How many seeds each setting is trained with.", minimum=1
+        1,
+        "How many seeds each setting is trained with.",
+        minimum=1,
+        maximum=MAX_SEEDS,
     )
     first_seed: int = setting(
         0, "The first of the seeds, which are consecutive.", minimum=0

@@ -77,7 +77,8 @@ def make_trials(
     trials, notes = [], {}
     for setting in settings:
         config = make_config({**flags, **setting, **places, "seed": seeds[0]})
-        notes |= dict.fromkeys(list_announcements(config))
+        here = not flags.get("scheduler")
+        notes |= dict.fromkeys(list_announcements(config, here))
         version = compute_code_version(config.plugins)
         trials += [
             Trial(setting, _place(config, seed, version)) for seed in seeds

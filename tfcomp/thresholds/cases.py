@@ -15,6 +15,7 @@ from typing import Any
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
+from tfcomp.sweeps.grid import MAX_ITEMS
 from tfcomp.thresholds.search import Limits
 from tfcomp.thresholds.search import dither
 from tfcomp.thresholds.threshold_settings import SearchSettings
@@ -142,6 +143,10 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     if base.data.examples_dir:
         rule = "must be empty for a threshold search, which has many data sets"
         raise ConfigError("examples_dir", rule, base.data.examples_dir)
+    kinds = len(settings.variants) * len(settings.sizes)
+    if kinds * settings.seeds > MAX_ITEMS:
+        rule = f"must make at most {MAX_ITEMS} searches with {kinds} cases"
+        raise ConfigError("seeds", rule, settings.seeds)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     return [
         Case(kind, region, size, seed, base, settings)

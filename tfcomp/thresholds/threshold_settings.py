@@ -15,6 +15,7 @@ from tfcomp.config.run_flags import define_settings
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
 from tfcomp.sweeps.grid import split_cells
+from tfcomp.sweeps.sweep_settings import MAX_SEEDS
 
 # Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
 CRITERIA = {"position_accuracy": True, "relative_mse": False}
@@ -51,6 +52,7 @@ class SearchSettings(Settings):
         "How many searches, each with its own seed, are made for every kind, "
         "region and grid size.",
         minimum=1,
+        maximum=MAX_SEEDS,
     )
     first_seed: int = setting(
         0, "The first of the seeds, which are consecutive.", minimum=0
@@ -92,7 +94,8 @@ class SearchSettings(Settings):
     def sizes(self) -> list[int]:
         """The grid sizes."""
         parts = split_list("grid_sizes", self.grid_sizes)
-        if not all(part.isdecimal() for part in parts):
+        # Python reads no integer of 5,000 digits.
+        if not all(part.isdecimal() and len(part) < 10 for part in parts):
             rule = "must be positive integers, separated by commas"
             raise ConfigError("grid_sizes", rule, self.grid_sizes)
         return [int(part) for part in parts]

@@ -1,0 +1,48 @@
+"""All commands under one name: `tfcomp train` is `python -m tfcomp.train`."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+
+from tfcomp.config.command import HELP
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.errors import RunError
+from tfcomp.config.errors import suggest
+
+COMMANDS = "train analyze compare measure sweep threshold materialize".split()
+
+
+def main(argv: list[str]) -> int:
+    """Lists the commands, or is the one that is named; returns its status.
+
+    Raises:
+        RunError: If there is no such command.
+    """
+    name = argv[1] if argv[1:] else "--help"
+    if name in HELP:
+        print("\n".join(map(_describe, COMMANDS)))
+        print("\nTry first: tfcomp train --flagfile=smoke.flags")
+        return 0
+    if name not in COMMANDS:
+        hint = suggest(name, COMMANDS) or " (see --help)"
+        raise RunError(f"{name!r} is not a command{hint}")
+    command = importlib.import_module(f"tfcomp.{name}")
+    return command.main([f"tfcomp {name}", *argv[2:]])
+
+
+def _describe(name: str) -> str:
+    # Read, not imported: a list of the commands takes a tenth of a second.
+    text = Path(__file__).with_name(f"{name}.py").read_text("utf-8")
+    purpose = ast.get_docstring(ast.parse(text)).splitlines()[0]
+    return f"tfcomp {name:12}{purpose}"
+
+
+def run() -> None:
+    """The entry point of the installed command."""
+    exit_on_user_error(main)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,100 @@
+"""How much memory a run takes, told before anything large is allocated.
+
+The estimate is a lower bound: what is certainly held at the same time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.machine import count_memory
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+
+FLOAT = 4  # bytes
+# A weight, its gradient, two moments of AdamW, the copy that is evaluated.
+COPIES = 5
+
+
+class Part(NamedTuple):
+    """Something in memory, the flag that it grows with, and its bytes."""
+
+    content: str
+    flag: str
+    size: int
+
+
+class ModelSize(NamedTuple):
+    """Weights, units of the largest stage, stages that are about as large."""
+
+    weights: int
+    widest: int
+    stages: int
+
+
+def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
+    """What a run holds in memory; nothing of it has been rendered yet.
+
+    Of a plugin's model, whose size is not known, there is nothing.
+    """
+    points, factors = dataset.splits.grid.shape
+    examples, flag = len(dataset.splits.train), dataset.size_flag
+    pixels = FLOAT * math.prod(dataset.image_shape)
+    drawn = 2 + len(dataset.other_truths)  # by the model and by the renderers
+    stored = 2 * bool(config.data.examples_dir)  # on arrival, and as a tensor
+    size = estimate_model(config, dataset)
+    weight_flag = "rank" if config.model.model == "low_rank" else "width"
+    batch = config.training.batch_size * size.stages * size.widest
+    return [
+        Part("tables", "num_train", FLOAT * factors * (points + examples)),
+        Part("images of the grid", flag, drawn * points * pixels),
+        Part("training images", "num_train", stored * examples * pixels),
+        # For the probes, in float64.
+        Part("features", flag, 2 * FLOAT * points * min(points, size.widest)),
+        Part("weights", weight_flag, COPIES * FLOAT * size.weights),
+        # With their gradients.
+        Part("activations of a batch", "batch_size", 2 * FLOAT * batch),
+    ]
+
+
+def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """At least so much of a shipped model: its large layers, no biases."""
+    model, side = config.model, config.data.grid_size
+    width, depth, shape = model.width, model.depth, dataset.space.shape
+    is_population = model.encoding in ("bump", "one_hot", "positional")
+    code = sum(shape) if is_population else len(shape)
+    area = math.prod(dataset.image_shape[:2])
+    match model.model:
+        case "cnn":
+            inner = (2 * 16 + (depth - 2) * 9) * width
+            weights = width * (code * (side // 4) ** 2 + inner)
+            return ModelSize(weights, width * side**2, depth - 1)
+        case "mlp":
+            weights = width * (code + (depth - 1) * width + area)
+            return ModelSize(weights, width, depth)
+        case "low_rank":
+            weights = sum(shape) * model.rank * (2 * side + 1)
+            return ModelSize(weights, len(shape) * side**2, depth + 1)
+        case "rotation":
+            weights = width * (code * area // 8 + 6 * 16 * width)
+            return ModelSize(weights, width * area, 1)
+    return ModelSize(0, 0, 0)
+
+
+def check_memory(config: RunConfig, parts: list[Part]) -> None:
+    """Refuses a run that does not fit into this machine.
+
+    Raises:
+        ConfigError: Naming the flag of the largest part.
+    """
+    total, memory = sum(part.size for part in parts), count_memory()
+    if total > memory:
+        part = max(parts, key=lambda part: part.size)
+        rule = (
+            f"must be smaller: the run takes {total / 1e9:,.1f} GB of memory "
+            f"or more ({part.content}: {part.size / 1e9:,.1f} GB), this "
+            f"machine has {memory / 1e9:,.1f} GB"
+        )
+        raise ConfigError(part.flag, rule, config.to_flags()[part.flag])
