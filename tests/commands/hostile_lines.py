@@ -1,0 +1,267 @@
+"""Answers of all commands to hostile command lines, as JSON.
+
+    python tests/commands/hostile_lines.py FOLDER NUMBER SEED
+
+Lines are made of the flags that the commands declare and of values that are
+too large, of the wrong type, no text, or no path. Each runs in a forked
+process with a limit of time and memory, in an empty folder, and ends where
+the command would begin its work: nothing is trained.
+"""
+
+import contextlib
+import functools
+import importlib
+import io
+import itertools
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import traceback
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests/fixtures"
+RUN = "runs/smoke"
+BEGUN = "begun"
+SECONDS, BYTES = 20, 4 << 30
+# What a command imports when it begins to work.
+WORK = ("tensorflow", "keras", "tensorflow_datasets", "distributed", "kfp")
+# The module of a command, the name of its work, and flags that are good.
+COMMANDS = {
+    "tfcomp.train": ("", ["--flagfile=smoke.flags"]),
+    "tfcomp.sweep": ("run_missing", ["--flagfile=sweep_smoke.flags"]),
+    "tfcomp.threshold": (
+        "run_missing",
+        ["--flagfile=threshold_quick.flags", "--grid_sizes=8"],
+    ),
+    "tfcomp.materialize": ("", ["--flagfile=smoke", "--examples_dir=ex"]),
+    "tfcomp.analyze": ("", [f"--run={RUN}"]),
+    "tfcomp.measure": ("measure_all", [f"--runs={RUN}"]),
+    "tfcomp.compare": ("write_output", [f"--runs={RUN}", "--output=table"]),
+    "pipelines.run_local": ("", ["--profile=smoke"]),
+    "pipelines.compile": ("", ["--profile=smoke"]),
+    "pipelines.reproduce": ("", [f"--runs={RUN}"]),
+}
+HUGE = "9" * 5000
+NUMBERS = f"""
+    0 -1 1 2 3 7 8 12 1e3 1.5 ² ٣ 0x10 {2**31} {2**63} {2**64} {10**12} {HUGE}
+    {10**4} {10**5} {10**6} {10**7} {10**8} {10**10} {10**400} -{10**400} 1000
+    0x{"f" * 5000} nan inf -inf 1e300 1e-300 1e400 1e30 1e-9 1024 4096 65536
+""".split()
+VALUES = f"""
+    true false maybe none a,b ,, 1,2 2,2 a/b .. . / // ~ ~nobody ~/x
+    $ a$^_{{x$b $HOME %s {{}} {{0}} * ? [ [a **  ; | > & \\ " ' ` <b> é 点 🙂
+    /dev/null /dev/null/x /dev/full /etc/passwd /proc/version /proc/1/x
+    nowhere nowhere/x {"a" * 181} {"a" * 256} {"b/" * 3000} {"c" * 70000}
+    square:6-22 square:22-6 square:{HUGE}-1 corner:{10**400} gap:x:1e5-2
+    box:x:1-2,y:3-4 box:x:1-2,x:1-2 diagonal:-1 diagonal:{HUGE} none:3 : gap:
+    cnn mlp low_rank rotation stripes rotated_digits gaussian_bumps circle
+    one_hot bump ramp positional continuous stand_in bootstrap relative_mse
+    id ood/mse id/mse,ood/mse tcp://h:1 tls://h:1 ucx://h:1 tcp://:99999999
+    os no.such.module os.path:join smoke quick donut flags/binary profile
+    flags/broken_profile runs runs/* runs/smoke,runs/smoke runs/smoke/run.flags
+    runs/cut runs/empty
+""".split()
+VALUES += NUMBERS[::3]
+VALUES += ["", " ", "a b", " a", "a\nb", "a\tb", "a\0b", "\udcff", "a\udc80b"]
+# Whole arguments.
+ARGUMENTS = [
+    *(
+        "smoke.flags",
+        "-",
+        "--",
+        "---",
+        "--=",
+        "-=3",
+        "--x",
+        "--dept=3",
+        "-depth",
+    ),
+    *(
+        "--depth",
+        "--depth=",
+        "--nodepth",
+        "--nodepth=3",
+        "--noresume=1",
+        "-h=1",
+    ),
+    *(
+        "",
+        " ",
+        "\0",
+        "\udcff",
+        "--a\0b=3",
+        "--\udcff=3",
+        f"--{HUGE}=3",
+        "--é=3",
+    ),
+    *(
+        f"--flagfile={v}"
+        for v in ("", "smoke", "smokee", "/", ".", "/dev/zero")
+    ),
+    *(f"--flagfile=flags/{name}" for name in ("binary", "nul", "loop", "deep")),
+    *("--flagfile=/etc/passwd", "--flagfile", "--flagfile=" + "a" * 5000),
+    *(
+        "--undefok=depth",
+        "--undefok",
+        "--helpxml",
+        "--only_check_args",
+        "--v=1",
+    ),
+]
+AXES = ["", "=", "=3", "depth", "depth=", "/=1/2", "depth/width=1", "seed=1,2"]
+AXES += ["flagfile=/etc/passwd", "undefok=a,b", "nopictures=1", 'region="a']
+
+
+class BeginsError(BaseException):
+    """Raised in place of the work of a command."""
+
+
+class Guard:
+    """An importer that raises where the work of a command is imported."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name.partition(".")[0] in WORK:
+            raise BeginsError
+
+
+def begin(*_: object, **__: object) -> None:
+    raise BeginsError
+
+
+def make_lines(number: int, seed: int) -> list[list[str]]:
+    """Command lines, module and arguments; those that are good come first."""
+    rng = random.Random(seed)
+    lines = [[name, *good] for name, (_, good) in COMMANDS.items()]
+    names = itertools.cycle(COMMANDS)
+    while len(lines) < number:
+        name = next(names)
+        flags = list_flags(name)
+        bad = [make_bad(flags, rng) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
+        good = COMMANDS[name][1] if rng.random() < 0.9 else []
+        lines.append([name, *good, *bad])
+    return lines
+
+
+def make_bad(flags: dict[str, str], rng: random.Random) -> str:
+    if rng.random() < 0.15:
+        return rng.choice(ARGUMENTS)
+    flag = rng.choice(list(flags))
+    is_number = flags[flag][:1].isdigit() and rng.random() < 0.8
+    value = rng.choice(NUMBERS if is_number else VALUES)
+    if flag == "grid":
+        axis = f"{rng.choice(list(flags))}={value}"
+        value = rng.choice([*AXES, axis, axis, axis, axis, axis, axis, axis])
+    return f"--{flag}={value}"
+
+
+@functools.cache
+def list_flags(name: str) -> dict[str, str]:
+    """The flags of a command and their defaults, from its help."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        importlib.import_module(name).main(["", "--help"])
+    lines = printed.getvalue().splitlines()
+    pairs = [ln[4:].split("=", 1) for ln in lines if ln.startswith("  --")]
+    return {flag: default for flag, default in pairs if flag != "flagfile"}
+
+
+def make_files(folder: Path) -> None:
+    """What hostile lines refer to, and a finished run."""
+    with zipfile.ZipFile(FIXTURES / "earlier_runs.zip") as archive:
+        archive.extractall(folder / "unpacked")
+    first = sorted((folder / "unpacked").rglob("metrics.json"))[0].parent
+    shutil.copytree(first, folder / RUN)
+    shutil.rmtree(folder / "unpacked")
+    shutil.copytree(folder / RUN, folder / "runs/cut")
+    (folder / "runs/cut/metrics.json").write_text('{"id": ')
+    (folder / "runs/empty").mkdir()
+    flags = folder / "flags"
+    flags.mkdir()
+    (flags / "binary").write_bytes(bytes(range(256)))
+    (flags / "nul").write_text("--depth=3\n--log_dir=a\0b\n")
+    (flags / "loop").write_text("--flagfile=loop\n")
+    for depth in range(1500):
+        (flags / f"deep{depth}").write_text(f"--flagfile=deep{depth + 1}\n")
+    (flags / "deep").write_text("--flagfile=deep0\n")
+    (flags / "broken_profile").mkdir()
+    (flags / "broken_profile/profile.toml").write_text("a = " + "[" * 9999)
+
+
+def answer(line: list[str], folder: Path) -> dict[str, object]:
+    """Runs one line in a process of its own."""
+    before = list_files(folder)
+    output = folder.parent / "answer"
+    process = os.fork()
+    if not process:
+        try:
+            status = run(line, folder, output)
+        except BaseException:
+            output.write_text(traceback.format_exc())
+            status = 99
+        os._exit(status)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    written = sorted(list_files(folder) - before)
+    for name in written:
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    said = output.read_text("utf-8", "replace")
+    status = BEGUN if code == 77 else code
+    return {"line": line, "status": status, "said": said, "written": written}
+
+
+def run(line: list[str], folder: Path, output: Path) -> int:
+    """The child: a command with its work taken out; returns its status."""
+    from tfcomp.config.command import exit_on_user_error
+
+    handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(handle, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.chdir(folder)
+    os.environ["HOME"] = str(folder)
+    signal.alarm(SECONDS)
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    sys.meta_path.insert(0, Guard())
+    name, *arguments = line
+    command = importlib.import_module(name)
+    if COMMANDS[name][0]:
+        setattr(command, COMMANDS[name][0], begin)
+    if name == "pipelines.reproduce":
+        importlib.import_module("tfcomp.claims").write_report = begin
+    sys.argv = [name, *arguments]
+    try:
+        exit_on_user_error(command.main)
+    except BeginsError:
+        return 77
+    except SystemExit as end:
+        return end.code
+    return 98
+
+
+def list_files(folder: Path) -> set[str]:
+    """The files and folders of a folder, as deep as a command might write."""
+    skip = ("runs/", "flags/")
+    found = (p.relative_to(folder).as_posix() for p in folder.rglob("*"))
+    return {n for n in found if not n.startswith(skip) or n.count("/") < 3}
+
+
+def main() -> None:
+    """Answers all lines."""
+    sys.path.insert(0, str(ROOT))
+    folder = Path(sys.argv[1]) / "work"
+    folder.mkdir()
+    make_files(folder)
+    for name in COMMANDS:
+        importlib.import_module(name)
+    importlib.import_module("tfcomp.claims")
+    lines = make_lines(int(sys.argv[2]), int(sys.argv[3]))
+    json.dump([answer(line, folder) for line in lines], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
