@@ -1,5 +1,6 @@
 """Stages in blocks of units: the same numbers as in one piece."""
 
+import weakref
 from collections.abc import Callable
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,3 +130,23 @@ def test_one_visible_look_serves_the_report(
     assert study.layers.summary["stage_1"]["probe_r2_id"] > 0.999
     assert study.tuning["stage_1"] is study.numbers["stage_1"].tuning
     assert looks == [("layers", 2)]
+
+
+def test_a_block_is_gone_before_the_next(stage) -> None:
+    """A block of a large stage has 2 GB."""
+    splits, whole, blocks = stage
+    earlier = []
+
+    def watch() -> Iterator[np.ndarray]:
+        for part in blocks():
+            assert not any(block() is not None for block in earlier)
+            fresh = part.copy()
+            earlier.append(weakref.ref(fresh))
+            del part
+            yield fresh
+            del fresh
+
+    reduce_stage(
+        watch(), whole.shape[1], (12, 12), splits.is_ood, lambda rows: {}
+    )
+    assert len(earlier) > 2

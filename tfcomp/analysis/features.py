@@ -67,6 +67,8 @@ def compute_gram(
             kind = np.result_type(part, np.float32)
             centered = _center(part.astype(kind, copy=False), is_ood)
             gram += centered @ centered.T
+        # Or it would stay until the next one is there.
+        del block, part, centered
     scale = np.diagonal(gram)[~is_ood].mean()
     return gram / scale if scale > 0 else gram
 

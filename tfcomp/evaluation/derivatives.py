@@ -66,11 +66,13 @@ def find_lost_stages(model: keras.Model, space: FactorSpace) -> list[str]:
     """
     points = np.random.default_rng(0).permutation(space.grid())[:NUM_CHECKED]
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
-    exact, found = (
-        compute_stage_metrics(stages, factors, jacobian_fn)
-        for jacobian_fn in list_jacobians(model, space)
-    )
-    return [s for s in exact if (is_flat(exact[s]) & ~is_flat(found[s])).any()]
+    usual, fallback = list_jacobians(model, space)
+    exact = compute_stage_metrics(stages, factors, usual)
+    flat = {stage: is_flat(g) for stage, g in exact.items()}
+    if not any(column.any() for column in flat.values()):
+        return []
+    found = compute_stage_metrics(stages, factors, fallback)
+    return [s for s in flat if (flat[s] & ~is_flat(found[s])).any()]
 
 
 def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:

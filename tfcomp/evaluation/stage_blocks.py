@@ -65,7 +65,11 @@ class StageReader:
             passes = (evaluate_in_batches(fn, grid) for fn in functions)
             if len(functions) > 1:
                 (name,) = group
-                yield name, self.sizes[name], (block[name] for block in passes)
+                yield (
+                    name,
+                    self.sizes[name],
+                    (found.pop(name) for found in passes),
+                )
                 continue
             values = next(passes)
             for name in group:

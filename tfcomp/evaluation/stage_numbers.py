@@ -75,6 +75,7 @@ def reduce_stage(
             columns.append(block[:, chosen])
             start += block.shape[1]
             yield block
+            del block  # or it would stay until the next one is there
 
     rows = compute_rows(watch(), num_units, is_ood)
     # Of several blocks, the best of each compete.
