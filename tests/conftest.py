@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from tfcomp.config.run_config import RunConfig
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# Small networks gain nothing from more, and several tests run at a time.
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Its compiler takes half a minute: tests that need it ask for `umap`.
+sys.modules["umap"] = None  # type: ignore[assignment]
 # A shell lets what it starts in the background ignore Ctrl-C, and so would
 # the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,6 +34,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def umap() -> Iterator[None]:
+    """Lets the tests of a module use UMAP."""
+    del sys.modules["umap"]
+    yield
+    sys.modules["umap"] = None  # type: ignore[assignment]
 
 
 @pytest.fixture(autouse=True)
@@ -61,8 +74,12 @@ def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
 
 @pytest.fixture
 def make_smoke(tmp_path: Path) -> Callable[..., RunConfig]:
-    """Makes a smoke run with more flags, which has not been started."""
-    return functools.partial(make_smoke_config, tmp_path)
+    """Makes a smoke run with more flags, which has not been started.
+
+    It writes what each run must have, and no more unless it is asked to.
+    """
+    quick = "--pictures=false --export=false --layerwise_every=0".split()
+    return functools.partial(make_smoke_config, tmp_path, *quick)
 
 
 @pytest.fixture

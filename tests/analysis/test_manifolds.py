@@ -221,7 +221,7 @@ def test_dead_stage_is_not_embedded(fake_umap: FakeUmap) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_umap_keeps_neighbors_and_is_reproducible() -> None:
+def test_umap_keeps_neighbors_and_is_reproducible(umap: None) -> None:
     pytest.importorskip("umap")
     points = embed(CIRCLE[::2], 40)
     first = compute_umap(points)

@@ -12,8 +12,10 @@ from tests.analysis.planted import hold_out
 from tests.analysis.planted import make_grid
 from tfcomp.analysis import probes
 from tfcomp.analysis.features import compute_gram
+from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.features import normalize_rows
 from tfcomp.analysis.probes import compute_probe_scores
+from tfcomp.analysis.probes import probe_rows
 
 TARGETS = make_grid(14, 14)
 IS_OOD = hold_out(TARGETS, 4, 9)
@@ -175,3 +177,14 @@ def test_a_diverged_model_gives_none() -> None:
     features = make_linear(20)
     features[3, 4] = np.nan
     assert compute_probe_scores(features, TARGETS, IS_OOD) == NO_SCORES
+
+
+def test_means_that_rounding_has_left(rng: np.random.Generator) -> None:
+    """Few units that explain everything, in a Gram matrix of float32."""
+    targets = rng.normal(size=(60, 2))
+    is_ood = np.arange(60) >= 50
+    rows = np.hstack([1e3 + targets, rng.normal(size=(60, 70)) * 1e-4])
+    gram = np.float32(compute_rows([rows], rows.shape[1], is_ood))
+    gram = np.float64(gram + np.float32(1e-3))  # a mean that is not zero
+    found = probe_rows(gram, targets, is_ood)
+    assert found["probe_r2_id"] > 0.99 and found["probe_r2_ood"] > 0.99

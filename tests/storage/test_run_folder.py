@@ -20,8 +20,9 @@ METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 
 
 @pytest.fixture
-def finished(smoke_config: RunConfig) -> RunConfig:
+def finished(make_smoke: Callable[..., RunConfig]) -> RunConfig:
     """A run with files that look finished."""
+    smoke_config = make_smoke("--export=true")
     claim_run(smoke_config).close()
     run = Path(smoke_config.run_dir)
     with zipfile.ZipFile(run / "model.keras", "w") as archive:

@@ -18,8 +18,7 @@ TINY = (
     "--digit_source=stand_in",
     "--num_angles=37",
     "--width=4",
-    "--epochs=2",
-    "--layerwise_every=1",
+    "--epochs=1",
 )
 RUNS = {
     "one": ("--region=gap:angle:160-200",),
@@ -46,7 +45,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunConfig]:
 
 @pytest.fixture(scope="module")
 def report(
-    runs: dict[str, RunConfig], tmp_path_factory: pytest.TempPathFactory
+    runs: dict[str, RunConfig],
+    umap: None,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     folder = tmp_path_factory.mktemp("report")
     paths = ",".join(config.run_dir for config in runs.values())

@@ -21,6 +21,7 @@ KINDS = {
     "low_rank": (
         "--model=low_rank",
         "--encoding=one_hot",
+        "--rank=8",
         "--entropy_weight=0.1",
         "--variance_weight=0.1",
     ),

@@ -47,14 +47,21 @@ def keep_freed_memory() -> None:
 
 
 def limit_threads(config: RunConfig) -> None:
-    """Gives a run with a small network one thread, before TensorFlow starts.
+    """Gives a run its threads, before TensorFlow starts.
+
+    What the environment says goes first.
+    """
+    if threads := choose_threads(config):
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
+
+
+def choose_threads(config: RunConfig) -> int:
+    """Threads that a run can use: one for a small network, 0 for any number.
 
     A function of the settings alone, since the number of threads changes
-    bits: a resumed run has the number that it was started with. What the
-    environment says goes first.
+    bits: a resumed run has the number that it was started with.
     """
-    if estimate_multiplications(config) < _MIN_MULTIPLICATIONS:
-        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    return int(estimate_multiplications(config) < _MIN_MULTIPLICATIONS)
 
 
 def estimate_multiplications(config: RunConfig) -> float:

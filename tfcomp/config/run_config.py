@@ -92,6 +92,10 @@ class RunConfig(Settings):
         if len(os.fsencode(name)) > MAX_NAME_BYTES:
             rule = f"must be at most {MAX_NAME_BYTES} bytes long"
             raise ConfigError("run_name", rule, name)
+        folders = {os.path.abspath(x) for x in (self.log_dir, self.export_dir)}
+        if self.export and len(folders) == 1:
+            rule = "must be another folder than --log_dir"
+            raise ConfigError("export_dir", rule, self.export_dir)
         replicas = max(self.training.num_replicas, 1)
         if batch % replicas:
             rule = f"must be a multiple of --num_replicas={replicas}"

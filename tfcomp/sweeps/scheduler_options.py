@@ -44,8 +44,8 @@ class SchedulerOptions(Settings):
     threads: int = setting(
         0,
         "How many threads each process computes with. With 0 the cores of "
-        "this machine are divided among its workers; with --scheduler the "
-        "environment of the workers decides.",
+        "this machine are divided among its workers (with --scheduler the "
+        "environment of the workers decides), and a small network has one.",
         minimum=0,
         maximum=1024,
     )

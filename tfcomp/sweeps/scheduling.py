@@ -57,12 +57,14 @@ class Task:
         setup: Commands of the same setup run one after the other in a process
             that stays warm (see `warm_process`), which Python runs as
             `-m MODULE`; None gives each a process of its own.
+        max_threads: Threads that it can use; 0 is any number.
     """
 
     name: str
     command: list[str]
     log: Path
     setup: str | None = None
+    max_threads: int = 0
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,10 @@ class Pool:
         program, *arguments = task.command
         own = program == sys.executable
         command = (None if own else program, *arguments)
-        environment = pin_threads(self._threads)
+        threads = self._threads
+        if task.max_threads and not self._options.threads:
+            threads = min(threads or task.max_threads, task.max_threads)
+        environment = pin_threads(threads)
         log = str(task.log.absolute())
         setup = None if self._options.isolate else task.setup
         return command, log, os.getcwd(), environment, self._gpus, setup

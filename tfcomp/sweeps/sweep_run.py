@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.run_folder import list_damage
@@ -56,10 +57,9 @@ class Sweep(Workload):
         command += list_flag_lines(trial.config)
         return [*command, *(["--measure"] if self.settings.measure else [])]
 
-    def get_setup(self, trial: Trial) -> str:
-        """Plugins stay imported, and a CPU stays divided among replicas."""
-        config = trial.config
-        return f"{config.training.num_replicas} {config.plugins}"
+    def get_config(self, trial: Trial) -> RunConfig:
+        """Its run."""
+        return trial.config
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the tables with a row for each trial."""

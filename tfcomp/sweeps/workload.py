@@ -19,6 +19,8 @@ from typing import ClassVar
 from typing import Protocol
 
 from tfcomp.config.errors import RunError
+from tfcomp.config.machine import choose_threads
+from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
@@ -73,9 +75,9 @@ class Workload(ABC):
     def make_command(self, item: Item) -> list[str]:
         """Program and arguments of the process of an item."""
 
-    def get_setup(self, item: Item) -> str | None:
-        """What lets items share a process, see `scheduling.Task`."""
-        return None
+    @abstractmethod
+    def get_config(self, item: Item) -> RunConfig:
+        """The run of an item, or a run like those that it makes."""
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
@@ -104,6 +106,14 @@ class Workload(ABC):
             for item in self.items
             if item.name in failures
         ]
+
+
+def describe_setup(config: RunConfig) -> str:
+    """What a process cannot change any more once it has run a config.
+
+    Plugins stay imported, and a CPU stays divided among replicas.
+    """
+    return f"{config.training.num_replicas} {config.plugins}"
 
 
 def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
@@ -174,7 +184,8 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
             name,
             work.make_command(item),
             work.logs / f"{name}.log",
-            work.get_setup(item),
+            describe_setup(work.get_config(item)),
+            choose_threads(work.get_config(item)),
         )
         for name, item in missing.items()
     ]

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.sweeps.workload import Workload
 from tfcomp.thresholds.cases import Case
@@ -62,6 +63,10 @@ class ThresholdSearches(Workload):
         )
         command = [sys.executable, "-m", "tfcomp.thresholds.one_search"]
         return command + list_flag_lines(case.base) + list_flag_lines(settings)
+
+    def get_config(self, case: Case) -> RunConfig:
+        """A run like its trainings."""
+        return case.base
 
     def describe_result(self, case: Case) -> str:
         """A search in one line, with what it has found."""
