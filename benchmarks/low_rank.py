@@ -24,12 +24,14 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
+from tfcomp.config.machine import keep_freed_memory
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.regularizers import EntropyRegularizer
-from tfcomp.models.regularizers import VarianceRegularizer
+from tfcomp.training.optimizer import FusedAdamW
+from tfcomp.training.prepared_models import make_model
 
 GRID = 32
-RANK = 32
 BATCH = 32
 NUM_WEIGHTS = 133_218
 GOAL = 1.4
@@ -52,24 +54,12 @@ def make_convolutions() -> keras.Model:
     return keras.Model(channels, hidden)
 
 
-def make_network(penalized: bool = True) -> keras.Model:
-    """The published network: two indices `[batch]` to an image."""
-    inputs = [keras.Input((), dtype="int32", name=name) for name in "xy"]
-    matrices = [
-        LowRankEmbedding(
-            GRID,
-            GRID,
-            RANK,
-            coefficient_regularizer=EntropyRegularizer(0.1),
-            left_regularizer=VarianceRegularizer(0.01),
-            right_regularizer=VarianceRegularizer(0.01),
-        )(index)
-        if penalized
-        else LowRankEmbedding(GRID, GRID, RANK)(index)
-        for index in inputs
-    ]
-    channels = keras.ops.stack(matrices, axis=-1)  # [batch, N, N, 2]
-    return keras.Model(inputs, make_convolutions()(channels))
+def make_network(*flags: str) -> keras.Model:
+    """The published network, as `low_rank.flags` trains it."""
+    config = parse_config(["--flagfile=low_rank.flags", *flags])
+    model = make_model(config, make_dataset(config), "float32")
+    assert model.count_params() == NUM_WEIGHTS
+    return model
 
 
 def repeat_in_graph(step: Callable[[], tf.Tensor], steps: int) -> Callable:
@@ -93,20 +83,18 @@ def repeat_in_graph(step: Callable[[], tf.Tensor], steps: int) -> Callable:
 
 
 def make_training(
-    steps: int,
-    optimizer: keras.optimizers.Optimizer,
-    penalized: bool = True,
+    steps: int, optimizer: keras.optimizers.Optimizer, *flags: str
 ) -> Callable[[], object]:
     """`steps` training steps of the network in one call."""
-    model = make_network(penalized)
-    assert model.count_params() == NUM_WEIGHTS
+    model = make_network(*flags)
     optimizer.build(model.trainable_variables)
-    indices = [tf.random.uniform((BATCH,), 0, GRID, tf.int32) for _ in "xy"]
+    factors = tf.random.uniform((BATCH, 2), 0, GRID, tf.int32)
+    factors = tf.cast(factors, tf.float32)
     images = tf.random.uniform((BATCH, GRID, GRID, 1))
 
     def train() -> tf.Tensor:
         with tf.GradientTape() as tape:
-            error = model(indices, training=True) - images
+            error = model(factors, training=True) - images
             loss = tf.reduce_mean(tf.square(error))
             loss = tf.add_n([loss, *model.losses])
         gradients = tape.gradient(loss, model.trainable_variables)
@@ -114,11 +102,6 @@ def make_training(
         return loss
 
     return repeat_in_graph(train, steps)
-
-
-def make_adamw() -> keras.optimizers.Optimizer:
-    """The published optimizer."""
-    return keras.optimizers.AdamW(1e-3, weight_decay=1e-4)
 
 
 def make_convolution_pass(steps: int) -> Callable[[], object]:
@@ -191,16 +174,22 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--steps", type=int, default=20)
     args = parser.parse_args()
-    keras.utils.set_random_seed(0)
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    keep_freed_memory()  # as every training does
 
+    rates = {"learning_rate": 1e-3, "weight_decay": 1e-4}
+    plain = ("--entropy_weight=0", "--variance_weight=0")
     network = {
         "convolutions, forward + backward": make_convolution_pass(args.steps),
-        "training step": make_training(args.steps, make_adamw()),
+        "training step": make_training(args.steps, FusedAdamW(**rates)),
+        "the same with AdamW of Keras": make_training(
+            args.steps, keras.optimizers.AdamW(**rates)
+        ),
         "the same without penalties": make_training(
-            args.steps, make_adamw(), penalized=False
+            args.steps, FusedAdamW(**rates), *plain
         ),
         "without penalties, SGD": make_training(
-            args.steps, keras.optimizers.SGD(1e-3), penalized=False
+            args.steps, keras.optimizers.SGD(1e-3), *plain
         ),
     }
     seconds = time_interleaved(network, args.repeats, args.steps)

@@ -1,4 +1,4 @@
-"""Runs three endless tasks in a pool until somebody ends it.
+"""Runs three endless tasks in warm processes until somebody ends it.
 
 pool_script.py FOLDER [SCHEDULER]
 """
@@ -11,13 +11,12 @@ from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool
 from tfcomp.sweeps.scheduling import Task
 
-ENDLESS = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-
 
 def main(argv: list[str]) -> int:
     folder, scheduler = Path(argv[1]), "".join(argv[2:])
-    command = [sys.executable, "-c", ENDLESS]
-    tasks = [Task(f"t{i}", command, folder / f"{i}.log") for i in range(3)]
+    command = [sys.executable, "-m", "tests.sweeps.endless"]
+    logs = [folder / f"{number}.log" for number in range(3)]
+    tasks = [Task(log.stem, command, log, setup="") for log in logs]
     options = SchedulerOptions(
         workers=0 if scheduler else 2, scheduler=scheduler
     )

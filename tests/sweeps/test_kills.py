@@ -94,6 +94,24 @@ def test_a_killed_worker(
     assert not any(map(is_running, starts))
 
 
+@pytest.mark.slow
+def test_the_only_worker_is_killed_five_times(
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
+    wait_for: Wait,
+    is_running: IsRunning,
+) -> None:
+    process = start(tmp_path, 2.0, workers=1)
+    for count in range(5):
+        wait_for(lambda: len(read_starts(tmp_path)) > count)  # noqa: B023
+        psutil.Process(read_starts(tmp_path)[-1]).parent().kill()
+    finish(process)
+    assert read_results(tmp_path) == undisturbed
+    starts = read_starts(tmp_path)
+    assert len(starts) == NUM_TRIALS + 5
+    assert not any(map(is_running, starts))
+
+
 def test_a_killed_trial_fails_and_is_run_by_the_next_start(
     undisturbed: dict[str, bytes], tmp_path: Path, wait_for: Wait
 ) -> None:
