@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfcomp.claims.estimation import Estimator
 from tfcomp.claims.estimation import Read
 from tfcomp.claims.estimation import estimate
+from tfcomp.claims.estimation import estimate_mean
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.families import Arms
 from tfcomp.claims.selection import Group
@@ -30,6 +32,7 @@ from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
 from tfcomp.claims.verdict import combine
 from tfcomp.claims.verdict import decide
+from tfcomp.statistics.limits import Limits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +52,8 @@ class Number:
         name: What tells it from other numbers of the same runs; the label of
             the part ends with it.
         decides: Whether it counts for the claim or only supports it.
+        limits: Its range; by default that of the score or measure.
+        by: How the numbers of the seeds become one.
     """
 
     quantity: str
@@ -56,6 +61,8 @@ class Number:
     rule: Rule
     name: str = ""
     decides: bool = True
+    limits: Limits | None = None
+    by: Estimator = estimate_mean
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,7 @@ def measure(
         Part(
             f"{label}, {number.name}" if number.name else label,
             number.quantity,
-            estimate(number.read, *groups),
+            estimate(number.read, *groups, by=number.by, limits=number.limits),
             number.rule,
             groups,
             problem=problem,

@@ -19,6 +19,8 @@ def format_estimate(estimate: Estimate | None) -> str:
     text = format_number(estimate.mean)
     if estimate.low is None or estimate.high is None:
         return text
+    if estimate.low == estimate.high and estimate.count > 1:
+        return f"{text} (all alike)"
     ends = f"{format_number(estimate.low)}, {format_number(estimate.high)}"
     return f"{text} [{ends}]"
 

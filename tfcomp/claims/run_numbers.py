@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
-from collections.abc import Sequence
 from itertools import pairwise
 
 from tfcomp.claims.estimation import Read
 from tfcomp.claims.evidence import Run
+from tfcomp.statistics.seed_tests import correlate_ranks
 
 CODE = "code"
-MIN_PLACES = 3
 
 Stages = dict[str, float | None]
 # What gives the numbers of a run by stage, or their name.
@@ -110,26 +109,3 @@ def rank_with_stage(stages: PerStage, digits: int | None = None) -> Read:
 def drop_code(stages: Stages) -> list[float | None]:
     """The numbers of the stages after the code."""
     return [value for stage, value in stages.items() if stage != CODE]
-
-
-def correlate_ranks(
-    values: Sequence[float | None], places: Sequence[float] | None = None
-) -> float | None:
-    """Spearman's rank correlation of numbers with their places.
-
-    Args:
-        values: The numbers, in order.
-        places: Where they are; 0, 1, 2, ... by default.
-
-    Returns:
-        The correlation; 0 for equal numbers, which have no trend; None for
-        fewer than three, or if one does not exist.
-    """
-    if len(values) < MIN_PLACES or None in values:
-        return None
-    if len(set(values)) == 1:
-        return 0.0
-    from scipy import stats
-
-    places = range(len(values)) if places is None else places
-    return float(stats.spearmanr(list(places), list(values)).statistic)

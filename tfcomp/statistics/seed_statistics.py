@@ -1,9 +1,10 @@
 """Means over seeds: runs that differ in nothing but their seed.
 
 No single run proves a claim. The spread is the sample standard deviation
-over seeds. The interval of the mean is Student's at 95 %, which assumes that
-the scores of seeds are normally distributed. A bootstrap, on request, does
-not assume that, but is too narrow for a handful of seeds.
+over seeds. The interval of the mean is Student's at 95 %, on a scale that keeps
+it within the range of the score (`limits`). A bootstrap, on request, assumes
+less, but is too narrow for a handful of seeds. Seeds that are all alike say
+nothing of their spread: their mean has no interval.
 
 Tables are pandas DataFrames, one row a number: the flags of its setting, its
 `seed`, the name of the number (as `score`), and its `value`.
@@ -21,6 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.statistics.limits import REAL
+from tfcomp.statistics.limits import Limits
+from tfcomp.statistics.limits import compute_student
+from tfcomp.statistics.limits import find_limits
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -35,7 +41,8 @@ class Statistics:
     Attributes:
         mean: Mean over seeds.
         deviation: Sample standard deviation; None for one seed.
-        low: Lower end of the 95 % interval of the mean; None for one seed.
+        low: Lower end of the 95 % interval of the mean; None for one seed,
+            and for seeds that are all alike.
         high: Its upper end.
         count: Number of seeds.
     """
@@ -55,13 +62,16 @@ class Statistics:
 
 
 def compute_statistics(
-    values: Sequence[float | None], method: str = "student"
+    values: Sequence[float | None],
+    method: str = "student",
+    limits: Limits = REAL,
 ) -> Statistics | None:
     """Mean, spread and interval of one value a seed.
 
     Args:
         values: The value of each seed; None for a seed that has none.
         method: How the interval is made (see `compute_interval`).
+        limits: The range of the values.
 
     Returns:
         None if there is no seed, or if one lacks its value: it diverged, and
@@ -71,12 +81,14 @@ def compute_statistics(
         return None
     sample = np.asarray(values, float)  # [n]
     deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
-    low, high = compute_interval(sample, method) or (None, None)
+    low, high = compute_interval(sample, method, limits) or (None, None)
     return Statistics(float(sample.mean()), deviation, low, high, len(sample))
 
 
 def compute_interval(
-    values: Sequence[float], method: str = "student"
+    values: Sequence[float],
+    method: str = "student",
+    limits: Limits = REAL,
 ) -> tuple[float, float] | None:
     """The 95 % interval of the mean of some numbers.
 
@@ -84,25 +96,21 @@ def compute_interval(
         values: The numbers, finite.
         method: `student`, or `bootstrap` (bias-corrected and accelerated,
             9999 resamples that are the same in every call).
+        limits: Their range, which no interval leaves.
 
     Returns:
-        Its ends; None for less than two numbers.
+        Its ends; None for less than two numbers, or if all are alike.
     """
+    if method == "student" or len(values) < 2 or np.ptp(values) == 0:
+        return compute_student(values, limits)
     from scipy import stats
 
     sample = np.asarray(values, float)  # [n]
-    if len(sample) < 2:
-        return None
-    mean = float(sample.mean())
-    if np.ptp(sample) == 0:  # nothing to resample, and no width either
-        return mean, mean
-    if method == "bootstrap":
-        rng = np.random.default_rng(0)
-        found = stats.bootstrap((sample,), np.mean, random_state=rng)
-        low, high = found.confidence_interval
-        return float(low), float(high)
-    half_width = _compute_half_width(float(sample.std(ddof=1)), len(sample))
-    return mean - half_width, mean + half_width
+    found = stats.bootstrap(
+        (sample,), np.mean, random_state=np.random.default_rng(0)
+    )
+    low, high = found.confidence_interval
+    return float(low), float(high)
 
 
 def stack_scores(
@@ -128,7 +136,8 @@ def summarize(
     """Mean, spread and interval of every group of numbers.
 
     Args:
-        table: Has the keys as columns, and `value`.
+        table: Has the keys as columns, and `value`; a key `score` or
+            `quantity` tells the range of the values.
         keys: Columns that have the same content in a group.
         method: Of the 95 % intervals (see `compute_interval`).
 
@@ -139,11 +148,16 @@ def summarize(
     """
     import pandas as pd
 
+    named = [name for name in ("score", "quantity") if name in keys]
     rows = []
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
         values = group["value"].dropna()
         complete = len(values) == len(group)
-        found = compute_statistics(values, method) if complete else None
+        names = [key[keys.index(name)] for name in named]
+        limits = find_limits(names[0]) if names else REAL
+        found = None
+        if complete:
+            found = compute_statistics(values, method, limits)
         rows.append([*key, *list_numbers(found), len(values)])
     columns = [*keys, "mean", "sd", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns, dtype=object)

@@ -19,6 +19,8 @@ from tfcomp.claims.experiments.decoders import measure_donut
 from tfcomp.claims.run_numbers import subtract
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
+from tfcomp.statistics.limits import CORRELATION
+from tfcomp.statistics.limits import Limits
 
 FAILURE = (
     Number("OOD relative MSE (1: blank)", "ood/relative_mse", above(0.5)),
@@ -58,6 +60,7 @@ SUPERPOSITION = [
             above(0),
             f"{name}margin",
             decides=not name,
+            limits=CORRELATION,
         ),
     )
 ]
@@ -70,6 +73,7 @@ ALIGNMENT = [
         above(0),
         rival,
         decides=not width,
+        limits=Limits(-2, 2),
     )
     for ours, width, rival, name in (
         ("factorized", "", "conjunctive", "the conjunctive kernel"),

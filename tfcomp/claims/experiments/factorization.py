@@ -25,6 +25,7 @@ from tfcomp.claims.selection import has_enough
 from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
+from tfcomp.statistics.limits import CORRELATION
 
 DEPTHS = (2, 3, 4, 5, 6)
 SHALLOW = 2
@@ -40,6 +41,7 @@ DECAY = tuple(
         rank_with_stage(score),
         below(0),
         decides=decides,
+        limits=CORRELATION,
     )
     for name, score, decides in (
         ("F (eq. 7)", "factorization", True),
@@ -59,6 +61,7 @@ WEAKENING = tuple(
         rank_with_stage(score, R2_DIGITS),
         below(0),
         name,
+        limits=CORRELATION,
     )
     for name, score in PROBES.items()
 )

@@ -21,6 +21,8 @@ from tfcomp.claims.selection import region_is
 from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
+from tfcomp.statistics.limits import CORRELATION
+from tfcomp.statistics.limits import POSITIVE
 
 # A jump is a step, or a turn, this many times the largest outside the gap.
 JUMP = 2.0
@@ -35,7 +37,13 @@ ROTATED = Setting(
     },
 )
 INTERPOLATION = [
-    Number(quantity, read, above(bound), decides=read == "edge_r2")
+    Number(
+        quantity,
+        read,
+        above(bound),
+        decides=read == "edge_r2",
+        limits=CORRELATION if callable(read) else None,
+    )
     for quantity, read, bound in (
         ("R² on the two edge images, mean over the gap", "edge_r2", 0.8),
         ("the same, with linear weights", "edge_linear_r2", 0.8),
@@ -60,6 +68,7 @@ SMOOTHNESS = tuple(
         reduce_stages(max, name),
         below(JUMP),
         name.removeprefix("gap_max_"),
+        limits=POSITIVE,
     )
     for words, name in JUMPS.items()
 )

@@ -20,7 +20,6 @@ from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.experiments.volumes import UNEVENNESS
 from tfcomp.claims.families import Arms
 from tfcomp.claims.families import Series
-from tfcomp.claims.run_numbers import correlate_ranks
 from tfcomp.claims.run_numbers import rank_with_stage
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
@@ -29,6 +28,8 @@ from tfcomp.claims.selection import region_is
 from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
+from tfcomp.statistics.limits import CORRELATION
+from tfcomp.statistics.seed_tests import correlate_ranks
 
 MANY_BUMPS = 100
 STRIPED = Setting(
@@ -68,6 +69,7 @@ SHARES = [
         rank_with_stage(name),
         below(0),
         decides=name == "additive_share",
+        limits=CORRELATION,
     )
     for words, name in (
         ("mean over units", "additive_share"),
@@ -90,7 +92,10 @@ def judge_counts(evidence: Evidence) -> list[Part]:
         return correlate_ranks([r.get("ood/mse") for r in runs], list(series))
 
     trend = Number(
-        "rank correlation of OOD MSE and number of bumps", correlate, below(0)
+        "rank correlation of OOD MSE and number of bumps",
+        correlate,
+        below(0),
+        limits=CORRELATION,
     )
     error = Number(
         "OOD relative MSE (1: blank)", "ood/relative_mse", below(0.5)

@@ -34,6 +34,8 @@ from tfcomp.claims.verdict import Verdict
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
 from tfcomp.claims.verdict import differs
+from tfcomp.statistics.limits import CORRELATION
+from tfcomp.statistics.limits import POSITIVE
 
 # Log-volumes that differ by less are the same for our purpose: 10 % of the
 # volume.
@@ -66,12 +68,14 @@ WARP = (
         average(read_warp),
         above(VOLUME_MARGIN),
         "warp",
+        limits=POSITIVE,
     ),
     Number(
         "rank correlation of this size with the stage after the code",
         rank_with_stage(read_warp),
         above(0),
         "growth",
+        limits=CORRELATION,
     ),
 )
 # Is log-volume more even in the second of two groups? (C13, C17)

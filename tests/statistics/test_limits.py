@@ -1,0 +1,83 @@
+"""Intervals within the range of a quantity."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tfcomp.statistics.limits import CORRELATION
+from tfcomp.statistics.limits import POSITIVE
+from tfcomp.statistics.limits import REAL
+from tfcomp.statistics.limits import SHARE
+from tfcomp.statistics.limits import Limits
+from tfcomp.statistics.limits import compute_student
+from tfcomp.statistics.limits import find_limits
+
+# Numbers of users whose intervals could not be.
+IMPOSSIBLE = [
+    (CORRELATION, [-1.0, -0.8, 0.6]),
+    (POSITIVE, [0.0, 0.9, 0.02]),
+    (SHARE, [1.0, 0.6, 1.0]),
+    (Limits(high=1.0), [0.99, -3.0, 1.0]),
+    (Limits(0.5, 1.0), [0.5, 0.5, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("limits", "values"), IMPOSSIBLE)
+def test_no_interval_leaves_the_range(limits: Limits, values: list) -> None:
+    low, high = compute_student(values)
+    assert low < limits.low or high > limits.high
+    low, high = compute_student(values, limits)
+    assert limits.low <= low < np.mean(values) < high <= limits.high
+    narrow = compute_student(values, limits, level=0.5)
+    assert low < narrow[0] < narrow[1] < high
+
+
+def test_known_scales() -> None:
+    assert REAL.stretch(-3.0) == -3.0 == REAL.shrink(-3.0)
+    assert POSITIVE.stretch(5.0) == pytest.approx(math.log(5))
+    assert SHARE.stretch(0.2) == pytest.approx(math.log(0.25))
+    assert CORRELATION.stretch(0.3) == pytest.approx(2 * math.atanh(0.3))
+    for limits, values in IMPOSSIBLE:
+        middle = float(np.mean(values))
+        place = limits.stretch(middle)
+        assert limits.shrink(place) == pytest.approx(middle)
+        slope = (limits.stretch(middle + 1e-6) - place) / 1e-6
+        assert limits.measure_slope(middle) == pytest.approx(slope, rel=1e-3)
+
+
+def test_narrow_intervals_are_those_of_student(rng) -> None:
+    values = 0.5 + 1e-4 * rng.normal(size=6)
+    error = stats.sem(values)
+    expected = stats.t.interval(0.95, 5, values.mean(), error)
+    for limits in (REAL, POSITIVE, SHARE, CORRELATION):
+        assert compute_student(values, limits) == pytest.approx(
+            expected, rel=1e-6
+        )
+
+
+def test_a_number_outside_has_another_range() -> None:
+    values = [0.5, 1.5, 0.7]
+    assert compute_student(values, SHARE) == compute_student(values)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("ood/mse", POSITIVE),
+        ("id_relative_mse", POSITIVE),
+        ("ood_position_accuracy", SHARE),
+        ("border_rank_correlation", CORRELATION),
+        ("factorization", Limits(0.5, 1.0)),
+        ("cosine_factorization", SHARE),
+        ("probe_r2_ood", Limits(high=1.0)),
+        ("sharing_far_r2", Limits(high=1.0)),
+        ("superposition_far_r2", SHARE),
+        ("log_volume_sd_ood", POSITIVE),
+        ("log_volume_difference", REAL),
+        ("loss", REAL),
+    ],
+)
+def test_ranges_by_name(name: str, limits: Limits) -> None:
+    assert find_limits(name) == limits

@@ -1,0 +1,118 @@
+"""Intervals that stay within the range of what they are about.
+
+A mean and its standard error are carried to a scale without ends, Student's
+interval is made there, and its ends are carried back (the delta method):
+
+    range               scale                           as for
+    above a number      logarithm of the distance       MSE, counts
+    below a number      the same, turned around         R^2 of predictions
+    between two         log odds of the place in it     shares, correlations
+
+For a correlation log odds are twice Fisher's z. The numbers of single runs are
+not transformed: a rank correlation over five stages is often exactly 1, an
+accuracy often exactly 0, and these have no place on such a scale.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The range of a quantity, ends included."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def widen(self, values: Sequence[float]) -> Limits:
+        """The range; all numbers if one of the values is outside."""
+        is_inside = all(self.low <= value <= self.high for value in values)
+        return self if is_inside else Limits()
+
+    def stretch(self, value: float) -> float:
+        """A value inside the range on the scale without ends."""
+        above, below = value - self.low, self.high - value
+        if min(above, below) <= 0:
+            return -math.inf if above <= 0 else math.inf
+        if math.isinf(self.low) and math.isinf(self.high):
+            return value
+        up = 0.0 if math.isinf(self.low) else math.log(above)
+        return up - (0.0 if math.isinf(self.high) else math.log(below))
+
+    def shrink(self, place: float) -> float:
+        """The inverse of `stretch`."""
+        if math.isinf(self.low) and math.isinf(self.high):
+            return place
+        if math.isinf(self.high):
+            return self.low + _exp(place)
+        if math.isinf(self.low):
+            return self.high - _exp(-place)
+        share = 0.5 * (1 + math.tanh(place / 2))
+        return self.low + (self.high - self.low) * share
+
+    def measure_slope(self, value: float) -> float:
+        """How fast the scale moves with a value inside the range."""
+        if math.isinf(self.low) and math.isinf(self.high):
+            return 1.0
+        return 1 / (value - self.low) + 1 / (self.high - value)
+
+
+REAL = Limits()
+POSITIVE = Limits(low=0.0)
+SHARE = Limits(0.0, 1.0)
+CORRELATION = Limits(-1.0, 1.0)
+# By name, the first pattern that fits.
+_BY_NAME = {
+    "rank_correlation$|^alignment_|^neighbor_cosine$": CORRELATION,
+    "(^|/|_)cosine_factorization$": SHARE,
+    "factorization$": Limits(0.5, 1.0),
+    "position_accuracy$|^additive_share|^multiple_peaks": SHARE,
+    "mse$|position_error$|num_peaks$|^curve_mse": POSITIVE,
+    "^log_volume_(sd|deviation)|^gap_|examples_per_second": POSITIVE,
+    "^(sharing|rival|single)_|probe_r2": Limits(high=1.0),
+    "_r2(_min)?$": SHARE,
+}
+
+
+def find_limits(name: str) -> Limits:
+    """The range of a score or measure, by its name; all numbers if unknown."""
+    fitting = (r for pattern, r in _BY_NAME.items() if re.search(pattern, name))
+    return next(fitting, REAL)
+
+
+def compute_student(
+    values: Sequence[float], limits: Limits = REAL, level: float = 0.95
+) -> tuple[float, float] | None:
+    """Student's interval of a mean, within the range of the quantity.
+
+    Args:
+        values: At least two numbers, finite.
+        limits: Their range; ignored if a number is outside, since it is not
+            theirs then.
+        level: How often such intervals hold the true mean.
+
+    Returns:
+        Its ends; None for numbers that are all alike, which say nothing of
+        their spread.
+    """
+    from scipy import stats
+
+    sample = np.asarray(values, float)  # [n]
+    if len(sample) < 2 or np.ptp(sample) == 0:
+        return None
+    limits = limits.widen(sample)
+    mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(len(sample))
+    width = stats.t.ppf((1 + level) / 2, len(sample) - 1) * error
+    width *= limits.measure_slope(mean)
+    place = limits.stretch(mean)
+    return limits.shrink(place - width), limits.shrink(place + width)
+
+
+def _exp(place: float) -> float:
+    return math.exp(place) if place < 709 else math.inf
