@@ -30,6 +30,10 @@ sys.modules["umap"] = None  # type: ignore[assignment]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""

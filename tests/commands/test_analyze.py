@@ -14,6 +14,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
 
+pytestmark = pytest.mark.early
+
 
 def read_csv(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))

@@ -118,6 +118,7 @@ def test_bad_settings(flag: str) -> None:
 
 def test_one_epoch_of_training(tmp_path: Path) -> None:
     folders = (f"--log_dir={tmp_path / 'a'}", f"--export_dir={tmp_path / 'b'}")
-    metrics = train_and_evaluate(make_run(*SMALL, *folders, "--epochs=1"))
+    quick = ("--epochs=1", "--pictures=false", "--export=false")
+    metrics = train_and_evaluate(make_run(*SMALL, *folders, *quick))
     assert set(metrics["embeddings"]) == {"x", "y"}
     assert metrics["layers"]["code"]["factorization"] == 1.0

@@ -23,6 +23,8 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[Study]:
         "--width=4",
         "--epochs=1",
         "--steps_per_epoch=2",
+        "--pictures=false",
+        "--export=false",
         f"--log_dir={folder / 'logs'}",
         f"--export_dir={folder / 'models'}",
     ]

@@ -32,6 +32,7 @@ def test_a_training_imports_nothing_else(tmp_path: Path) -> None:
         "--steps_per_epoch=1",
         "--grid_size=8",
         "--region=square:3-5",
+        "--layerwise_every=0",
         f"--log_dir={tmp_path}",
         f"--export_dir={tmp_path / 'models'}",
     ]

@@ -22,7 +22,7 @@ TINY = (
 )
 RUNS = {
     "one": ("--region=gap:angle:160-200",),
-    "wider": ("--region=gap:angle:140-220",),
+    "wider": ("--region=gap:angle:140-220", "--export=false"),
     "several": (
         "--digit_classes=4,1",
         "--region=box:digit:4-4,angle:160-200",

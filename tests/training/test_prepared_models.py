@@ -11,13 +11,22 @@ import pytest
 
 from tests.conftest import make_smoke_config
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 from tfcomp.training import prepared_models
 from tfcomp.training.experiment import train_and_evaluate
+from tfcomp.training.prepared_models import prepare_models
+from tfcomp.training.strategy import make_strategy
 
 KINDS = {
-    "cnn": ("--weight_decay=0.1",),
-    "bfloat16": ("--precision=mixed_bfloat16",),
-    "mlp": ("--model=mlp", "--width=16", "--plateau_patience=1"),
+    "cnn": ("--precision=mixed_bfloat16", "--weight_decay=0.1"),
+    "mlp": (
+        "--model=mlp",
+        "--width=16",
+        "--plateau_patience=1",
+        "--coordinates=continuous",
+        "--num_train=40",
+    ),
     "low_rank": (
         "--model=low_rank",
         "--encoding=one_hot",
@@ -25,7 +34,6 @@ KINDS = {
         "--entropy_weight=0.1",
         "--variance_weight=0.1",
     ),
-    "drawn": ("--coordinates=continuous", "--num_train=40"),
 }
 
 
@@ -56,10 +64,14 @@ def test_same_bits(kind: str, tmp_path: Path) -> None:
     assert json.dumps(metrics) == json.dumps(own_metrics)
 
 
+@pytest.mark.parametrize("plugins", ["", "json"])
 def test_models_of_plugins_are_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plugins: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prepared_models, "_kept", {})
-    config = make_smoke_config(tmp_path, "--epochs=1", "--export=false")
-    train_and_evaluate(dataclasses.replace(config, plugins="json"))
-    assert not prepared_models._kept
+    config = parse_config(["--flagfile=smoke.flags"])
+    config = dataclasses.replace(config, plugins=plugins)
+    dataset, strategy = make_dataset(config), make_strategy()
+    with prepare_models(config, dataset, strategy):
+        assert not prepared_models._kept
+    assert bool(prepared_models._kept) == (not plugins)
