@@ -96,7 +96,7 @@ def test_ratio_factorization(make_study) -> None:
         stage_0=lambda f: 3.0 * f,
         stage_1=lambda f: f[:, :1] + f[:, 1:],
     )
-    found = measures.measure_ratio_factorization(study)
+    found = measures.measure_factorization(study)
     score = by_stage(study, found["ratio_factorization"])
     assert score["stage_0"] == pytest.approx(1)
     assert score["stage_1"] == pytest.approx(0.5)

@@ -29,15 +29,24 @@ THRESHOLD = 0.5
 @single_threaded
 def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
     """Cosine similarity of every pair, in [-1, 1], to about 1e-6."""
-    flat = flatten_outputs(outputs)
-    # Scaled by the largest entry first: squares of 1e-200 underflow.
-    flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
-    flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
+    flat = _scale_rows(flatten_outputs(outputs))
     # Rows of length one lose nothing that matters in float32, and its
     # product is twice as fast.
     unit = flat.astype(np.float32)
     gram = (unit @ unit.T).astype(np.float64)
     return np.clip(gram, -1, 1, out=gram)
+
+
+def compute_neighbor_cosines(
+    outputs: np.ndarray, periodic: bool = False
+) -> np.ndarray:
+    """Cosine of each of `n` outputs in a row with the next, [n - 1].
+
+    Of a periodic row the last with the first, too, [n].
+    """
+    flat = _scale_rows(flatten_outputs(outputs))
+    cosines = np.einsum("ij,ij->i", flat, np.roll(flat, -1, axis=0))
+    return np.clip(cosines if periodic else cosines[:-1], -1, 1)
 
 
 @single_threaded
@@ -92,6 +101,14 @@ def flatten_outputs(outputs: np.ndarray) -> np.ndarray:
     """
     flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
     flat[~np.isfinite(flat).all(axis=1)] = np.nan
+    return flat
+
+
+def _scale_rows(flat: np.ndarray) -> np.ndarray:
+    # To length one, in place; by the largest entry first, since squares of
+    # 1e-200 underflow.
+    flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
+    flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
     return flat
 
 

@@ -31,6 +31,8 @@ from tfcomp.analysis.finite import finite_or_none
 # Relative norm below which a centered kernel counts as zero: what is left of
 # a constant one after the rounding of its float32 products.
 FLOOR = 1e-6
+# Widths among which the best one is chosen, in units of the factors.
+WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 
 def make_factorized_kernel(
@@ -117,6 +119,39 @@ def summarize_alignment(
         )
         for name, make_kernel in IDEAL_KERNELS.items()
     }
+
+
+def summarize_best_alignment(
+    gram: np.ndarray, factors: np.ndarray, rows: np.ndarray
+) -> dict[str, float | None]:
+    """Alignment with an additive and with a radial kernel of any width.
+
+    Outputs are often wider than a bump, and a kernel of their width would
+    win over one without it whatever the outputs show. So both are taken at
+    the best of `WIDTHS`. Arguments are those of `summarize_alignment`.
+
+    Returns:
+        `alignment_additive_best`, with k(x, x') + k(y, y'), where k is the
+        overlap of two bumps; `alignment_radial_best`, with the product of
+        the two, a Gaussian of the distance; and `alignment_additive_width`
+        and `alignment_radial_width`, where these are reached. None where
+        there are no points or a value is not finite.
+    """
+    rows = np.asarray(rows, bool)
+    block = gram[np.ix_(rows, rows)]
+    kernels = {"additive": "factorized", "radial": "conjunctive"}
+    numbers: dict[str, float | None] = {}
+    for name, kind in kernels.items():
+        found = [
+            compute_alignment(block, IDEAL_KERNELS[kind](factors[rows], width))
+            for width in WIDTHS
+        ]
+        best = int(np.argmax(found))
+        value = finite_or_none(found[best])
+        width = None if value is None else WIDTHS[best]
+        numbers[f"alignment_{name}_best"] = value
+        numbers[f"alignment_{name}_width"] = width
+    return numbers
 
 
 def convert_to_steps(factors: np.ndarray) -> np.ndarray:

@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 BACKGROUNDS = {"bright": 0.0, "dark": 1.0}
 POSITION_TOLERANCE = 1.0  # px, in each axis
 PEAK_THRESHOLD = 0.5  # half of the height of a bump
+PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
+FAINT = 1e-4  # of the height of a bump: above the rounding of a decoder
 
 # Windows and connections over [n, H, W] that never join two images.
 _NEIGHBORHOOD = (1, 3, 3)
@@ -121,20 +123,32 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     and a plateau of equal pixels counts once.
     """
     bright = _to_bright(images, polarity)
-    bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
-    highest = ndimage.maximum_filter(bright, _NEIGHBORHOOD, mode="nearest")
-    is_top = (bright == highest) & (bright > PEAK_THRESHOLD)  # [n, H, W]
-    labels, num_labels = ndimage.label(is_top, _CONNECTED)
-    # No neighbor of a top is higher, but that of an equally high neighbor may
-    # be: such a plateau is a step on a slope (a shoulder) and not a peak.
-    others = np.where(is_top, -np.inf, bright)
-    beside = ndimage.maximum_filter(others, _NEIGHBORHOOD, mode="nearest")
-    is_peak = np.ones(num_labels + 1, bool)
-    is_peak[labels[is_top & (beside == bright)]] = False
-    is_peak[0] = False  # the label of all other pixels
-    tops, first_pixel = np.unique(labels, return_index=True)
-    image = first_pixel // max(1, bright.shape[1] * bright.shape[2])
-    return np.bincount(image[is_peak[tops]], minlength=len(bright))
+    image, *_ = np.unravel_index(
+        _find_peaks(bright, np.full(len(bright), PEAK_THRESHOLD)), bright.shape
+    )
+    return np.bincount(image, minlength=len(bright))
+
+
+def count_own_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
+    """Counts the peaks of every image by its own measure.
+
+    Local extrema above half of the largest value of that image, the highest
+    first, each at least `PEAK_DISTANCE` from those before it. So a faint
+    superposition has several, and ripples on a bump are none. An image that
+    stays below `FAINT` of a bump has no peak.
+    """
+    bright = _to_bright(images, polarity)
+    highest = bright.max(axis=(1, 2), initial=0.0)
+    threshold = np.where(highest > FAINT, PEAK_THRESHOLD * highest, np.inf)
+    peaks = _find_peaks(bright, threshold)
+    image, row, column = np.unravel_index(peaks, bright.shape)
+    counts = np.zeros(len(bright), np.int64)
+    height = bright.reshape(-1)[peaks]
+    for number in np.unique(image):
+        own = np.flatnonzero(image == number)
+        own = own[np.argsort(-height[own], kind="stable")]
+        counts[number] = _count_apart(np.stack([row[own], column[own]], axis=1))
+    return counts
 
 
 def compute_scores(
@@ -172,6 +186,35 @@ def compute_scores(
         scores["position_error"] = _mean(compute_position_error(*arguments))
         scores["num_peaks"] = _mean(count_peaks(images, polarity))
     return {name: finite_or_none(score) for name, score in scores.items()}
+
+
+def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
+    """Places of the local maxima above the threshold of each image, [peaks].
+
+    Indices into the flattened images, the first pixel of a plateau.
+    """
+    bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
+    highest = ndimage.maximum_filter(bright, _NEIGHBORHOOD, mode="nearest")
+    is_top = (bright == highest) & (bright > threshold[:, None, None])
+    labels, num_labels = ndimage.label(is_top, _CONNECTED)
+    # No neighbor of a top is higher, but that of an equally high neighbor may
+    # be: such a plateau is a step on a slope (a shoulder) and not a peak.
+    others = np.where(is_top, -np.inf, bright)
+    beside = ndimage.maximum_filter(others, _NEIGHBORHOOD, mode="nearest")
+    is_peak = np.ones(num_labels + 1, bool)
+    is_peak[labels[is_top & (beside == bright)]] = False
+    is_peak[0] = False  # the label of all other pixels
+    tops, first_pixel = np.unique(labels, return_index=True)
+    return first_pixel[is_peak[tops]]
+
+
+def _count_apart(places: NDArray) -> int:
+    """How many places [n, 2] stay if each must keep its distance, in order."""
+    kept: list[NDArray] = []
+    for place in places:
+        if all(np.hypot(*(place - other)) >= PEAK_DISTANCE for other in kept):
+            kept.append(place)
+    return len(kept)
 
 
 def _compute_offsets(

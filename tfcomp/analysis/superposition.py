@@ -107,8 +107,7 @@ def compute_superposition(
     shares = points[is_ood][:, None] == points[~is_ood]  # [n_ood, n_id, F]
     # Rounded, so that equal distances are equal numbers.
     distances = cdist(points[is_ood], points[~is_ood]).round(6)
-    energy = (unseen**2).sum(axis=1)
-    is_blank = energy <= BLANK**2 * _median_energy(known)
+    is_blank = find_blank(unseen, known)
     r2 = {name: np.full(len(unseen), np.nan) for name in PREDICTORS}
     for i in np.flatnonzero(shares.any(axis=(1, 2)) & ~is_blank):
         scores = _score_point(unseen[i], known, shares[i], distances[i])
@@ -172,7 +171,10 @@ def _project(
     # R^2 of least squares; regressors that say the same count once.
     if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
         return float("nan")
-    unit, regressors = _normalize(target[None])[0], _normalize(regressors)
+    unit, regressors = (
+        normalize_outputs(target[None])[0],
+        normalize_outputs(regressors),
+    )
     if nonnegative:
         error = scipy.optimize.nnls(regressors.T, unit)[1] ** 2
     else:
@@ -181,14 +183,22 @@ def _project(
     return float(np.clip(1 - error, 0, 1))
 
 
-def _normalize(rows: np.ndarray) -> np.ndarray:
-    # To length one, so that scores do not depend on the scale of a row, not
-    # even by a cut-off of the solver; a blank row stays.
+def normalize_outputs(rows: np.ndarray) -> np.ndarray:
+    """Outputs [n, pixels] of length one; a blank one stays.
+
+    So scores do not depend on the scale of an output, not even by a cut-off
+    of the solver.
+    """
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1)
 
 
-def _median_energy(known: np.ndarray) -> float:
+def find_blank(unseen: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which outputs [n_ood, pixels] are blank beside the known ones, [n_ood].
+
+    The length of known ones [n_id, pixels] is the median of finite ones.
+    """
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]
-    return float(np.median(energies)) if energies.size else 0.0
+    median = float(np.median(energies)) if energies.size else 0.0
+    return (unseen**2).sum(axis=1) <= BLANK**2 * median

@@ -222,6 +222,14 @@ class Evaluator:
 
     def probe(self, rows: np.ndarray) -> Scores:
         """Probe scores of a stage, of rows that `compute_rows` gives."""
-        splits = self._dataset.splits
-        targets = make_probe_targets(self._dataset.space, splits.grid)
-        return probe_rows(rows, targets, splits.is_ood, self._seed)
+        return self._probe(rows, self._dataset.splits.is_ood)
+
+    def probe_grid(self, rows: np.ndarray) -> float | None:
+        """Out-of-fold R^2 over the whole grid, of rows likewise."""
+        held_out = np.zeros(len(self._dataset.splits.grid), bool)
+        return self._probe(rows, held_out)["probe_r2_id"]
+
+    def _probe(self, rows: np.ndarray, held_out: np.ndarray) -> Scores:
+        space, grid = self._dataset.space, self._dataset.splits.grid
+        targets = make_probe_targets(space, grid)
+        return probe_rows(rows, targets, held_out, self._seed)

@@ -1,7 +1,8 @@
-"""`measures.json` in a run folder: flat, and of one version of the code.
+"""`measures.json` in a run folder, of one version of the code.
 
 A name has a number, null, or a list of these; besides the measures there are
-`stages`, the names of the stages, and `version`. Reading needs no TensorFlow.
+`stages`, the names of the stages, `version`, and `start`, which has the same
+measures of the untrained network. Reading needs no TensorFlow.
 """
 
 from __future__ import annotations

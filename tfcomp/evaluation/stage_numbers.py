@@ -6,6 +6,7 @@ in blocks of units, are reduced to this, and dropped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -90,3 +91,27 @@ def reduce_stage(
         probe(rows),
         compute_components(rows),
     )
+
+
+def measure_stage(
+    blocks: Iterable[np.ndarray],
+    num_units: int,
+    shape: Sequence[int],
+    probe: Callable[[np.ndarray], float | None],
+) -> tuple[Tuning, float | None]:
+    """The tuning of a stage and its probe over the whole grid.
+
+    Arguments are those of `reduce_stage`; `probe` gets rows in whose
+    normalization every point takes part.
+    """
+    decomposed: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def watch() -> Iterator[np.ndarray]:
+        for block in blocks:
+            decomposed.append(decompose_units(block, shape))
+            yield block
+            del block  # or it would stay until the next one is there
+
+    held_out = np.zeros(math.prod(shape), bool)
+    score = probe(compute_rows(watch(), num_units, held_out))
+    return combine_units(decomposed, shape), score

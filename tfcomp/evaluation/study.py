@@ -18,7 +18,6 @@ from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import SuperpositionScores
 from tfcomp.analysis.superposition import compute_superposition
 from tfcomp.analysis.tuning import Tuning
-from tfcomp.analysis.tuning import compute_stage_tuning
 from tfcomp.datasets.grid_curves import Curve
 from tfcomp.datasets.grid_curves import has_map
 from tfcomp.datasets.grid_curves import list_curves
@@ -30,6 +29,7 @@ from tfcomp.evaluation.evaluator import compute_relative_error
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.evaluation.stage_numbers import StageNumbers
+from tfcomp.evaluation.stage_numbers import measure_stage
 from tfcomp.evaluation.stage_numbers import reduce_stage
 from tfcomp.models.stages import list_stages
 
@@ -114,15 +114,25 @@ class Study:
         """Low-rank embeddings by factor, if the model has any."""
         return self._evaluator.analyze_embeddings()
 
-    @cached_property
+    @property
     def tuning(self) -> dict[str, Tuning]:
         """Tuning of the units of every stage."""
         if "numbers" in vars(self):
             return {stage: n.tuning for stage, n in self.numbers.items()}
-        shape = self.dataset.space.shape
+        return {stage: tuning for stage, (tuning, _) in self._units.items()}
+
+    @property
+    def grid_probes(self) -> dict[str, float | None]:
+        """R^2 over the whole grid of a linear probe of every stage."""
+        return {stage: score for stage, (_, score) in self._units.items()}
+
+    @cached_property
+    def _units(self) -> dict[str, tuple[Tuning, float | None]]:
+        """What measures need of the units of a stage, in one pass."""
+        shape, probe = self.dataset.space.shape, self._evaluator.probe_grid
         return {
-            stage: compute_stage_tuning(blocks, shape)
-            for stage, _, blocks in self._evaluator.read_stages()
+            stage: measure_stage(blocks, num_units, shape, probe)
+            for stage, num_units, blocks in self._evaluator.read_stages()
         }
 
     @cached_property

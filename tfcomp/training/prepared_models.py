@@ -20,7 +20,7 @@ import tensorflow as tf
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.models import MODELS
+from tfcomp.models.initial_model import make_model
 from tfcomp.training.fit import compile_model
 from tfcomp.training.fit import count_steps
 
@@ -96,23 +96,6 @@ def _make_models(
         Evaluator(observed, dataset, config.training.seed),
         [variable.numpy() for variable in trained.optimizer.variables],
     )
-
-
-def make_model(
-    config: RunConfig, dataset: Dataset, precision: str
-) -> keras.Model:
-    """The model of a run with its initial weights, a function of the seed.
-
-    Its hidden layers compute in `precision`, a dtype policy of Keras.
-    """
-    keras.utils.set_random_seed(config.training.seed)
-    build = MODELS.get(config.model.model).load()
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(precision)
-    try:
-        return build(config, dataset)
-    finally:
-        keras.config.set_dtype_policy(policy)
 
 
 def make_training_model(

@@ -1,0 +1,123 @@
+"""Is an OOD output made of memories that share a factor with it?
+
+Version 2 of the test of section 3.3 and figure 1d. Version 1 is in
+`superposition`; planted superposers of few memories fail it. Of every OOD
+output, least squares with nonnegative weights on three sets of ID outputs:
+
+    sharing   all that share x or y
+    rival     as many, the nearest ones that differ by more than `CLEAR` grid
+              steps in every factor, so that no bump of theirs reaches a bump
+              at the point
+    single    those that share x alone or those that share y alone, whichever
+              explains more
+
+R^2 = 1 - SSE / SST in brightness, SST about the mean over the pixels of the
+output, with no intercept among the regressors. So a haze over the whole
+image earns nothing, and R^2 is negative where a blank image would be nearer.
+A network superposes if `sharing` explains its outputs and neither `rival`
+nor `single` does: a copy of the one nearest memory shares a factor, too.
+
+Planted on the donut grid: superposers have a `sharing` of 1 and a `rival`
+below 0; true composers have 0 in both, however blurred.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.optimize
+
+from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.gram import flatten_outputs
+from tfcomp.analysis.kernels import convert_to_steps
+from tfcomp.analysis.superposition import FAR
+from tfcomp.analysis.superposition import find_blank
+from tfcomp.analysis.superposition import normalize_outputs
+from tfcomp.analysis.threads import single_threaded
+
+SETS = ("sharing", "rival", "single")
+# Memories of the rival differ by more than so many grid steps, in each factor.
+CLEAR = 3.0
+
+
+@single_threaded
+def compute_sharing(
+    factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
+) -> dict[str, np.ndarray]:
+    """R^2 of every OOD output on each of `SETS`, at most 1.
+
+    Args:
+        factors: Factor values on a grid, [n, F].
+        outputs: Bright outputs [n, ...]; flattened to [n, pixels].
+        is_ood: Whether each point lies in the held-out region, [n].
+
+    Returns:
+        By set, [n_ood] in the order of the table. NaN where the output is
+        blank or the same in all pixels, where an output in use is not
+        finite, and where no ID point shares a value.
+    """
+    is_ood = np.asarray(is_ood, bool)
+    flat = flatten_outputs(outputs)
+    known, unseen = flat[~is_ood], flat[is_ood]
+    points = convert_to_steps(factors)
+    # Rounded, so that equal distances are equal numbers.
+    offsets = np.abs(points[is_ood][:, None] - points[~is_ood]).round(6)
+    r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
+    is_drawn = ~find_blank(unseen, known)
+    for i in np.flatnonzero((offsets == 0).any(axis=(1, 2)) & is_drawn):
+        scores = _score_point(unseen[i], known, offsets[i])
+        for name, score in zip(SETS, scores, strict=True):
+            r2[name][i] = score
+    return r2
+
+
+def summarize_sharing(
+    r2: dict[str, np.ndarray], distance: np.ndarray
+) -> dict[str, float | None]:
+    """Means over the OOD points far from ID and over those near it.
+
+    Args:
+        r2: Of every OOD point, as `compute_sharing` gives it.
+        distance: To the nearest ID point, in grid steps, [n_ood].
+
+    Returns:
+        `<set>_far_r2`, of points at least `FAR` steps from ID, and
+        `<set>_near_r2`; None where there is nothing to average.
+    """
+    is_far = distance >= FAR
+    return {
+        f"{name}_{where}_r2": mean_or_none(scores[rows & np.isfinite(scores)])
+        for where, rows in (("far", is_far), ("near", ~is_far))
+        for name, scores in r2.items()
+    }
+
+
+def _score_point(
+    target: np.ndarray, known: np.ndarray, offsets: np.ndarray
+) -> tuple[float, float, float]:
+    # Target [pixels], known [n_id, pixels], offsets [n_id, F] in grid steps;
+    # R^2 in the order of SETS.
+    shares = offsets == 0
+    sharing = shares.any(axis=1)
+    clear = np.flatnonzero((offsets > CLEAR).all(axis=1))
+    distance = np.linalg.norm(offsets[clear], axis=1).round(6)
+    nearest = clear[np.argsort(distance, kind="stable")[: sharing.sum()]]
+    single = [_explain(target, known[mask]) for mask in shares.T if mask.any()]
+    return (
+        _explain(target, known[sharing]),
+        _explain(target, known[nearest]),
+        max(single),
+    )
+
+
+def _explain(target: np.ndarray, memories: np.ndarray) -> float:
+    # R^2 about the mean of the target, with nonnegative weights.
+    spread = np.sum((target - target.mean()) ** 2)
+    if not (np.isfinite(target).all() and np.isfinite(memories).all()):
+        return float("nan")
+    if not spread > 0:
+        return float("nan")
+    scale = np.linalg.norm(target)
+    error = scipy.optimize.nnls(normalize_outputs(memories).T, target / scale)[
+        1
+    ]
+    return float(1 - error**2 * scale**2 / spread)

@@ -1,0 +1,154 @@
+"""Measures of what a model draws: errors, peaks, memories, kernels, gaps.
+
+A measure maps a study to numbers by name, or to nothing where it does not
+apply; see `measures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tfcomp.analysis.border import correlate_with_distance
+from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.gram import compute_cosine_gram
+from tfcomp.analysis.interpolation import summarize_interpolation
+from tfcomp.analysis.kernels import summarize_best_alignment
+from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.analysis.sharing import compute_sharing
+from tfcomp.analysis.sharing import summarize_sharing
+from tfcomp.analysis.superposition import FAR
+from tfcomp.analysis.superposition import PREDICTORS
+from tfcomp.analysis.superposition import summarize_superposition
+from tfcomp.evaluation.study import Study
+
+Numbers = dict[str, float | None]
+Lists = dict[str, list[float | None]]
+
+
+def measure_border(study: Study) -> Numbers | Lists:
+    """Does the OOD error rise with the distance to ID? (section 3.2)
+
+    `border_rank_correlation`: Spearman's, over OOD points, of the relative
+    error and the distance to the nearest ID grid point. A list,
+    `border_relative_mse`: mean error at a distance of 1, 2, ... grid steps.
+    """
+    if not study.splits.is_ood.any():
+        return {}
+    error, distance = study.relative_error, study.border_distance
+    steps = np.unique(distance[np.isfinite(distance) & (distance > 0)])
+    return {
+        "border_rank_correlation": correlate_with_distance(error, distance),
+        "border_relative_mse": [
+            float(error[distance == step].mean()) for step in steps
+        ],
+    }
+
+
+def measure_superposition(study: Study) -> Numbers:
+    """Are OOD outputs sums of memorized ones? (section 3.3, figure 1d)
+
+    `superposition_r2` and `conjunctive_r2`: R^2 of OOD outputs on the mean
+    ID outputs that share x and that share y, and on as many means of the
+    nearest ID outputs; means over OOD points. `superposition_span_r2` and
+    `conjunctive_span_r2`: on all ID outputs that share x or y with
+    nonnegative weights of their own, and on as many nearest ones. Of points
+    at least `FAR` grid steps from ID: `superposition_far_r2`, and so on.
+    """
+    if not study.has_hole:
+        return {}
+    numbers: Numbers = {}
+    for infix, distance in (("", 0.0), ("far_", FAR)):
+        summary = summarize_superposition(study.superposition, distance)
+        for name in PREDICTORS:
+            numbers[f"{name}_{infix}r2"] = summary[f"{name}_r2"]
+    return numbers
+
+
+def measure_sharing(study: Study) -> Numbers:
+    """Are OOD outputs made of memories that share a factor? (figure 1d)
+
+    `sharing_far_r2`, `rival_far_r2` and `single_far_r2`: mean R^2 about the
+    mean of OOD outputs at least `FAR` grid steps from ID, on what
+    `tfcomp.analysis.sharing` names so. `sharing_near_r2`, and so on: of the
+    other OOD points.
+    """
+    if not study.has_hole:
+        return {}
+    outputs, is_ood = study.bright_outputs, study.splits.is_ood
+    r2 = compute_sharing(study.splits.grid, outputs, is_ood)
+    return summarize_sharing(r2, study.superposition.distance)
+
+
+def measure_peaks(study: Study) -> Numbers:
+    """How many images show several bumps? (section 3.2)
+
+    `multiple_peaks_id`, `multiple_peaks_ood`: share of images with two peaks
+    or more, by the measure of each image itself.
+    """
+    if not study.dataset.has_position:
+        return {}
+    images, splits = study.evaluation.images, study.splits
+    is_multiple = count_own_peaks(images, study.dataset.polarity) > 1
+    return {
+        "multiple_peaks_id": mean_or_none(is_multiple[splits.is_id]),
+        "multiple_peaks_ood": mean_or_none(is_multiple[splits.is_ood]),
+    }
+
+
+def measure_alignment(study: Study) -> Numbers:
+    """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)
+
+    The numbers of `Study.align` for the cosines of all pairs of outputs, and
+    those of `summarize_best_alignment`, with kernels of any width.
+    """
+    if not study.has_hole:
+        return {}
+    gram = compute_cosine_gram(study.bright_outputs)
+    points = (study.splits.grid, study.splits.is_ood)
+    return {**study.align(gram), **summarize_best_alignment(gram, *points)}
+
+
+def measure_interpolation(study: Study) -> Numbers:
+    """Are outputs in the gap made of the images at its edges? (figure 9a-d)
+
+    R^2 about zero in pixel space, over the angles of the gap: `edge_r2` (mean)
+    and `edge_r2_min` of the output on the two true edge images with the best
+    weights, `edge_linear_r2` with those of the linear interpolation,
+    `edge_truth_r2` of the true image, which a network that rotates would
+    score. Means over the curves with a gap, of which a rotated "4" among
+    other digits has one.
+    """
+    if not study.gaps:
+        return {}
+    found = [summarize_interpolation(study.score_gap(c)) for c in study.gaps]
+    names = {
+        "edge_r2": "interpolation_r2",
+        "edge_r2_min": "interpolation_r2_min",
+        "edge_linear_r2": "linear_r2",
+        "edge_truth_r2": "truth_r2",
+    }
+    return {
+        name: average(summary[key] for summary in found)
+        for name, key in names.items()
+    }
+
+
+def measure_error_curve(study: Study) -> Lists:
+    """MSE over pixels along the one curve with a gap (figure 9a).
+
+    `curve_values`: of the factor; `curve_mse`: at each of them.
+    """
+    if len(study.gaps) != 1:
+        return {}
+    (curve,) = study.gaps
+    return {
+        "curve_values": curve.factor.values().tolist(),
+        "curve_mse": study.error[curve.rows].tolist(),
+    }
+
+
+def average(values: Iterable[float | None]) -> float | None:
+    """The mean; None, as NaN, if one of them does not exist."""
+    return mean_or_none(np.array(list(values), float))

@@ -1,0 +1,138 @@
+"""Measures of what happens inside a model, most of them one per stage.
+
+A measure maps a study to lists of numbers by name, in the order of the
+stages, or to nothing where it does not apply; see `measures`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.geometry import compute_factorization
+from tfcomp.analysis.geometry import compute_ratio_factorization
+from tfcomp.analysis.gram import compute_neighbor_cosines
+from tfcomp.analysis.tuning import summarize_tuning
+from tfcomp.evaluation.image_measures import Lists
+from tfcomp.evaluation.image_measures import Numbers
+from tfcomp.evaluation.image_measures import average
+from tfcomp.evaluation.study import Study
+
+
+def measure_log_volume(study: Study) -> Lists:
+    """How evenly does a stage spread the factors? (section 3.4, figure 2e)
+
+    `log_volume_sd`, `log_volume_sd_id`, `log_volume_sd_ood`: standard
+    deviation of log sqrt(det g) over all, ID and OOD grid points; 0 for a
+    manifold that is stretched everywhere alike, whatever its scale.
+    `log_volume_difference`: mean over OOD less mean over ID points.
+    `log_volume_deviation_id`, `log_volume_deviation_ood`: mean over these
+    points of the distance to the median over ID. Where a manifold folds,
+    volume is lost at some points and gained at others: neither shows in a
+    mean, and the distance does not ask which.
+    """
+    is_id, is_ood = study.splits.is_id, study.splits.is_ood
+    volumes = list(study.log_volume.values())
+    subsets = {"": is_id | is_ood, "_id": is_id, "_ood": is_ood}
+    lists: Lists = {
+        f"log_volume_sd{suffix}": [
+            np.std(v[rows]) if rows.any() else None for v in volumes
+        ]
+        for suffix, rows in subsets.items()
+    }
+    both = is_id.any() and is_ood.any()
+    lists["log_volume_difference"] = [
+        v[is_ood].mean() - v[is_id].mean() if both else None for v in volumes
+    ]
+    distances = [np.abs(v - np.median(v[is_id])) for v in volumes]
+    for name, rows in (("id", is_id), ("ood", is_ood)):
+        lists[f"log_volume_deviation_{name}"] = [
+            mean_or_none(d[rows]) for d in distances
+        ]
+    return lists
+
+
+def measure_factorization(study: Study) -> Lists:
+    """How orthogonal are the directions of the factors? (figures 2a to 2d)
+
+    `factorization`: equation 7, mean over points, as `metrics.json` has it.
+    `ratio_factorization`: with the ratio of means over points in place of
+    the mean of ratios, as the published code has it, for comparison.
+    """
+    if len(study.dataset.space.ordered) < 2:
+        return {}  # of one direction there is nothing to factorize
+    metrics = study.metrics.values()
+    scores = [mean_or_none(compute_factorization(g)) for g in metrics]
+    ratios = [compute_ratio_factorization(g) for g in metrics]
+    return {"factorization": scores, "ratio_factorization": ratios}
+
+
+def measure_probes(study: Study) -> Lists:
+    """Can the factors be read out by linear probes? (figures 2, 11 to 14)
+
+    `probe_r2_grid`: out-of-fold R^2 over all grid points, ID and OOD. Those
+    within ID and from ID to OOD are in `metrics.json`.
+    """
+    return {"probe_r2_grid": list(study.grid_probes.values())}
+
+
+def measure_neighbors(study: Study) -> Numbers:
+    """How alike are the matrices of neighboring values? (figure 3)
+
+    `neighbor_cosine`: mean cosine between the low-rank embeddings of
+    neighboring values, over the values of a factor, then over factors.
+    Values of a categorical factor have no neighbors.
+    """
+    space = study.dataset.space
+    factors = [space.factors[column] for column in space.ordered]
+    cosines = [
+        compute_neighbor_cosines(study.embeddings[f.name].matrices, f.periodic)
+        for f in factors
+        if f.name in study.embeddings
+    ]
+    means = [mean_or_none(values) for values in cosines]
+    return {"neighbor_cosine": average(means)} if means else {}
+
+
+def measure_tuning(study: Study) -> Lists:
+    """Do units answer to one factor or to combinations? (figures 4e, 15)
+
+    `additive_share`: share of the variance of a unit over the grid that is a
+    sum of functions of single factors, mean over live units; 1 for stripes.
+    `additive_share_weighted`: the same, units weighted by their variance.
+    """
+    if len(study.dataset.space) < 2:
+        return {}  # of one factor everything is additive
+    summaries = [summarize_tuning(t) for t in study.tuning.values()]
+    names = {
+        "additive_share": "additive_share_mean",
+        "additive_share_weighted": "additive_share_weighted",
+    }
+    return {name: [s[key] for s in summaries] for name, key in names.items()}
+
+
+def measure_gap(study: Study) -> Lists:
+    """Does the curve of a stage jump in the gap? (figure 9b)
+
+    Inside the gap over outside, per stage: `gap_speed` and `gap_turning`
+    (medians of steps and of angles between steps), `gap_max_speed` and
+    `gap_max_turning` (the largest). 1 for a curve that does not know of the
+    gap; a jump is a longest step far above 1. Means over the curves with a
+    gap.
+    """
+    if not study.gaps:
+        return {}
+    stages = [
+        [study.compare_gap(curve, stage) for curve in study.gaps]
+        for stage in study.stages
+    ]
+    names = {
+        "gap_speed": "speed_ratio",
+        "gap_max_speed": "max_speed_ratio",
+        "gap_turning": "turning_ratio",
+        "gap_max_turning": "max_turning_ratio",
+    }
+    return {
+        name: [average(ratios[key] for ratios in stage) for stage in stages]
+        for name, key in names.items()
+    }
