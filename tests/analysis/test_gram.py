@@ -105,3 +105,14 @@ def test_broken_outputs_are_nan_and_spoil_no_other(
     assert np.isnan(found[4]).all() and np.isnan(found[:, 4]).all()
     rest = np.delete(np.delete(found, 4, axis=0), 4, axis=1)
     np.testing.assert_allclose(rest, expected, atol=1e-6)
+
+
+def test_cosines_of_neighbors() -> None:
+    outputs = make_outputs()
+    cosines = gram.compute_cosine_gram(outputs)
+    n = len(outputs)
+    found = gram.compute_neighbor_cosines(outputs, periodic=True)
+    expected = [cosines[i, (i + 1) % n] for i in range(n)]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    found = gram.compute_neighbor_cosines(outputs)
+    np.testing.assert_allclose(found, expected[:-1], atol=1e-6)

@@ -175,6 +175,29 @@ def test_number_of_peaks(polarity: str) -> None:
     assert metrics.count_peaks(images[..., None], polarity).tolist() == expected
 
 
+def test_number_of_peaks_of_an_image_by_its_own_measure(
+    polarity: str,
+) -> None:
+    two = draw_bump(2, 3) + draw_bump(8, 9)
+    cases = (
+        (two, 2),
+        (0.01 * two, 2),  # faint, as many superpositions are
+        (1e-6 * two, 0),  # rounding
+        (100 * draw_bump(2, 3) + draw_bump(8, 9), 1),
+        (draw_bump(2, 3) + 0.51 * draw_bump(8, 9), 2),
+        (draw_bump(2, 3) + 0.49 * draw_bump(8, 9), 1),
+    )
+    # Ripples on one bump are one peak; dots 3 px apart are two.
+    dots = np.zeros((3, SIZE, SIZE))
+    for image, column in zip(dots, (4, 5, 7), strict=True):
+        image[2, [2, column]] = 1, 0.9
+    dots[2, 2, 4] = 0.8  # hides behind the first, from the second as well
+    cases += tuple(zip(dots, (1, 2, 2), strict=True))
+    images = to_polarity(np.stack([image for image, _ in cases]), polarity)
+    expected = [count for _, count in cases]
+    assert metrics.count_own_peaks(images, polarity).tolist() == expected
+
+
 @pytest.mark.parametrize("num_levels", [3, 5, 1000])
 def test_number_of_peaks_equals_a_flood(
     rng: np.random.Generator, num_levels: int
@@ -198,6 +221,7 @@ def test_diverged_model_is_never_right(value: float, polarity: str) -> None:
     np.testing.assert_array_equal(errors, [np.nan, 0])
     assert metrics.compute_position_accuracy(*arguments) == 0.5
     assert metrics.count_peaks(images, polarity).tolist() == [0, 1]
+    assert metrics.count_own_peaks(images, polarity).tolist() == [0, 1]
     assert metrics.compute_scores(images, truth, positions, polarity) == {
         "mse": None,
         "relative_mse": None,
@@ -253,4 +277,5 @@ def test_scores_of_an_empty_set(
     scores = metrics.compute_scores(empty, empty, positions, polarity)
     assert len(scores) == 5 and set(scores.values()) == {None}
     assert metrics.count_peaks(empty, polarity).shape == (0,)
+    assert metrics.count_own_peaks(empty, polarity).shape == (0,)
     assert metrics.compute_peaks(empty, polarity).shape == (0, 2)

@@ -49,6 +49,16 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     found = measures["log_volume_difference"]
     assert found == pytest.approx(expected, abs=1e-3)
 
+    expected = [layer["factorization"] for layer in layers]
+    assert measures["factorization"] == pytest.approx(expected, abs=1e-4)
+    # Of the untrained network the same, and the code is in both.
+    start = measures["start"]
+    assert {*start} == {*measures} - {"version", "stages", "start"}
+    for name in ("factorization", "probe_r2_grid", "log_volume_deviation_ood"):
+        first, *rest = start[name]
+        assert first == pytest.approx(measures[name][0], abs=1e-4)
+        assert rest != pytest.approx(measures[name][1:], abs=1e-3)
+
     written = file.stat().st_mtime_ns
     assert run(f"--runs={sweep}/trials/*") == 0
     assert "1 runs, 0 to measure" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -90,16 +91,89 @@ def test_log_volume(make_study) -> None:
     assert difference[growing] == pytest.approx(expected, abs=1e-5)
 
 
-def test_ratio_factorization(make_study) -> None:
+def test_folds_deviate_and_even_manifolds_do_not(make_study) -> None:
+    # Folded along x = 7.5, in the middle of the region.
+    study = make_study(
+        "truth",
+        stage_0=lambda f: 3.0 * f,
+        stage_1=lambda f: keras.ops.stack(
+            [keras.ops.square(f[:, 0] - 7.5) / 2, f[:, 1]], axis=1
+        ),
+    )
+    found = measures.measure_log_volume(study)
+    outside, within = (
+        by_stage(study, found[f"log_volume_deviation_{name}"])
+        for name in ("ood", "id")
+    )
+    assert outside["stage_0"] == pytest.approx(0, abs=1e-5)
+    assert within["stage_0"] == pytest.approx(0, abs=1e-5)
+    # log V = log |x - 7.5|.
+    volume = np.log(np.abs(study.splits.grid[:, 0] - 7.5))
+    is_ood = study.splits.is_ood
+    distance = np.abs(volume - np.median(volume[~is_ood]))
+    expected = distance[is_ood].mean()
+    assert outside["stage_1"] == pytest.approx(expected, rel=1e-4)
+    assert within["stage_1"] == pytest.approx(
+        distance[~is_ood].mean(), rel=1e-4
+    )
+    assert outside["stage_1"] > within["stage_1"] + 0.1
+
+
+def test_sharing_and_peaks(make_study) -> None:
+    flags = ("--grid_size=20", "--region=square:4-15")
+    two, truth = (
+        make_study(name, *flags) for name in ("two memories", "truth")
+    )
+    found = measures.measure_sharing(two) | measures.measure_peaks(two)
+    assert found["sharing_far_r2"] == pytest.approx(1)
+    assert found["rival_far_r2"] < 0 < found["single_far_r2"] < 0.7
+    assert found["multiple_peaks_ood"] > 0.8
+    assert found["multiple_peaks_id"] == 0
+    found = measures.measure_sharing(truth) | measures.measure_peaks(truth)
+    assert found["sharing_far_r2"] < 0
+    assert found["multiple_peaks_ood"] == 0
+
+
+def test_factorization(make_study) -> None:
     study = make_study(
         "truth",
         stage_0=lambda f: 3.0 * f,
         stage_1=lambda f: f[:, :1] + f[:, 1:],
     )
     found = measures.measure_factorization(study)
-    score = by_stage(study, found["ratio_factorization"])
-    assert score["stage_0"] == pytest.approx(1)
-    assert score["stage_1"] == pytest.approx(0.5)
+    for name in ("factorization", "ratio_factorization"):
+        score = by_stage(study, found[name])
+        assert score["stage_0"] == pytest.approx(1)
+        assert score["stage_1"] == pytest.approx(0.5)
+
+
+def test_probes_over_the_whole_grid(make_study) -> None:
+    def shuffle(dataset) -> np.ndarray:
+        rng = np.random.default_rng(0)
+        images = dataset.render_array(dataset.splits.grid)
+        return 1 - rng.permutation(images)
+
+    study = make_study(shuffle, stage_0=lambda f: 3.0 * f)
+    score = by_stage(study, measures.measure_probes(study)["probe_r2_grid"])
+    assert score["stage_0"] == pytest.approx(1, abs=1e-3)
+    assert score["image"] < 0.1
+    study = make_study("truth")
+    score = by_stage(study, measures.measure_probes(study)["probe_r2_grid"])
+    assert score["image"] > 0.9
+
+
+def test_neighbors_of_embedded_values(make_study) -> None:
+    study = make_study("truth")
+    assert measures.measure_neighbors(study) == {}
+    alike, opposed = np.ones((2, 16, 3, 3))
+    opposed[::2] *= -1
+    vars(study)["embeddings"] = {
+        "x": SimpleNamespace(matrices=alike),
+        "y": SimpleNamespace(matrices=np.vstack([alike[:1], opposed[1:]])),
+    }
+    # Of 15 neighbors in y the first two are alike, the others opposed.
+    expected = pytest.approx((1 - 13 / 15) / 2)
+    assert measures.measure_neighbors(study) == {"neighbor_cosine": expected}
 
 
 def test_additive_share(make_study) -> None:

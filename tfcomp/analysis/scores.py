@@ -141,13 +141,17 @@ def count_own_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     highest = bright.max(axis=(1, 2), initial=0.0)
     threshold = np.where(highest > FAINT, PEAK_THRESHOLD * highest, np.inf)
     peaks = _find_peaks(bright, threshold)
-    image, row, column = np.unravel_index(peaks, bright.shape)
+    # The highest of an image first, which are stable in the order of pixels.
+    peaks = peaks[np.argsort(-bright.reshape(-1)[peaks], kind="stable")]
+    image, *place = np.unravel_index(peaks, bright.shape)
+    place = np.stack(place, axis=1)  # [peaks, 2]
     counts = np.zeros(len(bright), np.int64)
-    height = bright.reshape(-1)[peaks]
-    for number in np.unique(image):
-        own = np.flatnonzero(image == number)
-        own = own[np.argsort(-height[own], kind="stable")]
-        counts[number] = _count_apart(np.stack([row[own], column[own]], axis=1))
+    while len(image):
+        found, first = np.unique(image, return_index=True)
+        counts[found] += 1
+        top = place[first[np.searchsorted(found, image)]]
+        is_apart = np.linalg.norm(place - top, axis=1) >= PEAK_DISTANCE
+        image, place = image[is_apart], place[is_apart]
     return counts
 
 
@@ -206,15 +210,6 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
     is_peak[0] = False  # the label of all other pixels
     tops, first_pixel = np.unique(labels, return_index=True)
     return first_pixel[is_peak[tops]]
-
-
-def _count_apart(places: NDArray) -> int:
-    """How many places [n, 2] stay if each must keep its distance, in order."""
-    kept: list[NDArray] = []
-    for place in places:
-        if all(np.hypot(*(place - other)) >= PEAK_DISTANCE for other in kept):
-            kept.append(place)
-    return len(kept)
 
 
 def _compute_offsets(

@@ -37,6 +37,8 @@ from tfcomp.analysis.threads import single_threaded
 SETS = ("sharing", "rival", "single")
 # Memories of the rival differ by more than so many grid steps, in each factor.
 CLEAR = 3.0
+# Share of its energy up to which the contrast of an output is rounding.
+EVEN = 1e-12
 
 
 @single_threaded
@@ -111,13 +113,14 @@ def _score_point(
 
 def _explain(target: np.ndarray, memories: np.ndarray) -> float:
     # R^2 about the mean of the target, with nonnegative weights.
+    energy = np.sum(target**2)
     spread = np.sum((target - target.mean()) ** 2)
-    if not (np.isfinite(target).all() and np.isfinite(memories).all()):
+    if not (np.isfinite(energy) and np.isfinite(memories).all()):
         return float("nan")
-    if not spread > 0:
+    if spread <= EVEN * energy:
         return float("nan")
-    scale = np.linalg.norm(target)
-    error = scipy.optimize.nnls(normalize_outputs(memories).T, target / scale)[
-        1
-    ]
-    return float(1 - error**2 * scale**2 / spread)
+    error = 1.0  # of no memories, with which SciPy would abort the process
+    if len(memories):
+        unit = target / np.sqrt(energy)
+        error = scipy.optimize.nnls(normalize_outputs(memories).T, unit)[1]
+    return float(1 - error**2 * energy / spread)

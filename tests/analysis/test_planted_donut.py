@@ -1,0 +1,115 @@
+"""What the numbers about images say of planted outputs (C4, C5, C21)."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from tests.analysis import planted_donut as donut
+from tfcomp.analysis.gram import compute_cosine_gram
+from tfcomp.analysis.kernels import summarize_best_alignment
+from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.analysis.sharing import compute_sharing
+from tfcomp.analysis.sharing import summarize_sharing
+
+
+@functools.cache
+def summarize(name: str) -> dict[str, float | None]:
+    outputs = donut.plant(name)
+    r2 = compute_sharing(donut.GRID, outputs, donut.IS_OOD)
+    return summarize_sharing(r2, donut.DISTANCE)
+
+
+def superposes(numbers: dict[str, float | None]) -> bool:
+    """The rule of C4."""
+    r2, rival, single = (
+        numbers[f"{name}_far_r2"] for name in ("sharing", "rival", "single")
+    )
+    return r2 > 0.5 and r2 - rival > 0.1 and r2 - single > 0.1
+
+
+@pytest.mark.parametrize("name", donut.SUPERPOSERS)
+def test_superposers_are_recognized(name: str) -> None:
+    numbers = summarize(name)
+    assert superposes(numbers)
+    blurred = name == "blurred means"
+    expected = pytest.approx(0.93, abs=0.01) if blurred else pytest.approx(1)
+    assert numbers["sharing_far_r2"] == expected
+    assert numbers["sharing_near_r2"] == expected
+    assert -0.3 < numbers["rival_far_r2"] < 0
+
+
+@pytest.mark.parametrize(
+    "name", [*donut.COMPOSERS, *donut.MEMORIES, *donut.NOISE]
+)
+def test_whatever_else_is_not(name: str) -> None:
+    numbers = summarize(name)
+    assert not superposes(numbers)
+    if name == "nearest memory":  # shares one factor
+        assert numbers["sharing_far_r2"] == pytest.approx(1)
+        assert numbers["single_far_r2"] == pytest.approx(1)
+    else:
+        assert numbers["sharing_far_r2"] < 0.2
+
+
+def test_near_points_are_explained_by_overlap() -> None:
+    # Which is why they do not count.
+    numbers = summarize("composer 2")
+    assert numbers["sharing_near_r2"] > 0.5 > numbers["rival_near_r2"] + 0.4
+
+
+def align(name: str) -> dict[str, float | None]:
+    gram = compute_cosine_gram(donut.plant(name))
+    return summarize_best_alignment(gram, donut.GRID, donut.IS_OOD)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("means", 0.2, 0.3),
+        ("random weights", 0.2, 0.3),
+        ("blurred means", 0.1, 0.3),
+        ("composer 1", -0.4, -0.3),
+        ("composer 1.5", -0.3, -0.2),
+        ("composer 2", -0.25, -0.15),
+        ("composer 3", -0.15, -0.1),
+        # Not of all that share a factor: no control of this number.
+        ("nearest of each", -0.2, 0.0),
+        ("random memory", -0.6, -0.2),
+        ("noise", -0.8, -0.4),
+    ],
+)
+def test_sums_of_stripes_have_an_additive_kernel(
+    name: str, low: float, high: float
+) -> None:
+    numbers = align(name)
+    additive = numbers["alignment_additive_best"]
+    assert low < additive - numbers["alignment_radial_best"] < high
+
+
+@pytest.mark.parametrize("width", [1, 1.5, 2, 3])
+def test_the_kernel_of_a_composer_is_radial(width: float) -> None:
+    numbers = align(f"composer {width}")
+    assert numbers["alignment_radial_best"] == pytest.approx(1, abs=1e-3)
+    assert numbers["alignment_radial_width"] == width
+
+
+def test_alignment_of_nothing_is_none() -> None:
+    gram = np.full((len(donut.GRID),) * 2, np.nan)
+    numbers = summarize_best_alignment(gram, donut.GRID, donut.IS_OOD)
+    assert set(numbers.values()) == {None}
+
+
+def share_with_two_peaks(name: str, rows: np.ndarray) -> float:
+    return np.mean(count_own_peaks(donut.plant(name)[rows], "bright") > 1)
+
+
+@pytest.mark.parametrize("name", donut.SUPERPOSERS)
+def test_superpositions_have_several_peaks(name: str) -> None:
+    assert share_with_two_peaks(name, donut.IS_OOD) > 0.9
+    assert share_with_two_peaks(name, ~donut.IS_OOD) == 0
+
+
+@pytest.mark.parametrize("name", [*donut.COMPOSERS, "nearest memory"])
+def test_bumps_of_any_width_have_one_peak(name: str) -> None:
+    assert share_with_two_peaks(name, donut.IS_OOD) == 0

@@ -1,0 +1,74 @@
+"""R^2 on memories that share a factor: definition and degenerate inputs."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from tests.analysis.planted import hold_out
+from tests.analysis.planted import make_bumps
+from tests.analysis.planted import make_grid
+from tfcomp.analysis.sharing import SETS
+from tfcomp.analysis.sharing import compute_sharing
+from tfcomp.analysis.sharing import summarize_sharing
+
+SIZE = 14
+GRID = make_grid(SIZE, SIZE)
+IS_OOD = hold_out(GRID, 4, 9)
+BUMPS = make_bumps(GRID, SIZE)
+
+
+def test_scores_equal_their_definition(rng: np.random.Generator) -> None:
+    outputs = BUMPS + 0.1 * rng.random(BUMPS.shape)
+    r2 = compute_sharing(GRID, outputs, IS_OOD)
+    flat, known = outputs.reshape(len(GRID), -1), np.flatnonzero(~IS_OOD)
+    row = 8  # x = 5, y = 6
+    target = flat[IS_OOD][row]
+
+    def explain(chosen: list[int]) -> float:
+        error = scipy.optimize.nnls(flat[chosen].T, target)[1] ** 2
+        return 1 - error / (target.var() * target.size)
+
+    same_x = [i for i in known if GRID[i, 0] == 5]
+    same_y = [i for i in known if GRID[i, 1] == 6]
+    clear = [i for i in known if (np.abs(GRID[i] - [5, 6]) > 3).all()]
+    clear.sort(key=lambda i: round(np.hypot(*(GRID[i] - [5, 6])), 6))
+    expected = {
+        "sharing": explain(same_x + same_y),
+        "rival": explain(clear[: len(same_x + same_y)]),
+        "single": max(explain(same_x), explain(same_y)),
+    }
+    for name in SETS:
+        assert r2[name][row] == pytest.approx(expected[name])
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_scale_does_not_matter(scale: float, rng: np.random.Generator) -> None:
+    outputs = BUMPS + rng.random(BUMPS.shape)
+    expected = compute_sharing(GRID, outputs, IS_OOD)
+    found = compute_sharing(GRID, scale * outputs, IS_OOD)
+    for name in SETS:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
+
+
+def test_what_has_no_score() -> None:
+    outputs = BUMPS.copy()
+    blank, even, broken = np.flatnonzero(IS_OOD)[:3]
+    outputs[blank], outputs[even], outputs[broken] = 0, 0.3, np.nan
+    outputs[9 * SIZE] = np.inf  # x = 9, shared by six points
+    lacks = np.zeros(len(GRID), bool)
+    lacks[[blank, even, broken]] = True
+    lacks |= GRID[:, 0] == 9
+    r2 = compute_sharing(GRID, outputs, IS_OOD)
+    np.testing.assert_array_equal(np.isnan(r2["sharing"]), lacks[IS_OOD])
+    numbers = summarize_sharing(r2, np.zeros(IS_OOD.sum()))
+    assert numbers["sharing_far_r2"] is None
+    assert 0 < numbers["sharing_near_r2"] < 1
+
+
+def test_no_rival_explains_nothing() -> None:
+    # Three values of a factor: no point is clear of another.
+    grid = make_grid(3, 3)
+    outputs = np.eye(9)
+    is_ood = grid.sum(axis=1) == 4
+    r2 = compute_sharing(grid, outputs, is_ood)
+    assert r2["rival"][0] <= 0
