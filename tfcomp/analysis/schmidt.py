@@ -10,11 +10,12 @@ kernel, as of true bumps. Two terms: an additive kernel, as the binary
 factorized one (eq. 3): a(x, x') * 1 + 1 * b(y, y'). Many: factors are mixed.
 
 So neither is *the* sign of memorization; the rank tells how mixed a kernel
-is, the alignment with ideal kernels what it resembles.
+is, the alignment with ideal kernels what it resembles. Nor are the first
+terms those of low order, which the ratio of appendix A.5 counts: a product is
+one term, and of the highest order (see `kernel_anova`).
 
 With p_m = s_m^2 / sum s^2, the effective rank is exp(-sum p log p), and the
-explained fraction of the first m terms is p_1 + ... + p_m (eq. 33, 35 with
-weights s^2).
+explained fraction of the first m terms is p_1 + ... + p_m.
 """
 
 from __future__ import annotations
@@ -54,21 +55,17 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
         ValueError: If the factors are no full grid of two factors or the
             Gram matrix is not symmetric over it.
     """
-    order, (nx, ny) = _order_grid(factors)
-    gram = np.asarray(gram, np.float64)
-    if gram.shape != (nx * ny, nx * ny):
-        raise ValueError(
-            f"gram must have shape {(nx * ny, nx * ny)}, one row per point; "
-            f"received {gram.shape}"
-        )
-    if not np.isfinite(gram).all():
+    blocks = arrange_grid(gram, factors)
+    nx, ny = blocks.shape[:2]
+    if not np.isfinite(blocks).all():
         return np.full(min(nx**2, ny**2), np.nan)
+    gram = np.asarray(gram, np.float64)
     asymmetry = np.abs(gram - gram.T).max()
     if asymmetry > TOLERANCE * np.abs(gram).max():
         raise ValueError(f"gram must be symmetric; differs by {asymmetry:g}")
     values = [
         scipy.linalg.svdvals(part, overwrite_a=True, check_finite=False)
-        for part in _split(gram[np.ix_(order, order)].reshape(nx, ny, nx, ny))
+        for part in _split(blocks)
         if part.size
     ]
     return np.sort(np.concatenate(values))[::-1]
@@ -103,6 +100,22 @@ def summarize_schmidt(
         # A factor with one value leaves a single term, which is all.
         "schmidt_explained_2": finite_or_none(explained[:2][-1]),
     }
+
+
+def arrange_grid(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """A Gram matrix [n, n] over a grid of two factors as [x, y, x', y'].
+
+    Raises ValueError if the factors are no full grid of two factors or the
+    matrix has another size.
+    """
+    order, (nx, ny) = _order_grid(factors)
+    gram = np.asarray(gram, np.float64)
+    if gram.shape != (nx * ny, nx * ny):
+        raise ValueError(
+            f"gram must have shape {(nx * ny, nx * ny)}, one row per point; "
+            f"received {gram.shape}"
+        )
+    return gram[np.ix_(order, order)].reshape(nx, ny, nx, ny)
 
 
 def _order_grid(factors: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""The kernel that a model has learned (figures 1e, 8; equations 1-4, 33)."""
+"""The kernel that a model has learned (figures 1e, 8; equations 1-4, 35)."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.gram import compute_distance_gram
 from tfcomp.analysis.gram import compute_overlap_gram
 from tfcomp.analysis.gram import convert_to_similarity
+from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.kernel_regression import fit_kernels
 from tfcomp.analysis.kernels import make_conjunctive_kernel
 from tfcomp.analysis.kernels import make_factorized_kernel
@@ -171,13 +172,24 @@ def make_schmidt(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
         "schmidt",
         "Schmidt decomposition",
         "The share of the squared norm of the kernel over the whole grid that "
-        "the best sum of so many products k(x, x') k(y, y') explains. In the "
-        "table, the effective rank is the exponential of the entropy of the "
-        "squared singular values.",
+        "the best sum of so many products k(x, x') k(y, y') explains: few for "
+        "a product kernel and for a sum of two. In the table, the effective "
+        "rank is the exponential of the entropy of the squared singular "
+        "values. The first terms are not those of low order, which appendix "
+        "A.5 of the paper asks for. The last columns give those: the shares "
+        "in the variance of the kernel of a term in x alone, of one in y "
+        "alone, and of what needs both. factorization_ratio is the sum of the "
+        "first two (equation 35): 1 for an additive kernel, near 0 for one "
+        "that tells only equal points.",
         figure,
         [
-            {"run": study.name, "similarity": n, **summarize_schmidt(g, grid)}
-            for n, g in grams.items()
+            {
+                "run": study.name,
+                "similarity": name,
+                **summarize_schmidt(gram, grid),
+                **summarize_anova(gram, grid),
+            }
+            for name, gram in grams.items()
         ],
     )
 
