@@ -117,6 +117,29 @@ def compute_superposition(
     return SuperpositionScores(r2, is_blank, distance)
 
 
+@single_threaded
+def score_combinations(
+    outputs: np.ndarray, regressors: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """R^2 of outputs on images of their own, combined by least squares.
+
+    Args:
+        outputs: Bright OOD outputs [n_ood, pixels].
+        regressors: Bright images [n_ood, k, pixels].
+        known: Bright ID outputs [n_id, pixels].
+
+    Returns:
+        [n_ood] in [0, 1]; NaN for blank outputs and where an image is not
+        finite.
+    """
+    outputs, known = flatten_outputs(outputs), flatten_outputs(known)
+    is_drawn = ~find_blank(outputs, known)
+    r2 = np.full(len(outputs), np.nan)
+    for i in np.flatnonzero(is_drawn):
+        r2[i] = _project(outputs[i], np.asarray(regressors[i], np.float64))
+    return r2
+
+
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
 ) -> dict[str, float | None]:

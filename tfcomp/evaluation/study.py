@@ -31,6 +31,7 @@ from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.evaluation.stage_numbers import StageNumbers
 from tfcomp.evaluation.stage_numbers import measure_stage
 from tfcomp.evaluation.stage_numbers import reduce_stage
+from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
 
 TRUTH = "truth"
@@ -151,6 +152,15 @@ class Study:
         return compute_superposition(
             self.splits.grid, self.bright_outputs, self.splits.is_ood
         )
+
+    @cached_property
+    def superposed_inputs(self) -> np.ndarray | None:
+        """Bright images of mean codes, [n_ood, F, pixels]; see the module."""
+        images = draw_superposed_inputs(self.run.model, self.splits)
+        if images is None:
+            return None
+        flat = self._brighten(images.reshape(-1, *images.shape[2:]))
+        return flat.reshape(*images.shape[:2], -1)
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
         """Agreement of similarities with ideal kernels, over OOD points.

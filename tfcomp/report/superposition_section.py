@@ -5,9 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.superposition import FAR
 from tfcomp.analysis.superposition import PREDICTORS
 from tfcomp.analysis.superposition import compute_superposition
+from tfcomp.analysis.superposition import score_combinations
 from tfcomp.analysis.superposition import summarize_superposition
 from tfcomp.evaluation.pictures import choose_spread
 from tfcomp.evaluation.pictures import get_pixel_mask
@@ -48,7 +51,11 @@ def make_table(studies: Sequence[Study]) -> Exhibit:
         "output sharing x and the mean output sharing y; superposition_span "
         "combines all outputs sharing x or y, with nonnegative weights. The "
         "conjunctive predictors combine as many outputs of the nearest ID "
-        "points. The rows of the truth have true bumps in place of OOD "
+        "points. superposed_inputs combines what the model draws for the mean "
+        "code of the ID points sharing x, and for that of those sharing y, as "
+        "the paper does. multiple_peaks is the share of outputs with two "
+        "peaks or more above half of their own maximum, at least 3 px apart. "
+        "The rows of the truth have true bumps in place of OOD "
         f"outputs. The far points are at least {FAR:g} grid steps from ID, "
         "where the bumps of neighbors explain nothing by mere overlap.",
         rows=[row for study in studies for row in list_scores(study)],
@@ -57,20 +64,54 @@ def make_table(studies: Sequence[Study]) -> Exhibit:
 
 def list_scores(study: Study) -> list[Row]:
     """Lists the scores of a run and, for comparison, of a true composer."""
-    composed = study.bright_outputs.copy()
+    truth = study.bright_outputs.copy()
     is_ood = study.splits.is_ood
-    composed[is_ood] = study.bright_truth[is_ood]
-    composer = compute_superposition(study.splits.grid, composed, is_ood)
+    truth[is_ood] = study.bright_truth[is_ood]
+    composer = compute_superposition(study.splits.grid, truth, is_ood)
+    compared = {
+        "model": (study.superposition, study.bright_outputs),
+        "truth": (composer, truth),
+    }
     rows = []
-    compared = {"model": study.superposition, "truth": composer}
-    for outputs, scores in compared.items():
+    for name, (scores, outputs) in compared.items():
+        inputs = score_inputs(study, outputs)
+        is_multiple = find_multiple(study, outputs)
         for points, distance in (("all", 0.0), ("far", FAR)):
             summary = summarize_superposition(scores, distance)
-            names = {"run": study.name, "OOD outputs": outputs}
-            r2 = {name: summary[f"{name}_r2"] for name in PREDICTORS}
-            blank = {"blank_fraction": summary["blank_fraction"]}
-            rows.append({**names, "points": points, **r2, **blank})
+            chosen = scores.distance >= distance
+            rows.append(
+                {
+                    "run": study.name,
+                    "OOD outputs": name,
+                    "points": points,
+                    **{key: summary[f"{key}_r2"] for key in PREDICTORS},
+                    "superposed_inputs": mean_or_none(
+                        inputs[chosen & np.isfinite(inputs)]
+                    ),
+                    "multiple_peaks": mean_or_none(is_multiple[chosen]),
+                    "blank_fraction": summary["blank_fraction"],
+                }
+            )
     return rows
+
+
+def score_inputs(study: Study, outputs: np.ndarray) -> np.ndarray:
+    """R² of OOD outputs on images of superposed inputs, [n_ood] or NaN."""
+    unseen = outputs[study.splits.is_ood]
+    if study.superposed_inputs is None:
+        return np.full(len(unseen), np.nan)
+    known = outputs[study.splits.is_id]
+    return score_combinations(unseen, study.superposed_inputs, known)
+
+
+def find_multiple(study: Study, outputs: np.ndarray) -> np.ndarray:
+    """Which OOD outputs have several peaks, [n_ood]; NaN without positions."""
+    unseen = outputs[study.splits.is_ood]
+    if not study.dataset.has_position:
+        return np.full(len(unseen), np.nan)
+    rows, columns, _ = study.dataset.image_shape
+    images = unseen.reshape(-1, rows, columns)
+    return (count_own_peaks(images, "bright") > 1).astype(float)
 
 
 def make_images(study: Study) -> Exhibit:
@@ -83,8 +124,10 @@ def make_images(study: Study) -> Exhibit:
         "What an output is made of",
         "Rows at held-out positions (titles, in px): the mean ID output with "
         "the same x, the one with the same y, the best combination of these "
-        "two, the model's output, and the truth. Each image is scaled to its "
-        "own maximum, since outputs can be faint.",
+        "two, that of what the model draws for the mean *codes* of the same "
+        "points (the published form of figure 1d, where the model has a code "
+        "that can be averaged), the model's output, and the truth. Each image "
+        "is scaled to its own maximum, since outputs can be faint.",
         draw_images(study, shown),
         [points[row] for row in shown],
     )
@@ -103,6 +146,12 @@ def draw_images(study: Study, shown: np.ndarray) -> Figure:
         combined = _fit(np.stack([x, y], axis=1), outputs[row])
         for label, image in zip(images, (x, y, combined), strict=True):
             images[label].append(image)
+    if study.superposed_inputs is not None:
+        place = np.cumsum(study.splits.is_ood) - 1  # among OOD points
+        images["superposed inputs"] = [
+            _fit(study.superposed_inputs[place[row]].T, outputs[row])
+            for row in shown
+        ]
     images |= {"output": outputs[shown], "truth": study.bright_truth[shown]}
     return draw_rows(
         {
