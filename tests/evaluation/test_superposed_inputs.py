@@ -48,7 +48,7 @@ def test_other_decoders_have_none(changes: dict) -> None:
 
 
 def test_an_index_has_no_mean() -> None:
-    config = parse_config(["--flagfile=low_rank.flags", "--grid_size=16"])
+    config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
     assert draw_superposed_inputs(model, dataset.splits) is None
