@@ -12,9 +12,11 @@ cannot express has a plain function among its tests.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfcomp.claims.estimation import Estimator
@@ -36,6 +38,8 @@ from tfcomp.statistics.limits import Limits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from tfcomp.claims.fresh_claim import ControlOutcome
 
 Test = Callable[[Evidence], list[Part]]
 
@@ -76,15 +80,32 @@ class Gate:
         name: The score in `metrics.json`.
         words: What it is called.
         rule: What it must be.
+        per_run: Whether every run must obey it by itself: one that does not
+            is left out, and counted.
     """
 
     name: str
     words: str
     rule: Rule
+    per_run: bool = False
+
+    def select(self, group: Group) -> tuple[Group, str]:
+        """The runs of a group that have a say, and how many these are."""
+        if not self.per_run:
+            return group, ""
+        scores = [run.get(f"id/{self.name}") for run in group.runs]
+        fitted = [
+            run
+            for run, score in zip(group.runs, scores, strict=True)
+            if score is not None and self.rule.is_met(score, score)
+        ]
+        note = f"{len(fitted)} of {len(group.runs)} fitted"
+        note += "" if self.rule == FITTED.rule else f" ({self.words})"
+        return replace(group, runs=tuple(fitted)), note if group.runs else ""
 
     def find_failure(self, group: Group) -> str:
         """Why the runs of a group prove nothing; empty if they pass."""
-        if not group.runs:
+        if not group.runs or self.per_run:
             return ""
         found = estimate(f"id/{self.name}", group)
         if found is None:
@@ -103,6 +124,8 @@ FITTED = Gate("relative_mse", "relative MSE", below(0.05))
 # From stripes alone a network draws a plus and not a bump: its error on bumps
 # is large however well it is trained.
 PLACED = Gate("position_accuracy", "position accuracy", above(0.95))
+EACH_FITTED = replace(FITTED, per_run=True)
+EACH_PLACED = replace(PLACED, per_run=True)
 
 
 def measure(
@@ -128,6 +151,15 @@ def measure(
     """
     for gate, group in zip(reversed(gates), reversed(groups), strict=False):
         problem = gate.find_failure(group) or problem
+    chosen = [
+        gate.select(group) if gate else (group, "")
+        for group, gate in itertools.zip_longest(groups, gates[: len(groups)])
+    ]
+    groups = [group for group, _ in chosen]
+    notes = [note for _, note in chosen if note]
+    is_run = any(note.startswith("0 of") for note in notes)
+    if is_run:
+        problem = f"not fitted: {', '.join(notes)}"
     return [
         Part(
             f"{label}, {number.name}" if number.name else label,
@@ -135,7 +167,9 @@ def measure(
             estimate(number.read, *groups, by=number.by, limits=number.limits),
             number.rule,
             groups,
+            note=", ".join(notes),
             problem=problem,
+            is_run=is_run,
             decides=decides and number.decides,
             required=required,
         )
@@ -224,3 +258,4 @@ class ClaimResult:
     parts: tuple[Part, ...]
     verdict: Verdict
     reason: str
+    controls: tuple[ControlOutcome, ...] = ()

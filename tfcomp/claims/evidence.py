@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,14 @@ class Run:
     def setting(self) -> Flags:
         """What it shares with the runs that differ in the seed alone."""
         return {k: v for k, v in self.flags.items() if k not in UNIMPORTANT}
+
+    @property
+    def start(self) -> Run:
+        """The untrained network of the same seed: its measures, no scores."""
+        start = self.measures.get("start") or {}
+        shared = {k: self.measures.get(k) for k in ("stages", "version")}
+        measures = {**start, **shared, "start": start}
+        return replace(self, metrics={}, measures=measures)
 
     @property
     def name(self) -> str:

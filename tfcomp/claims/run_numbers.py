@@ -62,6 +62,37 @@ def subtract_code(stages: Stages) -> Stages:
     return {stage: minus(value, code) for stage, value in stages.items()}
 
 
+def net(read: Read) -> Read:
+    """Reads a number of a run less that of its untrained network."""
+    return lambda run: minus(read(run), read(run.start))
+
+
+def subtract_start(stages: PerStage) -> Callable[[Run], Stages]:
+    """A number of every stage less that of the untrained network."""
+
+    def compute(run: Run) -> Stages:
+        start = read_stages(run.start, stages)
+        found = read_stages(run, stages)
+        return {s: minus(value, start.get(s)) for s, value in found.items()}
+
+    return compute
+
+
+def list_stages(stages: PerStage, end: int | None = None) -> Read:
+    """Reads the numbers of the stages after the code, up to an end."""
+    return lambda run: drop_code(read_stages(run, stages))[:end]
+
+
+def take_change(stages: PerStage, end: int | None = None) -> Read:
+    """Reads the last number after the code less the first, up to an end."""
+    return reduce_stages(lambda v: v[:end][-1] - v[0], stages)
+
+
+def average_late(stages: PerStage) -> Read:
+    """Reads the mean over the later half of the stages after the code."""
+    return reduce_stages(lambda v: statistics.fmean(v[len(v) // 2 :]), stages)
+
+
 def reduce_stages(
     function: Callable[[list[float]], float], stages: PerStage
 ) -> Read:

@@ -8,6 +8,10 @@ over seeds with its 95 % interval. Then
     undecided    it straddles a bound, or there are too few seeds
     not run      there is nothing to judge
 
+A trend has no interval: Page's test decides, of either direction. In version 2
+of the rules refutations are corrected for the number of parts (Holm), and a
+test that a control breaks is not valid.
+
 A claim has several parts, each with a number, a rule and a verdict.
 """
 
@@ -19,12 +23,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 
 from tfcomp.claims.estimation import Estimate
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.selection import MIN_SEEDS
 from tfcomp.claims.selection import Group
+from tfcomp.statistics.paired_comparison import adjust_by_holm
 
+SIGNIFICANT = 0.05
 MIXED = "measured by several versions of the code: run python -m tfcomp.measure"
 
 
@@ -35,6 +42,7 @@ class Verdict(enum.StrEnum):
     REFUTED = "refuted"
     UNDECIDED = "undecided"
     NOT_RUN = "not run"
+    NOT_VALID = "test not valid"
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ def decide(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
     if estimate.count < MIN_SEEDS:
         reason = f"{estimate.count} of at least {MIN_SEEDS} {estimate.unit}"
         return Verdict.UNDECIDED, reason
+    if estimate.trend is not None:
+        return decide_trend(estimate.trend, rule)
     if estimate.low is None or estimate.high is None:
         return Verdict.UNDECIDED, "no interval"
     if rule.is_met(estimate.low, estimate.high):
@@ -103,6 +113,53 @@ def decide(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
     if rule.is_violated(estimate.low, estimate.high):
         return Verdict.REFUTED, ""
     return Verdict.UNDECIDED, "the interval straddles the rule"
+
+
+def decide_trend(trend: tuple[float, float], rule: Rule) -> tuple[Verdict, str]:
+    """The verdict on a trend by its p of rising and of falling."""
+    claimed, other = trend if math.isinf(rule.high) else reversed(trend)
+    if claimed < SIGNIFICANT:
+        return Verdict.REPRODUCED, f"Page: p = {claimed:.2g}"
+    if other < SIGNIFICANT:
+        return Verdict.REFUTED, f"Page, the other way: p = {other:.2g}"
+    return Verdict.UNDECIDED, f"no trend (Page: p = {claimed:.2g})"
+
+
+def compute_refutation_p(estimate: Estimate, rule: Rule) -> float | None:
+    """The p of a number that contradicts its rule; None if it has none."""
+    if estimate.trend is not None:
+        rising, falling = estimate.trend
+        return falling if math.isinf(rule.high) else rising
+    if estimate.test is None:
+        return None
+    bounds = [b for b in (rule.low, rule.high) if math.isfinite(b)]
+    ps = [estimate.test(bound) for bound in bounds]
+    # Inside both bounds, or beyond the nearer one.
+    return max(ps)
+
+
+def correct_refutations(parts: Sequence[Part]) -> list[Part]:
+    """Leaves a part undecided if Holm's correction saves it from refutation.
+
+    The family is all parts of a claim that decide and were judged.
+    """
+    family = [p for p in parts if p.decides and p.estimate and not p.problem]
+    ps = [
+        compute_refutation_p(part.estimate, part.rule)
+        if part.verdict is Verdict.REFUTED
+        else 1.0
+        for part in family
+    ]
+    saved = {
+        id(part): f"refuted but for Holm's correction (p = {p:.2g})"
+        for part, p in zip(family, adjust_by_holm(ps), strict=True)
+        if part.verdict is Verdict.REFUTED and p is not None
+        if p >= SIGNIFICANT
+    }
+    return [
+        replace(part, problem=saved[id(part)]) if id(part) in saved else part
+        for part in parts
+    ]
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 
 from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Claim
+from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
 from tfcomp.claims.claim import measure
@@ -81,23 +83,31 @@ def find_depths(evidence: Evidence, code: str) -> dict[int, Group]:
     return Series(alike, "depth").find(evidence)
 
 
-def judge_decay(evidence: Evidence) -> list[Part]:
+def judge_decay(
+    evidence: Evidence,
+    numbers: Sequence[Number] = DECAY,
+    gates: Sequence[Gate] = (FITTED,),
+) -> list[Part]:
     """C6: all depths of one setting; the others support the claim."""
     parts = []
     for code in MAIN_CODES:
         alike = find_depths(evidence, code) or {4: Group()}
         for depth, group in alike.items():
             label = f"{code}, depth {depth}"
-            parts += measure(label, [group], DECAY, [FITTED])
+            parts += measure(label, [group], numbers, gates)
         for depth in set(DEPTHS).difference(alike):
             label = f"{code}, depth {depth}, beside the others"
             group = make_cnn(code).require(depth=depth).find(evidence)
             if group.runs:
-                parts += measure(label, [group], DECAY, [FITTED], decides=False)
+                parts += measure(label, [group], numbers, gates, decides=False)
     return parts
 
 
-def judge_drop(evidence: Evidence) -> list[Part]:
+def judge_drop(
+    evidence: Evidence,
+    numbers: Sequence[Number] = (DROP,),
+    gate: Gate = FITTED,
+) -> list[Part]:
     """C7: largest one-stage drop of F, shallow less deep, at equal seeds."""
     parts = []
     for code in ("ramp", "bump"):
@@ -108,8 +118,8 @@ def judge_drop(evidence: Evidence) -> list[Part]:
         parts += measure(
             f"{code}, depth {SHALLOW} less depth {depth}",
             [shallow, groups.get(depth, Group())],
-            [DROP],
-            [FITTED, FITTED],
+            numbers,
+            [gate, gate],
             decides=code == "ramp",
         )
     return parts

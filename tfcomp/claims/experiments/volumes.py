@@ -7,8 +7,11 @@ what is left after the code's value is subtracted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Claim
+from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Number
 from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import VOLUME
@@ -28,6 +31,7 @@ from tfcomp.claims.run_numbers import difference
 from tfcomp.claims.run_numbers import minus
 from tfcomp.claims.run_numbers import rank_with_stage
 from tfcomp.claims.run_numbers import subtract_code
+from tfcomp.claims.selection import Condition
 from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import Rule
 from tfcomp.claims.verdict import Verdict
@@ -100,22 +104,39 @@ def make_shift(rule: Rule) -> Number:
     )
 
 
-def judge_signs(evidence: Evidence) -> list[Part]:
-    """C10: the MLP beyond a margin of the other sign than the CNN's."""
+def judge_signs(
+    evidence: Evidence,
+    gates: Sequence[Gate] = (FITTED,),
+    words: str = "",
+    *,
+    decides: bool = True,
+    **must: Condition,
+) -> list[Part]:
+    """C10: the MLP beyond a margin of the other sign than the CNN's.
+
+    Args:
+        evidence: The runs.
+        gates: What training must have reached.
+        words: What the labels add to this.
+        decides: Whether the claim depends on these runs.
+        **must: Further flags of the runs.
+    """
     parts = []
     for code in MAIN_CODES:
-        group = make_cnn(code).find(evidence)
+        group = make_cnn(code).require(**must).find(evidence)
         shift = make_shift(differs(VOLUME_MARGIN))
-        (cnn,) = measure(f"CNN, {code}", [group], [shift], [FITTED])
+        label = f"CNN, {code}{words}"
+        (cnn,) = measure(label, [group], [shift], gates, decides=decides)
         is_negative = cnn.estimate is not None and cnn.estimate.mean < 0
         rule = above(VOLUME_MARGIN) if is_negative else below(-VOLUME_MARGIN)
         is_known = cnn.verdict is Verdict.REPRODUCED
         (mlp,) = measure(
-            f"MLP, {code}",
-            [make_mlp(code).find(evidence)],
+            f"MLP, {code}{words}",
+            [make_mlp(code).require(**must).find(evidence)],
             [make_shift(rule)],
-            [FITTED] if is_known else [],
+            gates if is_known else [],
             "" if is_known else "the sign for the CNN is not known",
+            decides=decides,
         )
         parts += [cnn, mlp]
     return parts
