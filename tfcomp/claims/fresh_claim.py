@@ -30,7 +30,8 @@ from tfcomp.claims.verdict import Verdict
 from tfcomp.claims.verdict import combine
 from tfcomp.claims.verdict import correct_refutations
 
-Scores = Mapping[str, float | Sequence[float]]
+Value = float | Sequence[float]
+Scores = Mapping[str, Value | Callable[[int], Value]]
 FIRST_SEED = 100
 NUM_PLANTED = 10
 
@@ -151,7 +152,8 @@ def plant(
         kind: Whether the claim is true of it.
         *planted: Settings, and numbers by the names that claims read;
             `start/<name>` is of the untrained network. A list has a number
-            for every stage, from the code to the image.
+            for every stage, from the code to the image; a function gives
+            that of a seed.
         spread: How much seeds differ, relative to the numbers.
     """
     seeds = range(FIRST_SEED, FIRST_SEED + NUM_PLANTED)
@@ -174,7 +176,8 @@ def _plant_run(
     factor = 1 + spread * (seed - FIRST_SEED - NUM_PLANTED / 2)
     metrics: dict = {"id": {"relative_mse": 1e-3, "position_accuracy": 1.0}}
     measures: dict = {"version": "planted"}
-    for name, value in scores.items():
+    for name, planted in scores.items():
+        value = planted(seed) if callable(planted) else planted
         if isinstance(value, int | float):
             value = value * factor
         else:

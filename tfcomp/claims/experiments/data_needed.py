@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,7 +120,8 @@ def judge_slope(
     found = None
     if row["slope"] is not None:
         numbers = row["slope"], row["low"], row["high"]
-        found = Estimate(*numbers, len(seeds), {}, unit="sizes")
+        test = functools.partial(compute_slope_p, *numbers, len(seeds))
+        found = Estimate(*numbers, len(seeds), {}, unit="sizes", test=test)
     return Part(
         ", ".join(str(word).replace("_", " ") for word in words),
         f"slope of the number of {quantity} over the size, log-log",
@@ -130,6 +132,18 @@ def judge_slope(
         problem=find_gap(row, seeds),
         decides=row["criterion"] == CRITERION and row["quantity"] == TOTAL,
     )
+
+
+def compute_slope_p(
+    slope: float, low: float | None, high: float, count: int, bound: float
+) -> float:
+    """The p at which the interval of a slope just reaches a bound."""
+    from scipy import stats
+
+    if low is None or count < MIN_SEEDS:
+        return 1.0
+    error = (high - low) / 2 / stats.t.ppf(0.975, count - 2)
+    return float(2 * stats.t.sf(abs(slope - bound) / error, count - 2))
 
 
 def find_gap(row: dict[str, Any], seeds: dict[float, int]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import Claim
+from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Number
 from tfcomp.claims.claim import Test
 from tfcomp.claims.claim import measure
@@ -74,7 +75,7 @@ SMOOTHNESS = tuple(
 )
 
 
-def measure_gap(numbers: Sequence[Number]) -> Test:
+def measure_gap(numbers: Sequence[Number], gate: Gate = FITTED) -> Test:
     """Judges numbers of the rotated digit; the label says which gap it is."""
 
     def judge(evidence: Evidence) -> list[Part]:
@@ -82,7 +83,7 @@ def measure_gap(numbers: Sequence[Number]) -> Test:
         label = "rotated digit"
         if group.runs:
             label += f", {group.runs[0].flags['region']}"
-        return measure(label, [group], numbers, [FITTED])
+        return measure(label, [group], numbers, [gate])
 
     return judge
 
