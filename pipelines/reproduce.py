@@ -60,9 +60,12 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
         rule = "must match finished runs or threshold searches"
         raise ConfigError("runs", rule, settings["runs"])
     report = write_report(evidence, settings["output"], command)
-    for result in report.results:
+    first = {r.claim.name: str(r.verdict) for r in report.results}
+    print(f"{'':4} {'version 2':14} {'version 1':12}")
+    for result in report.fresh:
         claim = result.claim
-        print(f"{claim.name:4} {result.verdict:12} {claim.title}")
+        before = first.get(claim.name, "")
+        print(f"{claim.name:4} {result.verdict:14} {before:12} {claim.title}")
     for note in evidence.notes:
         print(f"note {note}")
     print(f"\nreport  {report.page}")

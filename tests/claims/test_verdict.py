@@ -18,7 +18,7 @@ from tfcomp.claims.verdict import decide
 from tfcomp.claims.verdict import differs
 from tfcomp.claims.verdict import near
 
-REPRODUCED, REFUTED, UNDECIDED, NOT_RUN = Verdict
+REPRODUCED, REFUTED, UNDECIDED, NOT_RUN, _ = Verdict
 ORDER = {REFUTED: 0, UNDECIDED: 1, REPRODUCED: 2}
 
 

@@ -22,6 +22,7 @@ MAX_ROWS = 16
 # What dots and bars are, by what is counted.
 BARS = {
     "seeds": "dots are seeds, the bar is the 95 % interval of their mean",
+    "share": "dots are seeds, the bar is Clopper and Pearson's interval",
     "sizes": "the bar is the 95 % interval of a slope over sizes",
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tfcomp.claims import result_text
 from tfcomp.claims.all_claims import judge
+from tfcomp.claims.all_claims import judge_fresh
 from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.claim_pictures import draw_parts
 from tfcomp.claims.evidence import Evidence
@@ -28,18 +29,26 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Report:
-    """What was written: the HTML page, and the verdicts that it shows."""
+    """What was written: the HTML page, and the verdicts that it shows.
+
+    Attributes:
+        page: The HTML page.
+        results: By version 1 of the rules.
+        fresh: By version 2, which has two claims more.
+    """
 
     page: Path
     results: tuple[ClaimResult, ...]
+    fresh: tuple[ClaimResult, ...]
 
 
 def write_report(
     evidence: Evidence, output: str | Path, command: str = ""
 ) -> Report:
-    """Judges all claims and writes the report.
+    """Judges all claims by both versions of the rules and writes the report.
 
-    Writes `report.html` (self-contained), `report.md`, `verdicts.md` (short),
+    Writes `report.html` (self-contained), `report.md`, short tables
+    (`verdicts.md` for version 1, `verdicts_2.md` beside it, `controls.md`),
     `claims.csv` (a row a part), `claims.json`, and the figures as PNG.
 
     Args:
@@ -51,14 +60,21 @@ def write_report(
         RunError: If the folder cannot be written.
     """
     output = Path(output)
-    results = judge(evidence)
-    used = list_used_runs(results)
+    results, fresh = judge(evidence), judge_fresh(evidence)
+    versions = {1: results, 2: fresh}
+    used = list_used_runs([*results, *fresh])
     facts = describe_origin(evidence, used, command)
     pictures = {r.claim.name: draw_claim(evidence, r) for r in results}
-    page = render_page(results, facts, pictures, used)
-    rows = [row for r in results for row in result_text.list_rows(r)]
-    claims = [result_text.describe_result(result) for result in results]
-    content = {"origin": facts, "claims": claims}
+    page = render_page(results, fresh, facts, pictures, used)
+    rows = [
+        {"version": version, **row}
+        for version, found in versions.items()
+        for result in found
+        for row in result_text.list_rows(result)
+    ]
+    content: dict = {"origin": facts}
+    for name, found in (("claims", results), ("fresh", fresh)):
+        content[name] = [result_text.describe_result(r) for r in found]
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
     try:
         (output / "figures").mkdir(parents=True, exist_ok=True)
@@ -66,12 +82,13 @@ def write_report(
             save_pictures(output / "figures", name, drawn)
         write_csv(output / "claims.csv", rows)
         write_text(output / "claims.json", text)
-        for name in ("report.md", "verdicts.md"):
-            write_text(output / name, render_markdown(name, results, facts))
+        for path in TEMPLATES.glob("*.md"):
+            text = render_markdown(path.name, results, fresh, facts)
+            write_text(output / path.name, text)
         write_text(output / "report.html", page)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
-    return Report(output / "report.html", tuple(results))
+    return Report(output / "report.html", tuple(results), tuple(fresh))
 
 
 def draw_claim(evidence: Evidence, result: ClaimResult) -> Pictures:
@@ -94,6 +111,7 @@ def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
 
 def render_page(
     results: Sequence[ClaimResult],
+    fresh: Sequence[ClaimResult],
     facts: dict[str, str],
     pictures: dict[str, Pictures],
     used: Sequence[Run],
@@ -106,6 +124,8 @@ def render_page(
         TEMPLATES / "report.html",
         title="Reproduction report",
         results=results,
+        fresh=fresh,
+        first={result.claim.name: result for result in results},
         facts=facts,
         pictures=pictures,
         varied=list_varied_flags(used),
@@ -117,7 +137,10 @@ def render_page(
 
 
 def render_markdown(
-    name: str, results: Sequence[ClaimResult], facts: dict[str, str]
+    name: str,
+    results: Sequence[ClaimResult],
+    fresh: Sequence[ClaimResult],
+    facts: dict[str, str],
 ) -> str:
     """One of the Markdown files, by the name of its template."""
     import jinja2
@@ -127,7 +150,10 @@ def render_markdown(
     )
     environment.filters["cell"] = _escape_cell
     template = environment.from_string((TEMPLATES / name).read_text("utf-8"))
-    return template.render(results=results, facts=facts, text=result_text)
+    first = {result.claim.name: result for result in results}
+    return template.render(
+        results=results, fresh=fresh, first=first, facts=facts, text=result_text
+    )
 
 
 def _list_groups(result: ClaimResult) -> list[Group]:

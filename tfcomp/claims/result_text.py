@@ -17,6 +17,8 @@ def format_estimate(estimate: Estimate | None) -> str:
     if estimate is None:
         return "–"
     text = format_number(estimate.mean)
+    if estimate.unit == "share":
+        text = f"{round(estimate.mean * estimate.count)} of {estimate.count}"
     if estimate.low is None or estimate.high is None:
         return text
     if estimate.low == estimate.high and estimate.count > 1:
@@ -29,8 +31,9 @@ def format_count(estimate: Estimate | None) -> str:
     """How many seeds are behind a number; or sizes, which it says."""
     if estimate is None:
         return "0"
-    is_seeds = estimate.unit == "seeds"
-    return f"{estimate.count}" if is_seeds else f"{estimate.count} sizes"
+    if estimate.unit == "sizes":
+        return f"{estimate.count} sizes"
+    return f"{estimate.count}"
 
 
 def format_number(value: float) -> str:
@@ -45,7 +48,11 @@ def format_number(value: float) -> str:
 def summarize_counts(results: Sequence[ClaimResult]) -> str:
     """As `12 reproduced, 3 refuted, 4 undecided, 1 not run`."""
     counts = Counter(result.verdict for result in results)
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+    return ", ".join(
+        f"{counts[verdict]} {verdict}"
+        for verdict in Verdict
+        if counts[verdict] or verdict is not Verdict.NOT_VALID
+    )
 
 
 def select_shown(parts: Sequence[Part]) -> list[Part]:
@@ -80,6 +87,13 @@ def shorten_reason(part: Part) -> str:
     return f" ({words})" if words else ""
 
 
+def count_controls(result: ClaimResult, kind: str) -> str:
+    """As `2 of 2`: controls of a kind of which the test is right."""
+    chosen = [c for c in result.controls if c.kind == kind]
+    right = sum(control.is_right for control in chosen)
+    return f"{right} of {len(chosen)}" if chosen else "–"
+
+
 def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
     """The rows of `claims.csv` for one claim, one a part."""
     claim = {
@@ -98,6 +112,10 @@ def describe_result(result: ClaimResult) -> dict[str, Any]:
         **{name: getattr(result.claim, name) for name in texts},
         "verdict": str(result.verdict),
         "reason": result.reason,
+        "controls": [
+            {"name": c.name, "kind": str(c.kind), "verdict": str(c.verdict)}
+            for c in result.controls
+        ],
         "parts": [
             {
                 "claim_verdict": str(result.verdict),
