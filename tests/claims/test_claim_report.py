@@ -51,7 +51,7 @@ def test_page_is_self_contained(page: str) -> None:
 
 
 def test_page_shows_every_claim_and_number(report, page: str) -> None:
-    assert all(f'id="C{number}"' in page for number in range(1, 21))
+    assert all(f'id="C{number}"' in page for number in range(1, 23))
     text = html.unescape(re.sub("<[^>]*>", " ", page))
     for result in report.results:
         assert result.claim.statement in text
@@ -72,8 +72,12 @@ def test_tables_agree_with_the_verdicts(report) -> None:
     assert content["origin"]["command"] == COMMAND
     with open(folder / "claims.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == sum(len(r.parts) for r in report.results)
-    assert {r["claim"]: r["claim_verdict"] for r in rows} == verdicts
+    for version, results in (("1", report.results), ("2", report.fresh)):
+        chosen = [row for row in rows if row["version"] == version]
+        assert len(chosen) == sum(len(r.parts) for r in results)
+        assert {r["claim"]: r["claim_verdict"] for r in chosen} == {
+            r.claim.name: str(r.verdict) for r in results
+        }
     markdown = (folder / "report.md").read_text("utf-8").splitlines()
     table = [line for line in markdown if line.startswith("| **C")]
     assert len(table) == 20
@@ -98,6 +102,29 @@ def test_short_table_shows_a_part_of_the_verdict(report) -> None:
         assert any(cells[2].startswith(f"{p.label}: ") for p in agreeing) or (
             cells[2] == result.reason and cells[3] == "–"
         )
+
+
+def test_versions_stand_side_by_side_with_their_controls(
+    report, page: str
+) -> None:
+    folder = report.page.parent
+    first = {r.claim.name: str(r.verdict) for r in report.results}
+    for name in ("verdicts_2.md", "controls.md"):
+        _, _, *lines = (folder / name).read_text("utf-8").splitlines()
+        for line, result in zip(lines, report.fresh, strict=True):
+            cells = line.strip("| ").replace("\\|", "").split(" | ")
+            assert len(cells) == 5
+            if name == "controls.md":
+                kinds = [str(c.kind) for c in result.controls]
+                count = kinds.count("positive")
+                assert cells[2] == f"{count} of {count}"
+                continue
+            assert cells[1] == f"**{result.verdict}**"
+            assert cells[4] == first.get(result.claim.name, "–")
+    text = html.unescape(re.sub("<[^>]*>", " ", page))
+    for result in report.fresh:
+        assert result.claim.rule in text
+        assert all(control.name in text for control in result.controls)
 
 
 def test_figures_are_saved(report) -> None:

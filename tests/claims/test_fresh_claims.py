@@ -147,9 +147,8 @@ def test_shares_and_trends() -> None:
     assert decide(most, above(0.5))[0] is Verdict.REPRODUCED
     some = estimate_share({s: s < 8 for s in range(10)})
     assert decide(some, above(0.5))[0] is Verdict.UNDECIDED
-    falling = estimate_trend(
-        {s: [9.0, 5.0, 5.0 - s, 1.0 - s] for s in range(4)}
-    )
+    rows = {seed: [9.0, 5.0, 5.0 - seed, 1.0 - seed] for seed in range(4)}
+    falling = estimate_trend(rows)
     assert decide(falling, below(0))[0] is Verdict.REPRODUCED
     assert decide(falling, above(0))[0] is Verdict.REFUTED
     none = estimate_trend({s: [1.0, 3.0, 2.0] for s in range(3)})
