@@ -17,6 +17,7 @@ from typing import Any
 
 from tfcomp.claims.flag_text import Flags
 from tfcomp.claims.flag_text import parse_run_flags
+from tfcomp.claims.packed_evidence import unpack
 from tfcomp.claims.threshold_studies import ThresholdStudy
 from tfcomp.claims.threshold_studies import find_studies
 from tfcomp.claims.threshold_studies import read_study
@@ -116,12 +117,14 @@ class Evidence:
 def read_evidence(patterns: Sequence[str]) -> Evidence:
     """Reads all finished runs and threshold studies that patterns match.
 
-    They may lie at any depth in it. Raises as `find_folders` does.
+    They may lie at any depth in it, and in files that `pack_evidence` wrote.
+    Raises as `find_folders` does.
     """
     notes: list[str] = []
-    runs = _read_all(find_runs(patterns), read_run, notes)
-    studies = _read_all(find_studies(patterns), read_study, notes)
-    kept, repeated = leave_out_repeats(runs)
+    with unpack(patterns) as places:
+        runs = _read_all(find_runs(places), read_run, notes)
+        studies = _read_all(find_studies(places), read_study, notes)
+        kept, repeated = leave_out_repeats(runs)
     return Evidence(tuple(kept), tuple(studies), (*notes, *repeated))
 
 
