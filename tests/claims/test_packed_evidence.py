@@ -15,15 +15,12 @@ from tfcomp.config.errors import RunError
 from tfcomp.storage.files import DamagedFileError
 
 
-def write_sweep(folder: Path, seed: int = 0) -> None:
+def write_sweep(folder: Path) -> None:
     """The files of a planted sweep, with a file that is no evidence."""
     for run in plant_claim("C3", "reproduced").runs:
-        path = folder / "trials" / f"{run.seed + seed:04d}"
+        path = folder / "trials" / f"{run.seed:04d}"
         path.mkdir(parents=True)
-        flags = run.flags | {
-            "log_dir": "/home/me/logs",
-            "seed": run.seed + seed,
-        }
+        flags = run.flags | {"log_dir": "/home/me/logs"}
         lines = [f"--{k}={str(v).lower()}" for k, v in flags.items()]
         (path / "run.flags").write_text("# tensorflow: 2\n" + "\n".join(lines))
         (path / "metrics.json").write_text(json.dumps(run.metrics))

@@ -105,11 +105,8 @@ def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
     )
     with tempfile.TemporaryDirectory() as place:
-        for number, path in enumerate(
-            file
-            for folder in folders
-            for file in sorted(folder.glob(f"*{ENDING}"))
-        ):
+        files = [p for f in folders for p in sorted(f.glob(f"*{ENDING}"))]
+        for number, path in enumerate(files):
             try:
                 with tarfile.open(path) as tar:
                     tar.extractall(Path(place, str(number)), filter="data")
