@@ -247,8 +247,14 @@ def test_a_diverged_model_gives_null(make_study) -> None:
 
     study = make_study(diverge, stage_0=lambda f: f * np.nan)
     found = measures.measure_study(study)
-    assert found["superposition_r2"] is None
-    assert found["alignment_factorized"] is None
+    for name in (
+        "superposition_r2",
+        "sharing_far_r2",
+        "multiple_peaks_ood",
+        "alignment_factorized",
+        "alignment_additive_best",
+    ):
+        assert found[name] is None
     assert found["border_rank_correlation"] is None
     assert found["log_volume_sd"][study.stages.index("stage_0")] is None
     json.dumps(found, allow_nan=False)

@@ -155,6 +155,16 @@ def count_own_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     return counts
 
 
+def find_multiple_peaks(images: ArrayLike, polarity: str) -> FloatArray:
+    """Which images have two peaks or more by their own measure, `[n]`.
+
+    1 or 0; NaN for an image that is not finite.
+    """
+    is_finite = np.isfinite(_to_stack(images)).all(axis=(1, 2))
+    is_multiple = count_own_peaks(images, polarity) > 1
+    return np.where(is_finite, is_multiple, np.nan)
+
+
 def compute_scores(
     images: ArrayLike,
     truth: ArrayLike,

@@ -15,7 +15,7 @@ from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.kernels import summarize_best_alignment
-from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.analysis.scores import find_multiple_peaks
 from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.sharing import summarize_sharing
 from tfcomp.analysis.superposition import FAR
@@ -90,7 +90,7 @@ def measure_peaks(study: Study) -> Numbers:
     if not study.dataset.has_position:
         return {}
     images, splits = study.evaluation.images, study.splits
-    is_multiple = count_own_peaks(images, study.dataset.polarity) > 1
+    is_multiple = find_multiple_peaks(images, study.dataset.polarity)
     return {
         "multiple_peaks_id": mean_or_none(is_multiple[splits.is_id]),
         "multiple_peaks_ood": mean_or_none(is_multiple[splits.is_ood]),

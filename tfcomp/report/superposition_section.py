@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tfcomp.analysis.finite import mean_or_none
-from tfcomp.analysis.scores import count_own_peaks
+from tfcomp.analysis.scores import find_multiple_peaks
 from tfcomp.analysis.superposition import FAR
 from tfcomp.analysis.superposition import PREDICTORS
 from tfcomp.analysis.superposition import compute_superposition
@@ -111,7 +111,7 @@ def find_multiple(study: Study, outputs: np.ndarray) -> np.ndarray:
         return np.full(len(unseen), np.nan)
     rows, columns, _ = study.dataset.image_shape
     images = unseen.reshape(-1, rows, columns)
-    return (count_own_peaks(images, "bright") > 1).astype(float)
+    return find_multiple_peaks(images, "bright")
 
 
 def make_images(study: Study) -> Exhibit:
