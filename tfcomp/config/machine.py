@@ -69,6 +69,7 @@ def estimate_multiplications(config: RunConfig) -> float:
     model, pixels = config.model, config.data.grid_size**2
     each = {
         "low_rank": 2 * model.rank * pixels,
+        "hard_rendering": 9 * model.width**2 * pixels,
         "cnn": 9 * model.width**2 * pixels,
     }
     return config.training.batch_size * each.get(model.model, float("inf"))

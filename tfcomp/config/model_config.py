@@ -25,6 +25,13 @@ class ModelConfig(Settings):
     width: int = setting(
         64, "Channels or units of a layer.", minimum=1, maximum=2**16
     )
+    start: str = setting(
+        "default",
+        "Initial weights of layers with a kernel: those of the model, or the "
+        "published ones (uniform up to 1 / sqrt(fan-in), biases, too), which "
+        "the models low_rank and hard_rendering have in any case.",
+        choices=("default", "published"),
+    )
     ramp_range: str = setting(
         "signed",
         "Ramp code: scale a factor to [-1, 1] (signed) or [0, 1] (unit), or "
@@ -61,4 +68,30 @@ class ModelConfig(Settings):
         "sum",
         "Low-rank model: sum or average the penalties over the matrices.",
         choices=("sum", "mean"),
+    )
+    orthogonal: bool = setting(
+        False,
+        "Low-rank model: orthonormal vectors for every value, so that "
+        "coefficients are singular values.",
+    )
+    axes: str = setting(
+        "find",
+        "Hard rendering: find the image axis of every factor, or say it, as "
+        "in x:columns,y:rows, where the profile of a value of x has a number "
+        "for every column. A factor may also have find or none (a low-rank "
+        "matrix), which categorical and periodic factors have by default.",
+    )
+    axis_weight: float = setting(
+        1e-4,
+        "Hard rendering: weight of the penalty that one axis of a factor "
+        "survives.",
+        minimum=0.0,
+    )
+    prune_below: float = setting(
+        0.2,
+        "Hard rendering: an axis whose profiles are shorter than this share "
+        "of those of the other one is pruned, and the penalty of its factor "
+        "ends.",
+        minimum=0.0,
+        maximum=1.0,
     )

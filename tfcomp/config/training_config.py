@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
 
@@ -30,6 +31,24 @@ class TrainingConfig(Settings):
         maximum=10**5,
     )
     learning_rate: float = setting(1e-3, "Learning rate of AdamW.", above=0.0)
+    decay: str = setting(
+        "none",
+        "How the learning rate falls to 0 over the last steps: not at all, "
+        "along a line, or along half a period of a cosine.",
+        choices=("none", "linear", "cosine"),
+    )
+    decay_share: float = setting(
+        0.2,
+        "Share of all steps, the last ones, in which the learning rate falls.",
+        above=0.0,
+        maximum=1.0,
+    )
+    adam_epsilon: float = setting(
+        1e-7,
+        "Epsilon of AdamW: the default of Keras; that of the published code "
+        "is 1e-8.",
+        above=0.0,
+    )
     weight_decay: float = setting(
         0.01, "Decoupled weight decay of AdamW.", minimum=0.0
     )
@@ -56,6 +75,19 @@ class TrainingConfig(Settings):
         minimum=0,
         maximum=2**31 - 1,
     )
+    id_target: float = setting(
+        0.0,
+        "Start a training again, from another seed, if it ends with an ID "
+        "relative MSE above this; 0 means never.",
+        minimum=0.0,
+    )
+    restarts: int = setting(
+        3,
+        "With --id_target: how often, at most. The training with the lowest "
+        "ID error is kept.",
+        minimum=0,
+        maximum=1000,
+    )
     precision: str = setting(
         "float32",
         "Arithmetic of the hidden layers.",
@@ -68,3 +100,9 @@ class TrainingConfig(Settings):
         minimum=0,
         maximum=1024,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decay != "none" and self.plateau_patience:
+            rule = "must be none with --plateau_patience"
+            raise ConfigError("decay", rule, self.decay)

@@ -15,6 +15,7 @@ from an input `factors` [n, F] to a layer named `image`. Register your own:
 from tfcomp.config.registry import Registry
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.model_rules import check_cnn
+from tfcomp.models.model_rules import check_hard_rendering
 from tfcomp.models.model_rules import check_low_rank
 from tfcomp.models.model_rules import check_quarter
 
@@ -23,6 +24,11 @@ MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)
 MODELS.register("mlp", "tfcomp.models.mlp:build_mlp")
 MODELS.register(
     "low_rank", "tfcomp.models.low_rank:build_low_rank", check=check_low_rank
+)
+MODELS.register(
+    "hard_rendering",
+    "tfcomp.models.low_rank:build_hard_rendering",
+    check=check_hard_rendering,
 )
 MODELS.register(
     "rotation",

@@ -7,6 +7,7 @@ import keras
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models import MODELS
+from tfcomp.models.published_start import apply_published_start
 
 
 def make_model(
@@ -21,6 +22,9 @@ def make_model(
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        return build(config, dataset)
+        model = build(config, dataset)
     finally:
         keras.config.set_dtype_policy(policy)
+    if config.model.start == "published":
+        apply_published_start(model)
+    return model

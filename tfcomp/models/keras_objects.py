@@ -8,6 +8,7 @@
 """
 # ruff: noqa: F401
 
+import tfcomp.models.axis_embedding
 import tfcomp.models.encodings.population_codes
 import tfcomp.models.encodings.scalar_codes
 import tfcomp.models.low_rank

@@ -1,8 +1,13 @@
-"""Forced rendering by low-rank embeddings (section 4.1, appendix C)."""
+"""Forced rendering: matrices in pixel space, combined by convolutions.
+
+`low_rank` is the network of section 4.1 and appendix C of the paper;
+`hard_rendering` is ours.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import keras
 from keras import ops
@@ -10,12 +15,15 @@ from keras import ops
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor
+from tfcomp.models.axes import parse_axes
+from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.encodings import make_encoding
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
 from tfcomp.models.encodings.scalar_codes import FactorIndex
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
 from tfcomp.models.regularizers import EntropyRegularizer
 from tfcomp.models.regularizers import VarianceRegularizer
+from tfcomp.models.value_embedding import ValueEmbedding
 
 PRELU_START = 0.25
 KERNEL_SIZE = 3
@@ -32,6 +40,38 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     Returns:
         Model from `factors` [n, F] to `image` [n, N, N, 1] in float32.
     """
+    def make(factor: Factor, encoding: FactorEncoding) -> ValueEmbedding:
+        return _make_low_rank(factor, encoding, config, dataset)
+
+    return _build(config, dataset, make, len(dataset.space))
+
+
+def build_hard_rendering(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """A profile along an axis of the image for every value of a factor.
+
+    As `build_low_rank`, with `--width` channels in the hidden layers. A
+    factor without an axis has low-rank matrices, see `--axes`.
+    """
+    model, axes = config.model, parse_axes(config.model.axes, dataset.space)
+
+    def make(factor: Factor, encoding: FactorEncoding) -> ValueEmbedding:
+        if not axes[factor.name]:
+            return _make_low_rank(factor, encoding, config, dataset)
+        return AxisEmbedding(
+            factor.size,
+            dataset.image_shape[:2],
+            axes[factor.name],
+            model.axis_weight,
+            "index" if isinstance(encoding, FactorIndex) else "code",
+            name=f"embedding_{factor.name}",
+        )
+
+    return _build(config, dataset, make, model.width)
+
+
+def _build(
+    config: RunConfig, dataset: Dataset, make: Callable, channels: int
+) -> keras.Model:
     space, depth = dataset.space, config.model.depth
     if config.model.encoding == "one_hot":
         # A one-hot code times all matrices selects one of them; looking it
@@ -41,26 +81,27 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         encoding = make_encoding(config, space)
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     parts = _split(encoding(factors), encoding)
-    channels = [
-        _make_embedding(factor, encoding, config)(part)
+    images = [
+        make(factor, encoding)(part)
         for factor, part in zip(space, parts, strict=True)
     ]
-    hidden = Stack(name="stage_0")(channels)  # [n, N, N, F]
+    hidden = Stack(name="stage_0")(images)  # [n, rows, columns, F]
     for index in range(1, depth + 1):
-        convolve = _make_convolution(len(space), f"stage_{index}")
+        convolve = _make_convolution(channels, f"stage_{index}")
         hidden = convolve(_make_prelu(index)(hidden))
-    draw = _make_convolution(1, "image", dtype="float32")
+    colors = dataset.image_shape[2]
+    draw = _make_convolution(colors, "image", dtype="float32")
     image = draw(_make_prelu(depth + 1)(hidden))
-    return keras.Model(factors, image, name="low_rank")
+    return keras.Model(factors, image, name=config.model.model)
 
 
-def list_embeddings(model: keras.Model) -> dict[str, LowRankEmbedding]:
-    """The low-rank embeddings of a model by the name of their factor."""
+def list_embeddings(model: keras.Model) -> dict[str, ValueEmbedding]:
+    """The layers in which values own images, by the name of their factor."""
     prefix = "embedding_"
     return {
         layer.name.removeprefix(prefix): layer
         for layer in model.layers
-        if isinstance(layer, LowRankEmbedding)
+        if isinstance(layer, ValueEmbedding)
     }
 
 
@@ -94,8 +135,11 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
         return ops.reshape(lines, (-1, rows, columns, channels))
 
 
-def _make_embedding(
-    factor: Factor, encoding: FactorEncoding, config: RunConfig
+def _make_low_rank(
+    factor: Factor,
+    encoding: FactorEncoding,
+    config: RunConfig,
+    dataset: Dataset,
 ) -> LowRankEmbedding:
     model = config.model
     reduction = model.penalty_reduction
@@ -108,9 +152,10 @@ def _make_embedding(
         )
     return LowRankEmbedding(
         factor.size,
-        config.data.grid_size,
+        dataset.image_shape[:2],
         model.rank,
         inputs="index" if isinstance(encoding, FactorIndex) else "code",
+        orthogonal=model.orthogonal,
         coefficient_regularizer=entropy,
         left_regularizer=variance,
         right_regularizer=variance,

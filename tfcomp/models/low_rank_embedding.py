@@ -7,11 +7,12 @@ rendered as a small image of its own before a decoder combines the factors.
 from __future__ import annotations
 
 import keras
-import numpy as np
 import tensorflow as tf
 from keras import ops
 
-_INPUTS = ("index", "code")
+from tfcomp.models.value_embedding import ValueEmbedding
+from tfcomp.models.value_embedding import check_positive
+
 # A shorter vector is divided by this instead of by its length, which also
 # bounds the gradient at a zero vector.
 _LENGTH_FLOOR = 1e-6
@@ -21,7 +22,7 @@ _INDEPENDENCE = 1e-6
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class LowRankEmbedding(keras.layers.Layer):
+class LowRankEmbedding(ValueEmbedding):
     """Looks up a low-rank matrix for every value of a factor.
 
     The value i owns
@@ -42,12 +43,10 @@ class LowRankEmbedding(keras.layers.Layer):
     the rank.
 
     Args:
-        num_values: Number of values V of the factor.
-        size: Rows and columns of a matrix: a pair, or one number for both.
+        num_values: As for `ValueEmbedding`.
+        size: As for `ValueEmbedding`.
         rank: Number of modes R, from 1 to the smaller side.
-        inputs: `"index"` looks up the index of a value, at a cost that does
-            not grow with `num_values`; `"code"` mixes all the matrices with
-            the weights of a one-hot or soft code, differentiably.
+        inputs: As for `ValueEmbedding`.
         orthogonal: Replaces the unit vectors of each value by an orthonormal
             basis (Gram-Schmidt, in the order of the modes). The coefficients
             are then the singular values up to sign and order. Regularizers
@@ -63,15 +62,6 @@ class LowRankEmbedding(keras.layers.Layer):
             deviation `1 / sqrt(entries)`. One with a fixed seed draws the
             same for both.
         **kwargs: Of `keras.layers.Layer`.
-
-    Input shape:
-        `"index"`: `[batch]` or `[batch, 1]`, integer, or float, which is
-        rounded to the nearest. NaN and indices outside the range stand for
-        an absent factor and give the zero matrix.
-        `"code"`: `[batch, num_values]`.
-
-    Output shape:
-        `[batch, rows, columns]`.
     """
 
     def __init__(
@@ -88,15 +78,8 @@ class LowRankEmbedding(keras.layers.Layer):
         vector_initializer: object = None,
         **kwargs,
     ) -> None:
-        # Keras would cast the input to the compute dtype, and bfloat16 does
-        # not tell index 257 from 256. Only the output has that dtype.
-        super().__init__(autocast=False, **kwargs)
-        self.num_values = _check_positive("num_values", num_values)
-        self.size = _check_size(size)
+        super().__init__(num_values, size, inputs, **kwargs)
         self.rank = _check_rank(rank, self.size)
-        if inputs not in _INPUTS:
-            raise ValueError(f"inputs must be index or code, got {inputs!r}")
-        self.inputs = inputs
         self.orthogonal = bool(orthogonal)
         get_regularizer = keras.regularizers.get
         self.coefficient_regularizer = get_regularizer(coefficient_regularizer)
@@ -107,7 +90,7 @@ class LowRankEmbedding(keras.layers.Layer):
         self.vector_initializer = get_initializer(vector_initializer)
 
     def build(self, input_shape: tuple) -> None:
-        self._check_input_shape(tuple(input_shape))
+        super().build(input_shape)
         self.coefficients = self.add_weight(
             name="coefficients",
             shape=(self.num_values, self.rank),
@@ -120,16 +103,17 @@ class LowRankEmbedding(keras.layers.Layer):
         self.left = self._add_vectors("left", rows, self.left_regularizer)
         self.right = self._add_vectors("right", columns, self.right_regularizer)
 
-    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
-        if self.inputs == "index":
-            matrices = self._look_up(ops.reshape(inputs, (-1,)))
-        else:
-            code = ops.cast(inputs, self.variable_dtype)  # [batch, V]
-            matrices = ops.tensordot(code, self.matrices(), axes=1)
-        return ops.cast(matrices, self.compute_dtype)
+    def look_up(
+        self, rows: keras.KerasTensor, valid: keras.KerasTensor
+    ) -> keras.KerasTensor:
+        coefficients = ops.take(self.coefficients, rows, axis=0)
+        return self._render(
+            ops.where(valid[:, None], coefficients, 0.0),  # [batch, R]
+            ops.take(self.left, rows, axis=0),  # [batch, R, rows]
+            ops.take(self.right, rows, axis=0),  # [batch, R, columns]
+        )
 
     def matrices(self) -> keras.KerasTensor:
-        """The matrices of all values `[V, rows, columns]`."""
         weights = (self.coefficients, self.left, self.right)
         return self._render(*map(ops.convert_to_tensor, weights))
 
@@ -137,18 +121,12 @@ class LowRankEmbedding(keras.layers.Layer):
         """Singular values `[V, R]` of the matrices, largest first."""
         return ops.svd(self.matrices(), compute_uv=False)[:, : self.rank]
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return (input_shape[0], *self.size)
-
     def get_config(self) -> dict:
         regularize = keras.regularizers.serialize
         initialize = keras.initializers.serialize
         return {
             **super().get_config(),
-            "num_values": self.num_values,
-            "size": list(self.size),
             "rank": self.rank,
-            "inputs": self.inputs,
             "orthogonal": self.orthogonal,
             "coefficient_regularizer": regularize(self.coefficient_regularizer),
             "left_regularizer": regularize(self.left_regularizer),
@@ -156,19 +134,6 @@ class LowRankEmbedding(keras.layers.Layer):
             "coefficient_initializer": initialize(self.coefficient_initializer),
             "vector_initializer": initialize(self.vector_initializer),
         }
-
-    def _check_input_shape(self, shape: tuple) -> None:
-        if self.inputs == "code":
-            expected = f"[batch, {self.num_values}]"
-            fits = len(shape) == 2 and shape[1] == self.num_values
-        else:
-            expected = "[batch] or [batch, 1]"
-            fits = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
-        if not fits:
-            raise ValueError(
-                f"the shape of the input must be {expected} for "
-                f"inputs={self.inputs!r}, got {shape}"
-            )
 
     def _add_vectors(
         self, name: str, entries: int, regularizer: object
@@ -180,22 +145,6 @@ class LowRankEmbedding(keras.layers.Layer):
                 self.vector_initializer, entries**-0.5
             ),
             regularizer=regularizer,
-        )
-
-    def _look_up(self, index: keras.KerasTensor) -> keras.KerasTensor:
-        if keras.backend.is_float_dtype(index.dtype):
-            index = ops.round(index)
-        else:
-            index = ops.cast(index, "int64")
-        # NaN compares false; checked before the cast, which may wrap around.
-        valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
-        rows = ops.where(valid, index, ops.zeros_like(index))
-        rows = ops.cast(rows, "int32")  # [batch]
-        coefficients = ops.take(self.coefficients, rows, axis=0)
-        return self._render(
-            ops.where(valid[:, None], coefficients, 0.0),  # [batch, R]
-            ops.take(self.left, rows, axis=0),  # [batch, R, rows]
-            ops.take(self.right, rows, axis=0),  # [batch, R, columns]
         )
 
     def _render(
@@ -241,23 +190,8 @@ def _make_initializer(initializer: object, stddev: float) -> object:
     return clone() if clone else initializer
 
 
-def _check_positive(name: str, value: int) -> int:
-    integer = isinstance(value, (int, np.integer))
-    if not integer or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an integer above 0, got {value!r}")
-    return int(value)
-
-
-def _check_size(size: int | tuple[int, int]) -> tuple[int, int]:
-    sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)
-    if len(sides) != 2:
-        raise ValueError(f"size must be one number or a pair, got {size!r}")
-    rows, columns = (_check_positive("size", side) for side in sides)
-    return rows, columns
-
-
 def _check_rank(rank: int, size: tuple[int, int]) -> int:
-    rank = _check_positive("rank", rank)
+    rank = check_positive("rank", rank)
     if rank > min(size):
         raise ValueError(
             f"rank must be at most the smaller side of size={size}, got {rank}"

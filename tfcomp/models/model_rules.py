@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.models.axes import parse_axes
 
 
 def check_cnn(config: RunConfig) -> None:
@@ -30,8 +32,18 @@ def check_low_rank(config: RunConfig) -> None:
         rule = f"must be at most --grid_size={size}"
         raise ConfigError("rank", rule, config.model.rank)
     if config.model.encoding not in ("one_hot", "bump"):
-        rule = "must be one_hot or bump for the model low_rank"
+        rule = f"must be one_hot or bump for the model {config.model.model}"
         raise ConfigError("encoding", rule, config.model.encoding)
+
+
+def check_hard_rendering(config: RunConfig) -> None:
+    """As `check_low_rank`, and the axes are those of factors of the dataset.
+
+    Raises:
+        ConfigError: As `check_low_rank`, or for other axes.
+    """
+    check_low_rank(config)
+    parse_axes(config.model.axes, make_dataset(config).space)
 
 
 def check_quarter(config: RunConfig) -> None:

@@ -77,6 +77,9 @@ def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
         case "low_rank":
             weights = sum(shape) * model.rank * (2 * side + 1)
             return ModelSize(weights, len(shape) * side**2, depth + 1)
+        case "hard_rendering":
+            weights = sum(shape) * side + 9 * depth * width**2
+            return ModelSize(weights, width * area, depth)
         case "rotation":
             weights = width * (code * area // 8 + 6 * 16 * width)
             return ModelSize(weights, width * area, 1)

@@ -20,8 +20,10 @@ from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer
 from tfcomp.training.checkpoints import SaveState
 from tfcomp.training.checkpoints import TrainingState
+from tfcomp.training.decay import make_rate
 from tfcomp.training.optimizer import FusedAdamW
 from tfcomp.training.plateau import PlateauSchedule
+from tfcomp.training.pruning import PruneAxes
 
 
 def compile_model(
@@ -38,8 +40,9 @@ def compile_model(
     on_gpu = bool(tf.config.list_logical_devices("GPU"))
     model.compile(
         optimizer=FusedAdamW(
-            learning_rate=config.learning_rate,
+            learning_rate=make_rate(config, steps),
             weight_decay=config.weight_decay,
+            epsilon=config.adam_epsilon,
             global_clipnorm=config.clip_norm or None,
         ),
         loss=make_loss(config.l1_weight),
@@ -125,6 +128,7 @@ def fit_model(
                     EpochTimer(),
                     StopIfDiverged(),
                     *schedules.values(),
+                    PruneAxes(config.model.prune_below),
                     *callbacks,
                     SaveState(state, config.checkpoint_seconds),
                     progress,

@@ -1,0 +1,148 @@
+"""Hard rendering: a profile along an axis of the image for every value.
+
+What the penalties of section 4.1 of the paper lead to in the best of cases, a
+stripe for every value of a factor, is what this layer can draw from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+from keras import ops
+
+from tfcomp.models.axes import AXES
+from tfcomp.models.value_embedding import ValueEmbedding
+
+# Norms below it get no gradient: that of a norm at 0 is infinite.
+_NORM_FLOOR = 1e-12
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class AxisEmbedding(ValueEmbedding):
+    """Looks up stripes: profiles that are broadcast along the other axes.
+
+    The value i owns a profile `a_i` with a number for every row, and `b_i`
+    with one for every column:
+
+        M_i[r, c] = a_i[r] / sqrt(columns) + b_i[c] / sqrt(rows)
+
+    A factor moves what is drawn along one axis; which one need not be known.
+    The group penalty `group_weight (|a| + |b|)`, of the norms of all profiles
+    along an axis, lets one of them survive. `prune` then removes the other,
+    and with it the penalty.
+
+    Weights: `rows [V, rows]` and `columns [V, columns]` as far as they are
+    in `axes`, and `kept [A]`, 1 for every axis in use, which is not trained.
+    Profiles start normal with a length of about 1.
+
+    Args:
+        num_values: As for `ValueEmbedding`.
+        size: As for `ValueEmbedding`.
+        axes: `"rows"`, `"columns"` or both.
+        group_weight: Weight of the penalty; with one axis there is none.
+        inputs: As for `ValueEmbedding`.
+        **kwargs: Of `keras.layers.Layer`.
+    """
+
+    def __init__(
+        self,
+        num_values: int,
+        size: int | tuple[int, int],
+        axes: Sequence[str] = AXES,
+        group_weight: float = 0.0,
+        inputs: str = "index",
+        **kwargs,
+    ) -> None:
+        super().__init__(num_values, size, inputs, **kwargs)
+        self.axes = tuple(axes)
+        if not self.axes or not set(self.axes) <= set(AXES):
+            raise ValueError(f"axes must be some of {AXES}, got {axes!r}")
+        if not group_weight >= 0:
+            rule = "group_weight must be at least 0"
+            raise ValueError(f"{rule}, got {group_weight!r}")
+        self.group_weight = float(group_weight)
+
+    def build(self, input_shape: tuple) -> None:
+        super().build(input_shape)
+        self.kept = self.add_weight(
+            name="kept",
+            shape=(len(self.axes),),
+            initializer="ones",
+            trainable=False,
+        )
+        is_choice = len(self.axes) > 1 and self.group_weight > 0
+        self._profiles = []
+        for axis in self.axes:
+            length = self.size[AXES.index(axis)]
+            weight = self.add_weight(
+                name=axis,
+                shape=(self.num_values, length),
+                initializer=keras.initializers.RandomNormal(
+                    stddev=length**-0.5
+                ),
+                regularizer=self._penalize if is_choice else None,
+            )
+            self._profiles.append(weight)
+
+    def look_up(
+        self, rows: keras.KerasTensor, valid: keras.KerasTensor
+    ) -> keras.KerasTensor:
+        chosen = (ops.take(p, rows, axis=0) for p in self._profiles)
+        return self._draw([ops.where(valid[:, None], p, 0.0) for p in chosen])
+
+    def matrices(self) -> keras.KerasTensor:
+        return self._draw([ops.convert_to_tensor(p) for p in self._profiles])
+
+    def profiles(self) -> dict[str, np.ndarray]:
+        """The profiles of all values by axis, `[V, rows or columns]`.
+
+        Those of an axis that was pruned are as they were.
+        """
+        arrays = map(ops.convert_to_numpy, self._profiles)
+        return dict(zip(self.axes, arrays, strict=True))
+
+    def measure_ratio(self) -> float | None:
+        """Norm of the profiles along the stronger axis over the weaker one.
+
+        None if there is one axis, or if the weaker one is zero.
+        """
+        norms = [np.linalg.norm(p) for p in self.profiles().values()]
+        is_ratio = len(norms) > 1 and min(norms) > 0
+        return float(max(norms) / min(norms)) if is_ratio else None
+
+    def find_axis(self) -> str | None:
+        """The only axis that is left; None while there are more."""
+        left = np.flatnonzero(ops.convert_to_numpy(self.kept))
+        return self.axes[left[0]] if len(left) == 1 else None
+
+    def prune(self, below: float) -> None:
+        """Removes an axis that is weaker than `below` times the other."""
+        norms = [np.linalg.norm(p) for p in self.profiles().values()]
+        if self.find_axis() is None and min(norms) < below * max(norms):
+            self.kept.assign([float(n == max(norms)) for n in norms])
+
+    def get_config(self) -> dict:
+        return {
+            **super().get_config(),
+            "axes": list(self.axes),
+            "group_weight": self.group_weight,
+        }
+
+    def _draw(self, profiles: Sequence[keras.KerasTensor]) -> keras.KerasTensor:
+        """The sum [n, rows, columns] of the profiles [n, length] in use."""
+        total = ops.zeros(self.size)
+        for index, axis in enumerate(self.axes):
+            # Along the other axis, over which the profile is broadcast.
+            other = 1 - AXES.index(axis)
+            scale = self.kept[index] * self.size[other] ** -0.5
+            stripes = ops.expand_dims(profiles[index] * scale, 1 + other)
+            total = total + stripes
+        return total
+
+    def _penalize(self, profiles: keras.KerasTensor) -> keras.KerasTensor:
+        # A product: it ends for both axes when one is pruned.
+        weight = self.group_weight * ops.prod(self.kept)
+        squares = ops.sum(ops.square(profiles))
+        return weight * ops.sqrt(ops.maximum(squares, _NORM_FLOOR))
