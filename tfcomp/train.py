@@ -11,6 +11,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
+from tfcomp.models.axes import AXES
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import select_scores
@@ -45,12 +46,25 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     scores = select_scores(metrics)
     subsets = {name.upper(): found for name, found in scores.items()}
     exported = f"saved model  {config.export_path}\n" if config.export else ""
+    axes = format_axes(metrics.get("embeddings", {}))
     return (
         f"\n{format_scores(subsets)}\n\n"
+        f"{axes}"
         f"run          {config.run_dir}\n"
         f"{exported}"
         f"look         tensorboard --logdir {config.log_dir}"
     )
+
+
+def format_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
+    """A line on the axes that hard rendering found; empty for other models."""
+    found = []
+    for factor, numbers in embeddings.items():
+        if (ratio := numbers.get("ratio")) is not None:
+            axis = numbers["axis"]
+            name = "not decided" if axis is None else AXES[axis]
+            found.append(f"{factor}: {name} ({ratio:.3g} times the other)")
+    return f"axes         {', '.join(found)}\n" if found else ""
 
 
 def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:

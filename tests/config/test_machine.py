@@ -15,6 +15,7 @@ VARIABLE = "TF_NUM_INTRAOP_THREADS"
     [
         ("smoke", None, "1"),
         ("low_rank", None, "1"),
+        ("hard_rendering", None, "1"),
         ("mlp", None, None),
         ("stripes", None, None),
         ("donut", None, None),

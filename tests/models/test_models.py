@@ -21,6 +21,7 @@ from tfcomp.train import check_config
 SMALL = ["--flagfile=smoke.flags"]
 MLP = ["--model=mlp", "--width=256"]
 LOW_RANK = ["--flagfile=low_rank.flags"]
+HARD = ["--flagfile=hard_rendering.flags"]
 ROTATION = ["--flagfile=rotated_mnist.flags"]
 FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
 EACH_MODEL = pytest.mark.parametrize("name", ["cnn", "mlp"])
@@ -45,6 +46,8 @@ def make(*flags: str) -> keras.Model:
         ([*MLP, "--depth=2"], 281_872),
         ([*MLP, "--depth=3"], 347_664),
         (LOW_RANK, 133_218),
+        (HARD, 4_908),
+        ([*HARD, "--axes=x:columns,y:rows"], 2_860),
         ([*ROTATION, "--encoding=ramp"], 406_913),
         ([*ROTATION, "--encoding=circle"], 413_185),
     ],
@@ -182,6 +185,10 @@ def test_saved_model_draws_the_same(name: str, tmp_path: Path) -> None:
         (
             [*LOW_RANK, "--encoding=ramp"],
             "--encoding must be one_hot or bump for the model low_rank",
+        ),
+        *(
+            ([*HARD, f"--axes={axes}"], "--axes must be find, or give factors")
+            for axes in ("", "x", "z:rows", "x:diagonal", "x:rows,,y:rows")
         ),
     ],
 )

@@ -14,6 +14,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.training import prepared_models
+from tfcomp.training import pruning
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.strategy import make_strategy
@@ -34,6 +35,14 @@ KINDS = {
         "--entropy_weight=0.1",
         "--variance_weight=0.1",
     ),
+    "hard_rendering": (
+        "--model=hard_rendering",
+        "--encoding=one_hot",
+        "--width=4",
+        "--start=published",
+        "--prune_below=0.99",
+        "--decay=cosine",
+    ),
 }
 
 
@@ -44,7 +53,10 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_same_bits(kind: str, tmp_path: Path) -> None:
+def test_same_bits(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "FITTED", 9.0)  # prunes the first run, too
     flags = ("--eval_every=0", "--pictures=false", "--export=false")
     flags += ("--epochs=3", "--grid_size=16", "--sigma=2", *KINDS[kind])
 

@@ -23,6 +23,17 @@ FALLING_RATE = (
     "--plateau_patience=1",
     "--epochs=9",
 )
+# Axes are pruned in the third epoch.
+PRUNED = (
+    "--flagfile=hard_rendering.flags",
+    "--grid_size=12",
+    "--region=corner:8",
+    "--rank=4",
+    "--width=3",
+    "--epochs=5",
+    "--prune_below=0.97",
+    "--decay_share=0.7",
+)
 Fit = Callable[..., keras.Model]
 
 
@@ -58,7 +69,12 @@ def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
 
 
 @pytest.mark.parametrize(
-    ("flags", "stops"), [(SMOKE, (0, 1, 2)), (FALLING_RATE, (1, 2, 1, 2))]
+    ("flags", "stops"),
+    [
+        (SMOKE, (0, 1, 2)),
+        (FALLING_RATE, (1, 2, 1, 2)),
+        *((PRUNED, (epochs,)) for epochs in (1, 2, 3)),
+    ],
 )
 def test_resume_is_exact(
     flags: tuple[str, ...],

@@ -22,6 +22,7 @@ from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import compute_relative_error
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.embedding_plots import draw_embeddings
+from tfcomp.figures.embedding_plots import draw_profiles
 from tfcomp.figures.embedding_plots import draw_spectrum
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
@@ -131,20 +132,23 @@ def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
 def picture_embedding(
     factor: Factor, embedding: EmbeddingAnalysis
 ) -> dict[str, Figure]:
-    """All matrices of an embedding, and their singular values."""
-    return {
-        "embedding": draw_embeddings(
-            embedding.matrices,
-            factor.values(),
-            factor_label=factor.label,
-            title=f"embedding of {factor.name}",
-        ),
-        "spectrum": draw_spectrum(
-            embedding.spectrum,
-            embedding.effective_rank,
-            title=f"embedding of {factor.name}",
-        ),
-    }
+    """All matrices of an embedding, and their profiles or singular values."""
+    title = f"embedding of {factor.name}"
+    matrices = draw_embeddings(
+        embedding.matrices,
+        factor.values(),
+        factor_label=factor.label,
+        title=title,
+    )
+    if embedding.profiles:
+        profiles = draw_profiles(
+            embedding.profiles, factor_label=factor.label, title=title
+        )
+        return {"embedding": matrices, "profiles": profiles}
+    spectrum = draw_spectrum(
+        embedding.spectrum, embedding.effective_rank, title=title
+    )
+    return {"embedding": matrices, "spectrum": spectrum}
 
 
 def choose_spread(rows: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
-"""Low-rank embeddings: the matrix of every value, and its spectrum."""
+"""Embeddings: the matrix of every value, its spectrum, its profiles."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -134,6 +135,35 @@ def draw_spectrum(
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
     finish_axes(axes)
+    finish_figure(figure, title)
+    return figure
+
+
+def draw_profiles(
+    profiles: Mapping[str, ArrayLike], *, factor_label: str, title: str = ""
+) -> Figure:
+    """Draws the profiles of all values along each axis of the image.
+
+    A row of cells is the profile of a value. Both axes share one color scale
+    with 0 in its middle, so that it shows which of them is in use.
+
+    Args:
+        profiles: Name of an axis, as `rows`, to the profiles `[V, length]`.
+        factor_label: Name of the factor, with units.
+        title: Of the figure.
+    """
+    arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
+    for name, array in arrays.items():
+        rule = f"the profiles {name} must have shape [V, length]"
+        require(array.ndim == 2 and array.size, rule, array.shape)
+    limit = max(_choose_limit(array) for array in arrays.values())
+    size = (3.0 * len(arrays) + 1.6, 3.4)
+    figure, grid = make_panels((1, len(arrays)), size, pad=0.08)
+    for axes, (name, array) in zip(grid[0], arrays.items(), strict=True):
+        image = show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
+        axes.set(xlabel=f"number along the {name}", title=name)
+        axes.set_ylabel(f"index of {factor_label}")
+    figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
     finish_figure(figure, title)
     return figure
 

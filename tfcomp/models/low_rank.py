@@ -40,6 +40,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     Returns:
         Model from `factors` [n, F] to `image` [n, N, N, 1] in float32.
     """
+
     def make(factor: Factor, encoding: FactorEncoding) -> ValueEmbedding:
         return _make_low_rank(factor, encoding, config, dataset)
 

@@ -117,10 +117,6 @@ class LowRankEmbedding(ValueEmbedding):
         weights = (self.coefficients, self.left, self.right)
         return self._render(*map(ops.convert_to_tensor, weights))
 
-    def spectrum(self) -> keras.KerasTensor:
-        """Singular values `[V, R]` of the matrices, largest first."""
-        return ops.svd(self.matrices(), compute_uv=False)[:, : self.rank]
-
     def get_config(self) -> dict:
         regularize = keras.regularizers.serialize
         initialize = keras.initializers.serialize

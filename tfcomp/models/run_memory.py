@@ -12,6 +12,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
+from tfcomp.models.axes import parse_axes
 
 FLOAT = 4  # bytes
 # A weight, its gradient, two moments of AdamW, the copy that is evaluated.
@@ -78,7 +79,12 @@ def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
             weights = sum(shape) * model.rank * (2 * side + 1)
             return ModelSize(weights, len(shape) * side**2, depth + 1)
         case "hard_rendering":
-            weights = sum(shape) * side + 9 * depth * width**2
+            axes = parse_axes(model.axes, dataset.space)
+            low_rank = model.rank * (2 * side + 1)
+            weights = 9 * width * (len(shape) + (depth - 1) * width) + sum(
+                factor.size * (len(axes[factor.name]) * side or low_rank)
+                for factor in dataset.space
+            )
             return ModelSize(weights, width * area, depth)
         case "rotation":
             weights = width * (code * area // 8 + 6 * 16 * width)

@@ -12,8 +12,8 @@ _INPUTS = ("index", "code")
 class ValueEmbedding(keras.layers.Layer):
     """Base of layers in which every value of a factor owns an image.
 
-    A subclass makes its weights in `build` and implements `look_up` and
-    `matrices`.
+    A subclass makes its weights in `build`, implements `look_up` and
+    `matrices`, and has the largest `rank` R of a matrix.
 
     Args:
         num_values: Number of values V of the factor.
@@ -74,6 +74,10 @@ class ValueEmbedding(keras.layers.Layer):
     def matrices(self) -> keras.KerasTensor:
         """The matrices of all values `[V, rows, columns]`."""
         raise NotImplementedError
+
+    def spectrum(self) -> keras.KerasTensor:
+        """Singular values `[V, R]` of the matrices, largest first."""
+        return ops.svd(self.matrices(), compute_uv=False)[:, : self.rank]
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         return (input_shape[0], *self.size)

@@ -1,4 +1,4 @@
-"""Low-rank embeddings: matrices and spectra (figures 3b, 3c, 6)."""
+"""Embeddings: matrices and spectra (figures 3b, 3c, 6), or profiles."""
 
 from collections.abc import Sequence
 
@@ -14,6 +14,8 @@ CAPTIONS = {
     "embedding": "The matrix in pixel space that the network renders for each "
     "value of the factor. The title of a panel is the value in pixels, and "
     "all matrices share one color scale with 0 in its middle.",
+    "profiles": "What hard rendering draws for each value, a row of cells for "
+    "each, along the axes of the image. One axis should be in use.",
     "spectrum": "Singular values of every matrix, divided by the largest one. "
     "The thick line is the median over the values of the factor.",
 }
@@ -24,8 +26,8 @@ def make_embeddings(studies: Sequence[Study]) -> Section:
     return Section(
         "embeddings",
         "Embeddings in pixel space",
-        "The low-rank network renders each factor value as a matrix of its "
-        "own before it combines them.",
+        "Forced rendering draws each factor value as a matrix of its own "
+        "before it combines them.",
         [
             exhibit
             for study in studies
@@ -36,7 +38,7 @@ def make_embeddings(studies: Sequence[Study]) -> Section:
 
 
 def show_embedding(study: Study, factor: str) -> list[Exhibit]:
-    """Shows the matrices of one factor and their singular values."""
+    """Shows the matrices of one factor and what they are made of."""
     embedding = study.embeddings[factor]
     figures = picture_embedding(study.dataset.space[factor], embedding)
     rows = {
@@ -44,6 +46,11 @@ def show_embedding(study: Study, factor: str) -> list[Exhibit]:
         "spectrum": [
             {"value": value, "mode": mode, "singular_value": float(s)}
             for (value, mode), s in np.ndenumerate(embedding.spectrum)
+        ],
+        "profiles": [
+            {"axis": axis, "value": value, "pixel": pixel, "profile": float(p)}
+            for axis, array in embedding.profiles.items()
+            for (value, pixel), p in np.ndenumerate(array)
         ],
     }
     return [

@@ -31,10 +31,10 @@ from tfcomp.storage.run_folder import claim_run
 from tfcomp.storage.run_folder import list_damage
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training.export import export_model
-from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
 from tfcomp.training.prepared_models import make_model
 from tfcomp.training.prepared_models import prepare_models
+from tfcomp.training.restarts import train_to_target
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
 
@@ -78,8 +78,7 @@ def _run(
         summaries = RunSummaries(config, dataset)
         summaries.write_description(model, describe_environment())
         monitor = Monitor(config, models, dataset, summaries)
-        checkpoints = str(folder / "checkpoints")
-        cost = fit_model(model, dataset, config, checkpoints, [monitor])
+        cost = train_to_target(config, dataset, models, monitor)
         metrics = {**monitor.finish(model), "train": cost}
         summaries.close()
         with write_whole(folder / MODEL_FILE) as partial:

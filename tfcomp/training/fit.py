@@ -128,7 +128,7 @@ def fit_model(
                     EpochTimer(),
                     StopIfDiverged(),
                     *schedules.values(),
-                    PruneAxes(config.model.prune_below),
+                    PruneAxes(config.model.prune_below, dataset),
                     *callbacks,
                     SaveState(state, config.checkpoint_seconds),
                     progress,

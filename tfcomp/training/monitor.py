@@ -26,8 +26,10 @@ class Monitor(keras.callbacks.Callback):
         config: The run.
         models: Its models.
         dataset: Its data.
-        summaries: Where all results go; loss and scores go to `history.csv`
-            as well.
+            well.
+
+    Attributes:
+        history: The loss and the scores so far.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class Monitor(keras.callbacks.Callback):
         self._observed = models.observed
         self._evaluator = models.evaluator
         self._summaries = summaries
-        self._history = History(Path(config.run_dir))
+        self.history = History(Path(config.run_dir))
         training = config.training
         steps = count_steps(training, dataset)
         self._examples = steps * training.batch_size
@@ -52,7 +54,7 @@ class Monitor(keras.callbacks.Callback):
         loss = {"train/loss": logs["loss"]}
         speed = {"train/examples_per_second": self._examples / logs["seconds"]}
         self._summaries.write_scalars(done, loss | speed)
-        self._history.add(done, loss)
+        self.history.add(done, loss)
         if done == self._config.training.epochs:
             return
         layers_due = _is_due(done, self._config.layerwise_every)
@@ -96,7 +98,7 @@ class Monitor(keras.callbacks.Callback):
             for name, value in values.items()
         }
         self._summaries.write_scalars(epoch, scores)
-        self._history.add(epoch, scores)
+        self.history.add(epoch, scores)
 
 
 def _is_due(done: int, every: int) -> bool:

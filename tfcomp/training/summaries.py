@@ -5,9 +5,11 @@
   with another truth, where they exist)
 - `factorization/`, `cosine_factorization/`, `log_volume_id/`,
   `log_volume_ood/`, `probe_r2_id/`, `probe_r2_ood/`: one chart per stage
-- `embedding_<number>/`: rank and penalties of low-rank embeddings
+- `embedding_<number>/`: rank and penalties of low-rank embeddings, the ratio
+  of axes of hard rendering
 - images: `samples/`, `landscape/`, `log_volume_map/`, `embedding/`,
-  `spectrum/`; with one ordered factor `error_curve/` instead of maps
+  `spectrum/`, `profiles/`; with one ordered factor `error_curve/` instead of
+  maps
 - text: what the run is
 - custom scalars: ID beside OOD, and all stages in one chart
 - hparams: settings and final scores

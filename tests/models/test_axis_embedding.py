@@ -1,0 +1,172 @@
+"""Profiles along the axes of an image: drawing, penalty, pruning."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfcomp.models.keras_objects  # noqa: F401
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import make_categories
+from tfcomp.models.axes import AXES
+from tfcomp.models.axes import parse_axes
+from tfcomp.models.axis_embedding import AxisEmbedding
+
+NUM_VALUES, ROWS, COLUMNS = 5, 4, 6
+EACH_AXES = pytest.mark.parametrize("axes", [AXES, ("rows",), ("columns",)])
+
+
+def make_layer(inputs: str = "index", **kwargs) -> AxisEmbedding:
+    layer = AxisEmbedding(NUM_VALUES, (ROWS, COLUMNS), inputs=inputs, **kwargs)
+    layer.build((None,) if inputs == "index" else (None, NUM_VALUES))
+    return layer
+
+
+def scale(layer: AxisEmbedding, **factors: float) -> None:
+    """Multiplies the profiles along an axis, and leaves all with norm 1."""
+    for weight in layer.trainable_weights:
+        unit = weight / np.linalg.norm(weight)
+        weight.assign(unit * factors.get(weight.name, 1.0))
+
+
+def draw_slowly(layer: AxisEmbedding) -> np.ndarray:
+    profiles, kept = layer.profiles(), dict(zip(layer.axes, layer.kept.numpy()))
+    matrices = np.zeros((NUM_VALUES, ROWS, COLUMNS))
+    for i, row, column in np.ndindex(*matrices.shape):
+        if kept.get("rows"):
+            matrices[i, row, column] += profiles["rows"][i, row] / COLUMNS**0.5
+        if kept.get("columns"):
+            number = profiles["columns"][i, column]
+            matrices[i, row, column] += number / ROWS**0.5
+    return matrices
+
+
+@EACH_AXES
+@pytest.mark.parametrize("pruned", [False, True])
+def test_matrices_equal_loop(axes: tuple[str, ...], pruned: bool) -> None:
+    layer = make_layer(axes=axes)
+    if pruned:
+        scale(layer, rows=0.1)
+        layer.prune(0.2)
+    expected = draw_slowly(layer)
+    np.testing.assert_allclose(layer.matrices(), expected, atol=1e-6)
+    index = np.array([3.2, 0, np.nan, -1, 5, 3], np.float32)
+    absent = np.zeros((3, ROWS, COLUMNS))
+    drawn = [*expected[[3, 0]], *absent, expected[3]]
+    np.testing.assert_allclose(layer(index), drawn, atol=1e-6)
+    assert layer.compute_output_shape((6,)) == (6, ROWS, COLUMNS)
+
+
+def test_soft_code_mixes(rng: np.random.Generator) -> None:
+    layer = make_layer("code")
+    code = rng.normal(size=(3, NUM_VALUES)).astype(np.float32)
+    expected = np.einsum("bv,vrc->brc", code, draw_slowly(layer))
+    np.testing.assert_allclose(layer(code), expected, atol=1e-5)
+
+
+def test_start_has_images_of_norm_one() -> None:
+    layer = AxisEmbedding(500, (16, 32), axes=("rows",))
+    layer.build((None,))
+    norms = np.linalg.norm(layer.matrices(), axis=(1, 2))
+    assert np.sqrt(np.mean(norms**2)) == pytest.approx(1, rel=0.05)
+
+
+def get_penalty(layer: AxisEmbedding) -> tuple[float, list[np.ndarray]]:
+    """Its value, and its gradient by every profile."""
+    with tf.GradientTape() as tape:
+        total = tf.add_n([*layer.losses, tf.constant(0.0)])
+    weights = [weight.value for weight in layer.trainable_weights]
+    none = tf.UnconnectedGradients.ZERO
+    gradients = tape.gradient(total, weights, unconnected_gradients=none)
+    return float(total), [g.numpy() for g in gradients]
+
+
+def test_penalty_is_the_sum_of_norms() -> None:
+    layer = make_layer(group_weight=0.3)
+    total, gradients = get_penalty(layer)
+    weights = [weight.numpy() for weight in layer.trainable_weights]
+    norms = [sum(x**2 for x in weight.flat) ** 0.5 for weight in weights]
+    assert total == pytest.approx(0.3 * sum(norms), rel=1e-5)
+    for found, weight, norm in zip(gradients, weights, norms, strict=True):
+        np.testing.assert_allclose(found, 0.3 * weight / norm, rtol=1e-4)
+
+
+def test_penalty_has_a_gradient_at_zero() -> None:
+    layer = make_layer(group_weight=0.3)
+    scale(layer, rows=0.0)
+    np.testing.assert_array_equal(get_penalty(layer)[1][0], 0)
+
+
+def test_pruning_ends_penalty_and_gradient() -> None:
+    layer = make_layer(group_weight=0.3)
+    scale(layer, columns=0.19)
+    layer.prune(0.2)
+    assert layer.find_axis() == "rows"
+    assert layer.measure_ratio() == pytest.approx(1 / 0.19)
+    total, gradients = get_penalty(layer)
+    assert total == 0 and not np.any(gradients)
+    with tf.GradientTape() as tape:
+        image = tf.reduce_sum(layer(np.arange(NUM_VALUES)) ** 2)
+    rows, columns = tape.gradient(image, [w.value for w in layer.weights[:2]])
+    assert np.any(tf.convert_to_tensor(rows))
+    assert not np.any(tf.convert_to_tensor(columns))
+    scale(layer, rows=0.1)  # what is pruned stays so
+    layer.prune(0.2)
+    assert layer.find_axis() == "rows"
+
+
+@pytest.mark.parametrize("below", [0.0, 0.2])
+def test_close_axes_stay(below: float) -> None:
+    layer = make_layer()
+    scale(layer, columns=0.21)
+    layer.prune(below)
+    assert layer.find_axis() is None
+
+
+def test_given_axis_has_no_ratio_and_no_penalty() -> None:
+    layer = make_layer(axes=("columns",), group_weight=0.3)
+    layer.prune(1.0)
+    assert layer.find_axis() == "columns"
+    assert layer.measure_ratio() is None
+    assert layer.losses == []
+
+
+def test_saved_layer_is_pruned_still(tmp_path: Path) -> None:
+    index = keras.Input((1,))
+    layer = AxisEmbedding(NUM_VALUES, (ROWS, COLUMNS), group_weight=0.3)
+    model = keras.Model(index, layer(index))
+    scale(layer, columns=0.1)
+    layer.prune(0.2)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras").layers[-1]
+    assert loaded.get_config() == layer.get_config()
+    assert loaded.find_axis() == "rows"
+    np.testing.assert_array_equal(loaded.matrices(), layer.matrices())
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"axes": ()}, "axes must be"),
+        ({"axes": ("depth",)}, "axes must be"),
+        ({"group_weight": -1.0}, "group_weight must be"),
+        ({"group_weight": float("nan")}, "group_weight must be"),
+        ({"inputs": "image"}, "inputs must be"),
+    ],
+)
+def test_bad_arguments(flags: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_layer(**flags)
+
+
+def test_factors_without_an_axis_get_matrices() -> None:
+    angle = Factor("angle", 8, 0.0, 360.0, periodic=True)
+    x, digit = Factor("x", 4, 0.0, 3.0), make_categories("digit", [0, 1])
+    space = FactorSpace((x, angle, digit))
+    found = parse_axes("find", space)
+    assert found == {"x": AXES, "angle": (), "digit": ()}
+    found = parse_axes("x:none,angle:rows", space)
+    assert found == {"x": (), "angle": ("rows",), "digit": ()}
