@@ -33,7 +33,8 @@ def scale(layer: AxisEmbedding, **factors: float) -> None:
 
 
 def draw_slowly(layer: AxisEmbedding) -> np.ndarray:
-    profiles, kept = layer.profiles(), dict(zip(layer.axes, layer.kept.numpy()))
+    kept = dict(zip(layer.axes, layer.kept.numpy(), strict=True))
+    profiles = layer.profiles()
     matrices = np.zeros((NUM_VALUES, ROWS, COLUMNS))
     for i, row, column in np.ndindex(*matrices.shape):
         if kept.get("rows"):
@@ -107,7 +108,8 @@ def test_pruning_ends_penalty_and_gradient() -> None:
     assert layer.find_axis() == "rows"
     assert layer.measure_ratio() == pytest.approx(1 / 0.19)
     total, gradients = get_penalty(layer)
-    assert total == 0 and not np.any(gradients)
+    assert total == 0
+    assert not any(g.any() for g in gradients)
     with tf.GradientTape() as tape:
         image = tf.reduce_sum(layer(np.arange(NUM_VALUES)) ** 2)
     rows, columns = tape.gradient(image, [w.value for w in layer.weights[:2]])
