@@ -122,3 +122,17 @@ def test_one_epoch_of_training(tmp_path: Path) -> None:
     metrics = train_and_evaluate(make_run(*SMALL, *folders, *quick))
     assert set(metrics["embeddings"]) == {"x", "y"}
     assert metrics["layers"]["code"]["factorization"] == 1.0
+
+
+def test_orthogonal_and_published_start_are_flags() -> None:
+    assert list_embeddings(make(*SMALL, "--orthogonal"))["x"].orthogonal
+    cnn = ("--flagfile=smoke.flags", "--start=published")
+    config = parse_config(cnn)
+    model = make_model(config, make_dataset(config), "float32")
+    layer = model.get_layer("stage_2")
+    bound = np.prod(layer.kernel.shape[:-1]) ** -0.5
+    for weight in (layer.kernel, layer.bias):
+        assert 0.8 * bound < np.abs(weight).max() < bound
+    again = make_model(config, make_dataset(config), "float32")
+    for one, other in zip(model.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(one, other)
