@@ -5,9 +5,12 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.train import format_report
 from tfcomp.training.experiment import train_and_evaluate
 
@@ -20,8 +23,8 @@ def test_outputs_of_hard_rendering(
         [
             "--flagfile=hard_rendering.flags",
             *("--grid_size=12", "--region=corner:8", "--rank=4"),
-            *("--encoding=bump", "--width=3", "--epochs=2"),
-            *("--axes=x:find,y:none", "--id_target=0", "--eval_every=1"),
+            *("--encoding=bump", "--width=3", "--epochs=1"),
+            *("--axes=x:find,y:none", "--id_target=0", "--eval_every=0"),
             *(f"--log_dir={tmp_path / 'a'}", f"--export_dir={tmp_path / 'b'}"),
         ]
     )
@@ -40,3 +43,22 @@ def test_outputs_of_hard_rendering(
     served = tf.saved_model.load(f"{config.export_path}/1").signatures
     image = served["serving_default"](factors=tf.constant(factors))["image"]
     np.testing.assert_allclose(image, model(factors), atol=1e-6)
+
+
+def test_axes_wait_until_something_is_fitted() -> None:
+    """In terms of the error of a blank image on training examples."""
+    config = parse_config(["--flagfile=hard_rendering.flags"])
+    dataset = make_dataset(config)
+    images = dataset.render_array(dataset.splits.grid[dataset.splits.is_id])
+    blank = float((images**2).mean())
+    assert measure_blank(dataset) == pytest.approx(blank, rel=1e-5)
+    layer = AxisEmbedding(3, 4)
+    model = keras.Sequential([keras.Input((1,)), layer])
+    layer.trainable_weights[0].assign(np.full((3, 4), 1e-3))
+    callback = PruneAxes(0.2, dataset)
+    callback.set_model(model)
+    callback.on_train_begin()
+    callback.on_epoch_end(0, {"loss": 0.6 * blank})
+    assert layer.find_axis() is None
+    callback.on_epoch_end(1, {"loss": 0.4 * blank})
+    assert layer.find_axis() == "columns"
