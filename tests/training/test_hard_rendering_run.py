@@ -13,6 +13,8 @@ from tfcomp.datasets import make_dataset
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.train import format_report
 from tfcomp.training.experiment import train_and_evaluate
+from tfcomp.training.pruning import PruneAxes
+from tfcomp.training.pruning import measure_blank
 
 
 def test_outputs_of_hard_rendering(
@@ -22,8 +24,8 @@ def test_outputs_of_hard_rendering(
     config = parse_config(
         [
             "--flagfile=hard_rendering.flags",
-            *("--grid_size=12", "--region=corner:8", "--rank=4"),
-            *("--encoding=bump", "--width=3", "--epochs=1"),
+            *("--grid_size=8", "--region=corner:6", "--rank=2"),
+            *("--encoding=bump", "--width=3", "--depth=1", "--epochs=1"),
             *("--axes=x:find,y:none", "--id_target=0", "--eval_every=0"),
             *(f"--log_dir={tmp_path / 'a'}", f"--export_dir={tmp_path / 'b'}"),
         ]
