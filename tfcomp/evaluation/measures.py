@@ -91,7 +91,12 @@ def measure_study(study: Study) -> Measures:
 
 def measure_start(run: LoadedRun) -> Measures:
     """All measures of a run as they were before its first step."""
-    model = make_model(run.config, run.dataset, "float32")
+    training = run.config.training
+    # Of a run that started again, that of the training which was kept.
+    seed = run.metrics.get("train", {}).get("seed", training.seed)
+    training = dataclasses.replace(training, seed=seed)
+    config = dataclasses.replace(run.config, training=training)
+    model = make_model(config, run.dataset, "float32")
     measures = measure_study(Study(dataclasses.replace(run, model=model)))
     del measures["stages"]  # those of the run
     return measures
