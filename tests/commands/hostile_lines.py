@@ -60,7 +60,8 @@ VALUES = f"""
     nowhere nowhere/x {"a" * 181} {"a" * 256} {"b/" * 3000} {"c" * 70000}
     square:6-22 square:22-6 square:{HUGE}-1 corner:{10**400} gap:x:1e5-2
     box:x:1-2,y:3-4 box:x:1-2,x:1-2 diagonal:-1 diagonal:{HUGE} none:3 : gap:
-    cnn mlp low_rank hard_rendering find x:rows,y:columns linear rotation stripes rotated_digits gaussian_bumps circle
+    cnn mlp low_rank rotation stripes rotated_digits gaussian_bumps circle
+    hard_rendering find x:rows,y:columns x:rows linear cosine published
     one_hot bump ramp positional continuous stand_in bootstrap relative_mse
     id ood/mse id/mse,ood/mse tcp://h:1 tls://h:1 ucx://h:1 tcp://:99999999
     os no.such.module os.path:join smoke quick donut flags/binary profile
