@@ -274,3 +274,21 @@ def test_names_are_unique_and_values_plain(make_study) -> None:
     for value in measures.measure_study(study).values():
         for item in value if isinstance(value, list) else [value]:
             assert item is None or isinstance(item, str) or math.isfinite(item)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [
+        ({"x": 30.0, "y": 2.0}, {"axis_ratio": 2.0}),
+        ({"x": 30.0, "y": None}, {"axis_ratio": 30.0}),
+        ({"x": None, "y": None}, {}),
+        ({}, {}),
+    ],
+)
+def test_axes(ratios: dict, expected: dict) -> None:
+    embeddings = {
+        name: SimpleNamespace(summary={"ratio": ratio})
+        for name, ratio in ratios.items()
+    } | {"digit": SimpleNamespace(summary={"entropy": 1.0})}
+    study = SimpleNamespace(embeddings=embeddings)
+    assert measures.measure_axes(study) == expected

@@ -32,6 +32,7 @@ from tfcomp.evaluation.measure_files import Measures
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.evaluation.measure_files import write_measures
+from tfcomp.evaluation.stage_measures import measure_axes
 from tfcomp.evaluation.stage_measures import measure_factorization
 from tfcomp.evaluation.stage_measures import measure_gap
 from tfcomp.evaluation.stage_measures import measure_log_volume
@@ -52,6 +53,7 @@ MEASURES: tuple[Callable[[Study], dict[str, Any]], ...] = (
     measure_probes,
     measure_tuning,
     measure_neighbors,
+    measure_axes,
     measure_interpolation,
     measure_gap,
     measure_error_curve,

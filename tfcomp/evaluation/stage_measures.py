@@ -136,3 +136,14 @@ def measure_gap(study: Study) -> Lists:
         name: [average(ratios[key] for ratios in stage) for stage in stages]
         for name, key in names.items()
     }
+
+
+def measure_axes(study: Study) -> dict[str, Any]:
+    """How clearly hard rendering has found the axes, known on ID alone.
+
+    `axis_ratio`: norm of the profiles along the stronger axis over that along
+    the weaker one, of the factor in which they are closest.
+    """
+    found = [e.summary.get("ratio") for e in study.embeddings.values()]
+    ratios = [ratio for ratio in found if ratio is not None]
+    return {"axis_ratio": min(ratios)} if ratios else {}
