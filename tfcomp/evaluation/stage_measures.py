@@ -138,7 +138,7 @@ def measure_gap(study: Study) -> Lists:
     }
 
 
-def measure_axes(study: Study) -> dict[str, Any]:
+def measure_axes(study: Study) -> Numbers:
     """How clearly hard rendering has found the axes, known on ID alone.
 
     `axis_ratio`: norm of the profiles along the stronger axis over that along
