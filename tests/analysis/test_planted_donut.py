@@ -1,5 +1,6 @@
 """What the numbers about images say of planted outputs (C4, C5, C21)."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -11,6 +12,11 @@ from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.sharing import summarize_sharing
+from tfcomp.claims.all_claims import FRESH_CLAIMS
+from tfcomp.claims.fresh.composition import DONUTS
+from tfcomp.claims.fresh.composition import plant_all
+from tfcomp.claims.fresh_claim import Kind
+from tfcomp.claims.verdict import Verdict
 
 
 @functools.cache
@@ -20,12 +26,17 @@ def summarize(name: str) -> dict[str, float | None]:
     return summarize_sharing(r2, donut.DISTANCE)
 
 
+def judge(name: str, numbers: dict[str, float | None]) -> Verdict:
+    """The verdict of version 2 on networks with these numbers."""
+    (claim,) = (c for c in FRESH_CLAIMS if c.name == name)
+    planted = plant_all("outputs", Kind.POSITIVE, DONUTS, **numbers)
+    claim = dataclasses.replace(claim, controls=())
+    return claim.judge(planted.plant()).verdict
+
+
 def superposes(numbers: dict[str, float | None]) -> bool:
-    """The rule of C4."""
-    r2, rival, single = (
-        numbers[f"{name}_far_r2"] for name in ("sharing", "rival", "single")
-    )
-    return r2 > 0.5 and r2 - rival > 0.1 and r2 - single > 0.1
+    """Whether C4 is reproduced."""
+    return judge("C4", numbers) is Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize("name", donut.SUPERPOSERS)
@@ -85,6 +96,8 @@ def test_sums_of_stripes_have_an_additive_kernel(
     numbers = align(name)
     additive = numbers["alignment_additive_best"]
     assert low < additive - numbers["alignment_radial_best"] < high
+    verdict = Verdict.REPRODUCED if low > 0 else Verdict.REFUTED
+    assert judge("C5", numbers) is verdict
 
 
 @pytest.mark.parametrize("width", [1, 1.5, 2, 3])
@@ -106,10 +119,14 @@ def share_with_two_peaks(name: str, rows: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", donut.SUPERPOSERS)
 def test_superpositions_have_several_peaks(name: str) -> None:
-    assert share_with_two_peaks(name, donut.IS_OOD) > 0.9
+    share = share_with_two_peaks(name, donut.IS_OOD)
+    assert share > 0.9
+    assert judge("C21", {"multiple_peaks_ood": share}) is Verdict.REPRODUCED
     assert share_with_two_peaks(name, ~donut.IS_OOD) == 0
 
 
 @pytest.mark.parametrize("name", [*donut.COMPOSERS, "nearest memory"])
 def test_bumps_of_any_width_have_one_peak(name: str) -> None:
-    assert share_with_two_peaks(name, donut.IS_OOD) == 0
+    share = share_with_two_peaks(name, donut.IS_OOD)
+    assert share == 0
+    assert judge("C21", {"multiple_peaks_ood": share}) is Verdict.REFUTED

@@ -127,6 +127,15 @@ def test_untrained_networks_must_not_pass() -> None:
     result = make_claim(NUMBER).judge(plant_numbers(**scores).plant())
     assert result.verdict is Verdict.NOT_VALID
     assert "untrained" in result.reason
+    # Whatever else the claim needs and lacks.
+    (control, *_) = BY_NAME["C5"].controls
+    runs = control.plant().runs[:10]
+    starts = {"start": dict(runs[0].measures)}
+    runs = [
+        dataclasses.replace(run, measures=run.measures | starts) for run in runs
+    ]
+    result = BY_NAME["C5"].judge(Evidence(tuple(runs)))
+    assert result.verdict is Verdict.NOT_VALID
     scores["start/a"] = 0.1
     result = make_claim(NUMBER).judge(plant_numbers(**scores).plant())
     assert result.verdict is Verdict.REPRODUCED

@@ -90,7 +90,7 @@ class Gate:
     per_run: bool = False
 
     def select(self, group: Group) -> tuple[Group, str]:
-        """The runs of a group that have a say, and how many these are."""
+        """The runs of a group that have a say; how many, unless all have."""
         if not self.per_run:
             return group, ""
         scores = [run.get(f"id/{self.name}") for run in group.runs]
@@ -99,9 +99,10 @@ class Gate:
             for run, score in zip(group.runs, scores, strict=True)
             if score is not None and self.rule.is_met(score, score)
         ]
-        note = f"{len(fitted)} of {len(group.runs)} fitted"
-        note += "" if self.rule == FITTED.rule else f" ({self.words})"
-        return replace(group, runs=tuple(fitted)), note if group.runs else ""
+        if len(fitted) == len(group.runs):
+            return group, ""
+        words = f"{len(fitted)} of {len(group.runs)} fitted"
+        return replace(group, runs=tuple(fitted)), words
 
     def find_failure(self, group: Group) -> str:
         """Why the runs of a group prove nothing; empty if they pass."""
@@ -167,7 +168,7 @@ def measure(
             estimate(number.read, *groups, by=number.by, limits=number.limits),
             number.rule,
             groups,
-            note=", ".join(notes),
+            fitted=", ".join(notes),
             problem=problem,
             is_run=is_run,
             decides=decides and number.decides,

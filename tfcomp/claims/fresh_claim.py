@@ -103,7 +103,9 @@ class FreshClaim(Claim):
         runs = {run.path: run for part in parts for run in part.runs}
         starts = [untrain(run) for run in runs.values()]
         found = self._judge_parts(Evidence(tuple(starts)))
-        if any(part.decides and part.estimate for part in found):
+        # Alone, whatever else the claim requires.
+        found = [part for part in found if part.estimate]
+        if any(part.decides for part in found):
             verdict, _ = combine(found)
             yield ControlOutcome("at the start", Kind.UNTRAINED, verdict)
 

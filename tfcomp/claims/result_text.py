@@ -64,6 +64,8 @@ def describe_part(part: Part) -> str:
     """A part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
     count = format_count(part.estimate)
     text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
+    if part.fitted:
+        text += f" ({part.fitted})"
     return f"{text}, {part.verdict}{shorten_reason(part)}"
 
 

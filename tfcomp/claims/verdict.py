@@ -119,10 +119,10 @@ def decide_trend(trend: tuple[float, float], rule: Rule) -> tuple[Verdict, str]:
     """The verdict on a trend by its p of rising and of falling."""
     claimed, other = trend if math.isinf(rule.high) else reversed(trend)
     if claimed < SIGNIFICANT:
-        return Verdict.REPRODUCED, f"Page: p = {claimed:.2g}"
+        return Verdict.REPRODUCED, f"Page's p = {claimed:.2g}"
     if other < SIGNIFICANT:
-        return Verdict.REFUTED, f"Page, the other way: p = {other:.2g}"
-    return Verdict.UNDECIDED, f"no trend (Page: p = {claimed:.2g})"
+        return Verdict.REFUTED, f"the other way, Page's p = {other:.2g}"
+    return Verdict.UNDECIDED, f"no trend, Page's p = {claimed:.2g}"
 
 
 def compute_refutation_p(estimate: Estimate, rule: Rule) -> float | None:
@@ -173,6 +173,8 @@ class Part:
         rule: What the claim says of it.
         groups: The runs behind it, one group for each setting.
         note: What else is to be said.
+        fitted: How many runs are fitted, as `4 of 5 fitted`, if some are not
+            and are left out.
         problem: Why the runs prove nothing, as `not fitted: ...`; the part is
             undecided then, whatever the number.
         is_run: Whether it was tried, where no runs show it.
@@ -187,6 +189,7 @@ class Part:
     rule: Rule
     groups: Sequence[Group] = ()
     note: str = ""
+    fitted: str = ""
     problem: str = ""
     is_run: bool = False
     decides: bool = True
@@ -211,7 +214,8 @@ class Part:
     def differences(self) -> tuple[str, ...]:
         """From the published setting, and what else is to be said."""
         found = [d for group in self.groups for d in group.differences]
-        return tuple(dict.fromkeys([*found, *filter(None, [self.note])]))
+        notes = filter(None, [self.note, self.fitted])
+        return tuple(dict.fromkeys([*found, *notes]))
 
     @functools.cached_property
     def _judgement(self) -> tuple[Verdict, str]:
