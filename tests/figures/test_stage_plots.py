@@ -83,6 +83,10 @@ def test_errors_are_bands() -> None:
     ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
     assert ends == {(0, 0.5), (0, 1.5), (2, 3), (2, 5)}
     assert figure_to_png(figure)
+    uneven = {"": {"a": np.array([[0.5, 2], [0, 0], [1, 3]])}}
+    (band,) = draw_lines(series, SHALLOW, errors=uneven).axes[0].collections
+    ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
+    assert {(0, 0.5), (0, 3), (2, 3), (2, 7)} < ends
 
 
 def test_panels_share_scale_legend_and_looks() -> None:

@@ -12,6 +12,10 @@ from tfcomp.claims.run_numbers import PerStage
 from tfcomp.claims.run_numbers import read_stages
 from tfcomp.claims.selection import Group
 from tfcomp.claims.verdict import Part
+from tfcomp.statistics.limits import POSITIVE
+from tfcomp.statistics.limits import REAL
+from tfcomp.statistics.limits import Limits
+from tfcomp.statistics.limits import find_limits
 from tfcomp.statistics.seed_statistics import compute_statistics
 
 if TYPE_CHECKING:
@@ -94,7 +98,8 @@ def draw_stages(
                 name = f"{name}, {panel}"
                 stages[name] = names
             columns = zip(*(table.values() for table in tables), strict=True)
-            mean, width = summarize(list(columns))
+            limits = find_limits(shown) if isinstance(shown, str) else REAL
+            mean, width = summarize(list(columns), limits)
             means.setdefault(panel, {})[name] = mean
             errors.setdefault(panel, {})[name] = width
     if not means:
@@ -140,12 +145,11 @@ def draw_lines(
     means, bands = {}, {}
     for name, columns in lines.items():
         missing = [()] * (len(x) - len(columns))
-        mean, width = summarize([*columns, *missing])
+        limits = POSITIVE if logy else REAL
+        mean, width = summarize([*columns, *missing], limits)
         if np.isfinite(mean).any():
-            # A logarithmic axis has no place for 0.
-            low = np.maximum(mean - width, mean * 1e-3 if logy else -np.inf)
             means[name] = mean
-            bands[name] = low, mean + width
+            bands[name] = mean - width[:, 0], mean + width[:, 1]
     if not means:
         return {}
     figure = draw_curves(
@@ -162,12 +166,19 @@ def list_columns(group: Group, name: str) -> list[Column]:
     return list(zip(*tables, strict=True))
 
 
-def summarize(columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:
-    """Means over seeds and half-widths of their intervals, [n] each.
+def summarize(
+    columns: Sequence[Column], limits: Limits
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means over seeds [n], and how far intervals reach below and above [n, 2].
 
     A mean is NaN where a seed lacks its number; a single seed has no width.
     """
-    found = [compute_statistics(column) for column in columns]
-    means = [s.mean if s else np.nan for s in found]
-    widths = [(s.half_width if s else None) or 0.0 for s in found]
-    return np.array(means), np.array(widths)
+    means, widths = [], []
+    for column in columns:
+        wide = limits if None in column else limits.widen(column)
+        found = compute_statistics(column, limits=wide)
+        means.append(found.mean if found else np.nan)
+        has_ends = found is not None and found.low is not None
+        ends = (found.low, found.high) if has_ends else (means[-1],) * 2
+        widths.append(np.abs(np.subtract(ends, means[-1])))
+    return np.array(means), np.nan_to_num(np.reshape(widths, (-1, 2)))

@@ -50,7 +50,8 @@ def draw_stage_panels(
         ylabel: What the numbers are, with units.
         title: Of the figure.
         errors: Title of a panel to its lines: half-width of the interval
-            around every number, in units of the numbers; drawn as a band.
+            around every number, or how far it reaches below and above it, in
+            units of the numbers; drawn as a band.
     """
     errors = errors or {}
     _check_panels(panels, errors)
@@ -111,16 +112,19 @@ def _to_line(
     """Returns the numbers of a line and the ends of its intervals."""
     shape = (num_stages,)
     y = to_numbers(numbers)
-    error = np.zeros(shape) if half_widths is None else to_numbers(half_widths)
+    error = np.zeros(shape) if half_widths is None else half_widths
+    if np.ndim(error) < 2:
+        error = np.stack([to_numbers(error)] * 2, axis=-1)  # [stages, 2]
     require(
-        y.shape == error.shape == shape,
+        y.shape == error.shape[:1] == shape,
         f"series and errors of {name!r} must have shape {shape}, a number per "
         "stage",
         f"{y.shape} and {error.shape}",
     )
     rule = f"errors of {name!r} must not be negative"
     require(not (error < 0).any(), rule, error)
-    return y, None if half_widths is None else (y - error, y + error)
+    below, above = error.T
+    return y, None if half_widths is None else (y - below, y + above)
 
 
 def _name_places(axes: Axes, places: Sequence[str], width: float) -> None:
