@@ -28,19 +28,17 @@ KINDS = {
         "--coordinates=continuous",
         "--num_train=40",
     ),
-    "low_rank": (
-        "--model=low_rank",
+    # x has profiles, of which an axis is pruned, and y low-rank matrices.
+    "rendering": (
+        "--model=hard_rendering",
         "--encoding=one_hot",
+        "--axes=x:find,y:none",
+        "--width=4",
         "--rank=8",
         "--entropy_weight=0.1",
         "--variance_weight=0.1",
-    ),
-    "hard_rendering": (
-        "--model=hard_rendering",
-        "--encoding=one_hot",
-        "--width=4",
-        "--start=published",
         "--prune_below=0.99",
+        "--start=published",
         "--decay=cosine",
     ),
 }
