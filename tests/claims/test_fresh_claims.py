@@ -80,8 +80,10 @@ def test_seeds_that_rules_were_written_on_have_no_say(name: str) -> None:
         assert BY_NAME[name].judge(old).verdict is Verdict.NOT_RUN
 
 
-def make_claim(*numbers: Number, controls=()) -> FreshClaim:
-    test = Measured("bump", make_cnn("bump"), numbers, [EACH_FITTED])
+def make_claim(
+    *numbers: Number, controls=(), gates=(EACH_FITTED,)
+) -> FreshClaim:
+    test = Measured("bump", make_cnn("bump"), numbers, gates)
     return FreshClaim("C0", "", "", "", "", "", [test], controls=controls)
 
 
@@ -122,23 +124,31 @@ def test_a_control_that_misbehaves(kind, value, verdict) -> None:
         assert f"{kind}: planted" in result.reason
 
 
-def test_untrained_networks_must_not_pass() -> None:
-    scores = {"a": 0.9, "start/a": 0.8}
-    result = make_claim(NUMBER).judge(plant_numbers(**scores).plant())
+@pytest.mark.parametrize(
+    ("start", "gates", "verdict", "word"),
+    [
+        (0.8, [], Verdict.NOT_VALID, "passes"),
+        (0.8, [EACH_FITTED], Verdict.REPRODUCED, "gate alone"),
+        (0.1, [], Verdict.REPRODUCED, "number"),
+        (0.1, [EACH_FITTED], Verdict.REPRODUCED, "number"),
+    ],
+)
+def test_untrained_networks_must_not_pass(start, gates, verdict, word) -> None:
+    planted = plant_numbers(**{"a": 0.9, "start/a": start})
+    result = make_claim(NUMBER, gates=gates).judge(planted.plant())
+    assert result.verdict is verdict
+    (control,) = result.controls
+    assert control.kind is Kind.UNTRAINED and word in control.name
+    assert control.is_right is (verdict is Verdict.REPRODUCED)
+
+
+def test_untrained_networks_must_not_pass_a_part_that_was_run() -> None:
+    number = Number("a number", "a", above(0.5))
+    bump = Measured("bump", make_cnn("bump"), [number])
+    ramp = Measured("ramp", make_cnn("ramp"), [number])
+    claim = FreshClaim("C0", "", "", "", "", "", [bump, ramp])
+    result = claim.judge(plant_numbers(**{"a": 0.9, "start/a": 0.8}).plant())
     assert result.verdict is Verdict.NOT_VALID
-    assert "untrained" in result.reason
-    # Whatever else the claim needs and lacks.
-    (control, *_) = BY_NAME["C5"].controls
-    runs = control.plant().runs[:10]
-    starts = {"start": dict(runs[0].measures)}
-    runs = [
-        dataclasses.replace(run, measures=run.measures | starts) for run in runs
-    ]
-    result = BY_NAME["C5"].judge(Evidence(tuple(runs)))
-    assert result.verdict is Verdict.NOT_VALID
-    scores["start/a"] = 0.1
-    result = make_claim(NUMBER).judge(plant_numbers(**scores).plant())
-    assert result.verdict is Verdict.REPRODUCED
 
 
 def test_geometric_means() -> None:
