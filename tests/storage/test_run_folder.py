@@ -14,6 +14,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.folder_lock import lock_folder
 from tfcomp.storage.run_folder import check_run
 from tfcomp.storage.run_folder import claim_run
+from tfcomp.storage.run_folder import find_metrics
 from tfcomp.storage.run_folder import list_damage
 
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
@@ -106,3 +107,20 @@ def test_damaged_flags_are_named(
     (Path(finished.run_dir) / "run.flags").write_bytes(bytes(range(256)))
     with pytest.raises(RunError, match="run.flags cannot be read"):
         claim_run(make_smoke("--resume"))
+
+
+@pytest.mark.parametrize(
+    ("part", "is_good"),
+    [
+        ({}, True),
+        ({"differences": ["stage_1"]}, True),  # stages without derivatives
+        ({"train": ["epochs"]}, False),
+        ({"layers": {"stage_1": [0.5]}}, False),
+    ],
+)
+def test_metrics_are_scores_in_dictionaries(
+    part: dict, is_good: bool, tmp_path: Path
+) -> None:
+    metrics = {"id": {"mse": 0.1}, "layers": {}} | part
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    assert find_metrics(tmp_path) == (metrics if is_good else None)

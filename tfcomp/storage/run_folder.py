@@ -116,7 +116,9 @@ def read_metrics(path: Path) -> dict[str, Any]:
         OSError: If it cannot be opened.
     """
     metrics = read_json(path / METRICS_FILE)
-    is_whole = _holds_dicts(metrics) and _holds_dicts(metrics.get("layers", {}))
+    # Names of stages, in a list, are all that is no dictionary.
+    parts = {k: v for k, v in metrics.items() if k != "differences"}
+    is_whole = _holds_dicts(parts) and _holds_dicts(metrics.get("layers", {}))
     if not (is_whole and select_scores(metrics)):
         raise DamagedFileError(path / METRICS_FILE, "it has no scores")
     return metrics
