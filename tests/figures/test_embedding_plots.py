@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from tests.figures.looks import get_image_axes
 from tests.figures.looks import get_legend
 from tfcomp.figures.embedding_plots import draw_embeddings
+from tfcomp.figures.embedding_plots import draw_profiles
 from tfcomp.figures.embedding_plots import draw_spectrum
 from tfcomp.figures.render import figure_to_png
 
@@ -116,3 +117,17 @@ def test_spectrum_of_dead_matrices_is_left_out() -> None:
         "not drawn: 2 without singular values",
     ]
     assert figure_to_png(draw_spectrum(np.zeros((2, 1)), [1, 1]))
+
+
+def test_profiles_share_one_scale_and_name_their_axis() -> None:
+    profiles = {"rows": np.full((5, 4), 3.0), "columns": -np.ones((5, 6))}
+    figure = draw_profiles(profiles, factor_label="x (px)", title="of x")
+    panels = get_image_axes(figure)
+    assert [axes.get_title() for axes in panels] == ["rows", "columns"]
+    for axes, profile in zip(panels, profiles.values(), strict=True):
+        image = axes.images[0]
+        np.testing.assert_array_equal(image.get_array(), profile)
+        assert image.get_clim() == (-3, 3)
+    assert figure_to_png(figure)
+    with pytest.raises(ValueError, match="the profiles rows must have shape"):
+        draw_profiles({"rows": np.ones(3)}, factor_label="x")
