@@ -24,7 +24,8 @@ from tfcomp.sweeps.scheduling import Task
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.trials import Trial
 
-FAKE_SWEEP = Path(__file__).parents[1] / "sweeps" / "fake_sweep.py"
+ROOT = Path(__file__).parents[2]
+FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
 COMMAND = ("sweep", "--flagfile=smoke.flags", "--run_name=s")
 Start = Callable[..., int]
 
@@ -50,6 +51,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     Nothing is drawn, which would take longer than all the rest.
     """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     fake = runpy.run_path(str(FAKE_SWEEP))
     monkeypatch.setattr(Sweep, "make_command", fake["make_command"])
     monkeypatch.setattr(workload, "Pool", lambda _: nullcontext(FakePool()))
