@@ -1,6 +1,7 @@
 """The sweep command: what it checks, what it writes, what it leaves alone."""
 
 import csv
+import math
 import os
 import runpy
 import subprocess
@@ -24,7 +25,8 @@ from tfcomp.sweeps.scheduling import Task
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.trials import Trial
 
-FAKE_SWEEP = Path(__file__).parents[1] / "sweeps" / "fake_sweep.py"
+ROOT = Path(__file__).parents[2]
+FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
 COMMAND = ("sweep", "--flagfile=smoke.flags", "--run_name=s")
 Start = Callable[..., int]
 
@@ -50,6 +52,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     Nothing is drawn, which would take longer than all the rest.
     """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     fake = runpy.run_path(str(FAKE_SWEEP))
     monkeypatch.setattr(Sweep, "make_command", fake["make_command"])
     monkeypatch.setattr(workload, "Pool", lambda _: nullcontext(FakePool()))
@@ -99,10 +102,11 @@ def test_statistics_of_a_sweep(draw: Start) -> None:
     summary = {(r["depth"], r["score"]): r for r in read("summary.csv")}
     row = {**summary["3", "ood_mse"], "score": 0}
     found = {name: float(value) for name, value in row.items()}
-    # Seeds give 0.25, 0.28, 0.31; Student's quantile for n = 3 is 4.3027.
-    half = 4.3027 * 0.03 / 3**0.5
+    # Seeds give 0.25, 0.28, 0.31; Student's quantile for n = 3 is 4.3027. The
+    # logarithm of a mean m has the standard error of m, divided by m.
+    ratio = math.exp(4.3027 * 0.03 / 0.28 / 3**0.5)
     expected = {"depth": 3, "score": 0, "mean": 0.28, "sd": 0.03, "n": 3}
-    expected |= {"low": 0.28 - half, "high": 0.28 + half}
+    expected |= {"low": 0.28 / ratio, "high": 0.28 * ratio}
     assert found == pytest.approx(expected, rel=1e-4)
     pairs = {row["score"]: row for row in read("paired.csv")}
     assert set(pairs) == {score for _, score in summary}
