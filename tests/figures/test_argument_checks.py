@@ -124,7 +124,7 @@ GOOD = {
             {"panels": {"": {"a": [1, 2]}}},
             r"'a' must have shape \(3,\).* \(2,\)",
         ),
-        (draw_stage_panels, {"errors": {"": {"a": [1]}}}, r"3,\) and \(1,\)"),
+        (draw_stage_panels, {"errors": {"": {"a": [1]}}}, r"3,\) and \(1, 2\)"),
         (draw_stage_panels, {"errors": {"": {"a": [1, -1, 1]}}}, "not be neg"),
         (draw_stage_panels, {"errors": {"": {"b": X}}}, "errors .*'b'"),
         (draw_stage_panels, {"errors": {"c": {"a": X}}}, "errors .*'c'"),
