@@ -28,7 +28,6 @@ from tfcomp.config.machine import keep_freed_memory
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.training.optimizer import FusedAdamW
 from tfcomp.training.prepared_models import make_model
 
 GRID = 32
@@ -181,12 +180,11 @@ def main() -> None:
     plain = ("--entropy_weight=0", "--variance_weight=0")
     network = {
         "convolutions, forward + backward": make_convolution_pass(args.steps),
-        "training step": make_training(args.steps, FusedAdamW(**rates)),
-        "the same with AdamW of Keras": make_training(
+        "training step": make_training(
             args.steps, keras.optimizers.AdamW(**rates)
         ),
         "the same without penalties": make_training(
-            args.steps, FusedAdamW(**rates), *plain
+            args.steps, keras.optimizers.AdamW(**rates), *plain
         ),
         "without penalties, SGD": make_training(
             args.steps, keras.optimizers.SGD(1e-3), *plain

@@ -21,7 +21,6 @@ from tfcomp.training.checkpoints import EpochTimer
 from tfcomp.training.checkpoints import SaveState
 from tfcomp.training.checkpoints import TrainingState
 from tfcomp.training.decay import make_rate
-from tfcomp.training.optimizer import FusedAdamW
 from tfcomp.training.plateau import PlateauSchedule
 from tfcomp.training.pruning import PruneAxes
 
@@ -39,7 +38,7 @@ def compile_model(
     per_call = largest_divisor(steps, 25) if replicas == 1 else 1
     on_gpu = bool(tf.config.list_logical_devices("GPU"))
     model.compile(
-        optimizer=FusedAdamW(
+        optimizer=keras.optimizers.AdamW(
             learning_rate=make_rate(config, steps),
             weight_decay=config.weight_decay,
             epsilon=config.adam_epsilon,
