@@ -1,6 +1,7 @@
 """The trainings of a search: what differs between them and what must not."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -66,6 +67,15 @@ def test_steps_do_not_depend_on_the_data_and_other_flags_hold() -> None:
         assert (training.batch_size, training.seed) == (16, 3)
         assert config.model == BASE.model
         assert config.data.polarity == BASE.data.polarity
+
+
+@pytest.mark.parametrize("kind", ["bumps", "stripes_and_bumps"])
+def test_passes_ask_for_steps_in_proportion_to_examples(kind: str) -> None:
+    case = make_case(kind, steps=40, passes=20)
+    for count in (2, 50, 90):
+        batches = 20 * case.count_examples(count) / 16  # of 16 examples
+        training = case.make_config(count).training
+        assert training.steps_per_epoch == max(40, math.ceil(batches))
 
 
 def test_what_makes_no_difference_gives_the_same_training() -> None:

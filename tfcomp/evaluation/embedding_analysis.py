@@ -62,7 +62,7 @@ def _summarize_axes(layer: AxisEmbedding) -> dict[str, float | None]:
 
 
 def _summarize_penalties(layer: LowRankEmbedding) -> dict[str, float | None]:
-    entropy = EntropyRegularizer(1.0, "mean").penalty(layer.coefficients)
+    entropy = EntropyRegularizer(1.0, "mean")(layer.coefficients)
     summary = {"entropy": float(entropy)}
     for basis in ("raw", "unit"):
         variance = VarianceRegularizer(1.0, basis, "mean").penalty

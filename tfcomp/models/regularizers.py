@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 import keras
-import tensorflow as tf
 from keras import ops
 
 _REDUCTIONS = ("sum", "mean")
@@ -31,12 +30,8 @@ class _Penalty(keras.regularizers.Regularizer):
         self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
 
     def __call__(self, values: keras.KerasTensor) -> keras.KerasTensor:
-        return self.weight * self.penalty(values)
-
-    def penalty(self, values: keras.KerasTensor) -> keras.KerasTensor:
-        """The reduced penalty, before it is multiplied by `weight`."""
         measured = self.measure(ops.convert_to_tensor(values))
-        return getattr(ops, self.reduction)(measured)
+        return self.weight * getattr(ops, self.reduction)(measured)
 
     def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
         raise NotImplementedError
@@ -105,16 +100,6 @@ class VarianceRegularizer(_Penalty):
     ) -> None:
         super().__init__(weight, reduction)
         self.basis = _check_choice("basis", basis, _BASES)
-
-    def penalty(self, values: keras.KerasTensor) -> keras.KerasTensor:
-        if self.basis != "raw":
-            return super().penalty(values)
-        centered = _center(ops.convert_to_tensor(values))
-        # A kernel that passes once, and once more for the gradient.
-        total = 2.0 * tf.nn.l2_loss(centered) / (centered.shape[-1] - 1)
-        if self.reduction == "sum":
-            return total
-        return total / math.prod(centered.shape[:-1])
 
     def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
         size = values.shape[-1]

@@ -8,6 +8,7 @@ weights, the order of the batches.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +64,8 @@ class Case:
     def make_config(self, num_bumps: int) -> RunConfig:
         """The training with so many bumps.
 
-        Its number of steps does not depend on them. Flags that decide when a
-        run is scored and saved have their defaults, since they make no
+        Its number of steps depends on them if `--passes` says so. Flags that
+        decide when a run is scored and saved have their defaults, since they make no
         difference here and must not give the training another name.
 
         Args:
@@ -98,13 +99,20 @@ class Case:
         training = {
             "seed": self.seed,
             "epochs": 1,
-            "steps_per_epoch": self.settings.steps,
+            "steps_per_epoch": self._count_steps(num_bumps),
         }
         return dataclasses.replace(
             base,
             data=dataclasses.replace(base.data, **data),
             training=dataclasses.replace(base.training, **training),
         )
+
+    def _count_steps(self, num_bumps: int) -> int:
+        stripes = 0 if self.kind == "bumps" else 2 * self.grid_size
+        examples = num_bumps + stripes
+        passes = self.settings.passes * examples
+        batches = math.ceil(passes / self.base.training.batch_size)
+        return max(self.settings.steps, batches)
 
     def count_examples(self, num_bumps: int) -> int:
         """Examples in the training table, stripes included."""

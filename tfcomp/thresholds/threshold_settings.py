@@ -19,6 +19,7 @@ from tfcomp.sweeps.sweep_settings import MAX_SEEDS
 
 # Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
 CRITERIA = {"position_accuracy": True, "relative_mse": False}
+MAX_PASSES = 10_000
 # The region of a kind where the user names none: figure 4 holds out a corner
 # of what is composed of stripes; the bumps alone that it compares them with
 # are drawn everywhere.
@@ -68,8 +69,16 @@ class SearchSettings(Settings):
     )
     steps: int = setting(
         400,
-        "Optimizer steps of every training, however much data it has.",
+        "Optimizer steps of every training, however much data it has, unless "
+        "--passes asks for more.",
         minimum=1,
+    )
+    passes: float = setting(
+        0.0,
+        "How often every training sees each example at least. With 0, only "
+        "--steps decides.",
+        minimum=0.0,
+        maximum=MAX_PASSES,
     )
     tolerance: float = setting(
         1.2,
