@@ -46,7 +46,8 @@ from tfcomp.thresholds.threshold_run import ThresholdSearches
 PROFILE_FLAG = {
     "profile": (
         "smoke",
-        "What to train: smoke, quick, campaign, paper, or a folder of your own.",
+        "What to train: smoke, quick, campaign, paper, or a folder of your "
+        "own.",
     )
 }
 SHIPPED = Path(__file__).parent / "profiles"

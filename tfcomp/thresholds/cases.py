@@ -65,8 +65,8 @@ class Case:
         """The training with so many bumps.
 
         Its number of steps depends on them if `--passes` says so. Flags that
-        decide when a run is scored and saved have their defaults, since they make no
-        difference here and must not give the training another name.
+        decide when a run is scored and saved have their defaults, since they
+        make no difference here and must not give the training another name.
 
         Args:
             num_bumps: Number of bumps in the training set.
