@@ -65,7 +65,7 @@ def _summarize_penalties(layer: LowRankEmbedding) -> dict[str, float | None]:
     entropy = EntropyRegularizer(1.0, "mean")(layer.coefficients)
     summary = {"entropy": float(entropy)}
     for basis in ("raw", "unit"):
-        variance = VarianceRegularizer(1.0, basis, "mean").penalty
+        variance = VarianceRegularizer(1.0, basis, "mean")
         both = variance(layer.left) + variance(layer.right)
         summary[f"variance_{basis}"] = float(both) / 2
     return summary
