@@ -140,6 +140,15 @@ def test_differences_are_one_sided_at_the_border() -> None:
     np.testing.assert_allclose(found[:, [0, 1], [1, 0]], 0.0, atol=1e-6)
 
 
+def test_differences_between_uneven_levels() -> None:
+    factors = tf.constant([[1.0], [2.0], [5.0]])
+    found = compute_difference_jacobians(
+        lambda f: {"h": f**2}, factors, [1.0], [5.0], 2.0, [(1.0, 2.0, 5.0)]
+    )
+    slopes = [(4 - 1) / 1, (25 - 1) / 4, (25 - 4) / 3]
+    np.testing.assert_allclose(found["h"][:, 0, 0], slopes, rtol=1e-6)
+
+
 def test_differences_of_a_one_hot_code() -> None:
     def stage_fn(f: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"code": tf.one_hot(tf.cast(f[:, 0], tf.int32), 4)}

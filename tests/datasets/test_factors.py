@@ -92,8 +92,22 @@ def test_levels() -> None:
     values = np.array([4, 0, 1, np.nan, 3.5])
     assert NAMES.to_index(values).tolist() == [2, 0, 1, -1, 2]
     assert MIXED.ordered == (0, 1)
-    with pytest.raises(ValueError, match="need a categorical"):
-        Factor("x", 2, 0.0, 1.0, levels=(0.0, 1.0))
+    with pytest.raises(ValueError, match="2 levels and names"):
+        Factor("x", 2, 0.0, 1.0, levels=(0.0, 0.5, 1.0))
+    with pytest.raises(ValueError, match="must rise"):
+        Factor("x", 2, 0.0, 1.0, levels=(1.0, 0.0))
+
+
+def test_ordered_levels_and_names() -> None:
+    size = Factor("size", 3, 1.0, 9.0, levels=(1, 2, 9), names=("S", "M", "L"))
+    assert size.values().tolist() == [1, 2, 9]
+    assert size.to_index(np.array([1.4, 5.0, 6.0])).tolist() == [0, 1, 2]
+    assert [size.describe(v) for v in (1, 2.2, 9)] == ["S", "M", "L"]
+    assert DEPTH.describe(0.5) == "0.5"
+    assert FactorSpace((size,)).ordered == (0,)
+    space = FactorSpace((size, DEPTH))
+    text = json.dumps(space.to_dict())
+    assert FactorSpace.from_dict(json.loads(text)) == space
 
 
 def test_factor_of_one_value() -> None:

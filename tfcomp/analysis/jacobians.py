@@ -77,6 +77,7 @@ def compute_difference_jacobians(
     low: Sequence[float],
     high: Sequence[float],
     step: float | Sequence[float] = 1.0,
+    levels: Sequence[Sequence[float]] = (),
 ) -> StageDict:
     """Jacobians by differences over the grid, for one-hot codes only.
 
@@ -92,6 +93,8 @@ def compute_difference_jacobians(
         high: Largest value of each factor.
         step: Distance to a neighbor, in units of the factor: one for all
             factors or one each.
+        levels: The values of each factor, empty for one whose values are
+            `step` apart; by default all are.
 
     Returns:
         A Jacobian [n, units, F] per stage, per unit of the factor; zeros in
@@ -111,11 +114,14 @@ def compute_difference_jacobians(
                 f"step must fit in the range of factor {i}, "
                 f"{lowest:g} to {highest:g}; received {step:g}"
             )
-        # Tolerant, as 0.9 + 0.1 exceeds 1.0 in float32.
-        slack = 1e-3 * step
         value = factors[:, i]  # [n]
-        after = tf.where(value + step <= highest + slack, step, 0.0)
-        before = tf.where(value - step >= lowest - slack, step, 0.0)
+        if levels and len(levels[i]):
+            before, after = _find_neighbors(value, levels[i])
+        else:
+            # Tolerant, as 0.9 + 0.1 exceeds 1.0 in float32.
+            slack = 1e-3 * step
+            after = tf.where(value + step <= highest + slack, step, 0.0)
+            before = tf.where(value - step >= lowest - slack, step, 0.0)
         shift = tf.one_hot(i, len(low), dtype=factors.dtype)  # [F]
         after = tf.cast(after, factors.dtype)[:, None]  # [n, 1]
         before = tf.cast(before, factors.dtype)[:, None]  # [n, 1]
@@ -128,6 +134,17 @@ def compute_difference_jacobians(
             }
         )
     return _stack_columns(columns)
+
+
+def _find_neighbors(
+    value: tf.Tensor, levels: Sequence[float]
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Distances [n] to the values below and above; 0 where there is none."""
+    values = tf.constant(levels, value.dtype)
+    nearest = tf.argmin(tf.abs(value[:, None] - values), axis=1)
+    below = tf.gather(values, tf.maximum(nearest - 1, 0))
+    above = tf.gather(values, tf.minimum(nearest + 1, len(levels) - 1))
+    return tf.maximum(value - below, 0.0), tf.maximum(above - value, 0.0)
 
 
 def compute_stage_metrics(

@@ -17,7 +17,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor of variation with `size` equally spaced values.
+    """One factor of variation with `size` values, mostly equally spaced.
 
     Attributes:
         name: Name used in regions and plots.
@@ -29,8 +29,10 @@ class Factor:
         periodic: Whether `high` is the same state as `low`.
         categorical: Whether the values are only names: no order, no
             derivative.
-        levels: The values of a categorical factor where they are not
-            equally spaced, rising; empty otherwise.
+        levels: The values where they are not equally spaced, rising; empty
+            otherwise.
+        names: What the values are called, as `heart`; empty if they have no
+            names.
     """
 
     name: str
@@ -41,12 +43,20 @@ class Factor:
     periodic: bool = False
     categorical: bool = False
     levels: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # A list where it comes from JSON; equal factors must be equal.
+        # Lists where it comes from JSON; equal factors must be equal.
         object.__setattr__(self, "levels", tuple(self.levels))
-        if self.levels and not self.categorical:
-            raise ValueError(f"levels of {self.name} need a categorical one")
+        object.__setattr__(self, "names", tuple(self.names))
+        for attribute in (self.levels, self.names):
+            if len(attribute) not in (0, self.size):
+                raise ValueError(
+                    f"the factor {self.name} must have {self.size} levels and "
+                    f"names, or none, got {attribute}"
+                )
+        if any(np.diff(self.levels) <= 0):
+            raise ValueError(f"levels of {self.name} must rise")
         if self.size < 1 or not self.low < self.high:
             raise ValueError(
                 f"the factor {self.name} must have a size of at least 1 and "
@@ -64,7 +74,7 @@ class Factor:
 
     @property
     def step(self) -> float:
-        """Distance of neighboring grid values."""
+        """Distance of neighboring grid values, the mean one if they differ."""
         intervals = self.size if self.periodic else max(self.size - 1, 1)
         return (self.high - self.low) / intervals
 
@@ -72,6 +82,12 @@ class Factor:
     def label(self) -> str:
         """Axis label, as `x (px)`."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def describe(self, value: float) -> str:
+        """A value in words: its name, or a number."""
+        if self.names:
+            return self.names[int(self.to_index(np.array(value)))]
+        return f"{value:g}"
 
     def to_index(self, values: np.ndarray) -> np.ndarray:
         """Nearest grid index of each value; -1 where the factor is absent."""

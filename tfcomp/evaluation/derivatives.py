@@ -50,6 +50,7 @@ def list_jacobians(
         low=[factor.low for factor in ordered],
         high=[factor.values()[-1] for factor in ordered],
         step=[factor.step for factor in ordered],
+        levels=[factor.levels for factor in ordered],
     )
     differences = _keep_names_fixed(differences, space)
     layers = {layer.name: layer for layer in model.layers}
