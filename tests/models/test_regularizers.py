@@ -100,7 +100,7 @@ def test_gradient_equals_differences(
 
 
 def test_entropy_of_known_rows() -> None:
-    penalty = EntropyRegularizer(1.0).penalty
+    penalty = EntropyRegularizer(1.0)
     assert float(penalty([[0.0, 3.0, 0.0, 0.0]])) == 0.0
     assert float(penalty([[1.0, -1.0, 1.0, 1.0]])) == pytest.approx(math.log(4))
     assert float(penalty([[1.0, 1.0, 0.0]])) == pytest.approx(math.log(2))
@@ -109,7 +109,7 @@ def test_entropy_of_known_rows() -> None:
 @pytest.mark.parametrize("scale", [1e-25, 1e-3, 1e25])
 def test_entropy_ignores_scale(rng: np.random.Generator, scale: float) -> None:
     row = rng.normal(size=(1, 6)).astype("float32")
-    penalty = EntropyRegularizer(1.0).penalty
+    penalty = EntropyRegularizer(1.0)
     scaled = penalty(row * np.float32(scale))
     np.testing.assert_allclose(scaled, penalty(row), rtol=1e-5)
 
