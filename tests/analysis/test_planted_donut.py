@@ -13,9 +13,8 @@ from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.sharing import summarize_sharing
 from tfcomp.claims.all_claims import FRESH_CLAIMS
-from tfcomp.claims.fresh.composition import DONUTS
-from tfcomp.claims.fresh.composition import plant_all
-from tfcomp.claims.fresh_claim import Kind
+from tfcomp.claims.controls import Control
+from tfcomp.claims.controls import Kind
 from tfcomp.claims.verdict import Verdict
 
 
@@ -29,7 +28,7 @@ def summarize(name: str) -> dict[str, float | None]:
 def judge(name: str, numbers: dict[str, float | None]) -> Verdict:
     """The verdict of version 2 on networks with these numbers."""
     (claim,) = (c for c in FRESH_CLAIMS if c.name == name)
-    planted = plant_all("outputs", Kind.POSITIVE, DONUTS, **numbers)
+    planted = Control("outputs", Kind.POSITIVE, {"donuts": numbers})
     claim = dataclasses.replace(claim, controls=())
     return claim.judge(planted.plant()).verdict
 

@@ -9,15 +9,16 @@ from tfcomp.claims.all_claims import FRESH_CLAIMS
 from tfcomp.claims.claim import EACH_FITTED
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
+from tfcomp.claims.controls import FIRST_SEED
+from tfcomp.claims.controls import Control
+from tfcomp.claims.controls import Kind
+from tfcomp.claims.controls import read_declarations
 from tfcomp.claims.estimation import estimate_geometric
 from tfcomp.claims.estimation import estimate_share
 from tfcomp.claims.estimation import estimate_trend
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.experiments.decoders import make_cnn
-from tfcomp.claims.fresh_claim import FIRST_SEED
 from tfcomp.claims.fresh_claim import FreshClaim
-from tfcomp.claims.fresh_claim import Kind
-from tfcomp.claims.fresh_claim import plant
 from tfcomp.claims.verdict import Verdict
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
@@ -35,6 +36,7 @@ CONTROLS = [
 
 def test_all_claims_are_there_with_controls_of_both_kinds() -> None:
     assert NAMES == [f"C{number}" for number in range(1, 23)]
+    assert list(read_declarations()) == ["settings", *NAMES]
     for claim in FRESH_CLAIMS:
         assert {c.kind for c in claim.controls} >= {
             Kind.POSITIVE,
@@ -91,12 +93,12 @@ NUMBER = Number("a number", "a", above(0.5))
 
 
 def plant_numbers(kind: Kind = Kind.POSITIVE, **scores):
-    return plant("planted", kind, (make_cnn("bump"), scores))
+    return Control("planted", kind, {"donut": scores})
 
 
 def test_a_seed_that_is_not_fitted_has_no_say_and_is_counted() -> None:
-    fits = {"id/relative_mse": lambda seed: 0.3 if seed < 104 else 0.003}
-    numbers = {"a": lambda seed: -9.0 if seed < 104 else 0.9}
+    fits = {"id/relative_mse": {"seeds": [0.3] * 4 + [0.003] * 6}}
+    numbers = {"a": {"seeds": [-9.0] * 4 + [0.9] * 6}}
     result = make_claim(NUMBER).judge(plant_numbers(**fits, **numbers).plant())
     assert result.verdict is Verdict.REPRODUCED
     (part,) = result.parts
@@ -178,7 +180,8 @@ def test_shares_and_trends() -> None:
 def test_refutations_are_corrected_within_a_claim() -> None:
     """Of many parts, one that contradicts by a hair is chance."""
     scores = {f"good_{i}": 0.9 for i in range(5)}
-    scores["bad"] = lambda seed: 0.45 + 0.02 * (-1) ** seed * (seed - 100)
+    seeds = [0.45 + 0.02 * (-1) ** seed * seed for seed in range(10)]
+    scores["bad"] = {"seeds": seeds}
     numbers = [Number(name, name, above(0.5)) for name in scores]
     evidence = plant_numbers(**scores).plant()
     alone = make_claim(numbers[-1])

@@ -4,8 +4,9 @@
     results = judge_fresh(evidence)  # version 2 of the rules; judge: 1
     write_report(evidence, "report")
 
-The files in `experiments/` declare the claims with the rules of version 1,
-those in `fresh/` with those of version 2, which judge fresh seeds alone. The
+What the paper says, the rules in words and the controls of version 2 stand in
+`claims.toml`; the files in `experiments/` declare what is measured, by version
+1 (`TESTS`) and by version 2 (`FRESH_TESTS`), which judges fresh seeds alone. The
 files beside them select the runs that speak for a claim, estimate its numbers
 over seeds, compare them with its rules and report the verdicts. TensorFlow is
 not needed.

@@ -1,11 +1,15 @@
 """The claims of all experiments, in their order, and their verdicts.
 
-`CLAIMS` have the rules of version 1, `FRESH_CLAIMS` those of version 2.
+`CLAIMS` have the rules of version 1, `FRESH_CLAIMS` those of version 2. Their
+words and controls are in `claims.toml`, their tests in `experiments/`.
 """
 
 from __future__ import annotations
 
+from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import ClaimResult
+from tfcomp.claims.controls import describe_claim
+from tfcomp.claims.controls import list_controls
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.experiments import composition
 from tfcomp.claims.experiments import data_needed
@@ -14,18 +18,37 @@ from tfcomp.claims.experiments import forced_rendering
 from tfcomp.claims.experiments import rotated_digits
 from tfcomp.claims.experiments import stripe_training
 from tfcomp.claims.experiments import volumes
-from tfcomp.claims.fresh import CLAIMS as FRESH_CLAIMS
+from tfcomp.claims.fresh_claim import FreshClaim
 
-CLAIMS = (
-    *composition.CLAIMS,
-    *factorization.CLAIMS,
-    *volumes.CLAIMS,
-    *forced_rendering.CLAIMS,
-    *stripe_training.CLAIMS,
-    *data_needed.CLAIMS,
-    *rotated_digits.CLAIMS,
+_EXPERIMENTS = (
+    composition,
+    factorization,
+    volumes,
+    forced_rendering,
+    stripe_training,
+    data_needed,
+    rotated_digits,
 )
-CLAIMS = tuple(sorted(CLAIMS, key=lambda claim: int(claim.name[1:])))
+_PICTURES = {k: v for e in _EXPERIMENTS for k, v in e.PICTURES.items()}
+CLAIMS = tuple(
+    Claim(**describe_claim(name, "first"), tests=t, draw=_PICTURES.get(name))
+    for name, t in sorted(
+        (item for e in _EXPERIMENTS for item in e.TESTS.items()),
+        key=lambda item: int(item[0][1:]),
+    )
+)
+FRESH_CLAIMS = tuple(
+    FreshClaim(
+        **describe_claim(name, "fresh"),
+        tests=tests,
+        draw=_PICTURES.get(name),
+        controls=list_controls(name),
+    )
+    for name, tests in sorted(
+        (item for e in _EXPERIMENTS for item in e.FRESH_TESTS.items()),
+        key=lambda item: int(item[0][1:]),
+    )
+)
 
 
 def judge(evidence: Evidence) -> list[ClaimResult]:

@@ -23,8 +23,12 @@ from tfcomp.claims.estimation import Estimator
 from tfcomp.claims.estimation import Read
 from tfcomp.claims.estimation import estimate
 from tfcomp.claims.estimation import estimate_mean
+from tfcomp.claims.estimation import estimate_trend
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.families import Arms
+from tfcomp.claims.run_numbers import PerStage
+from tfcomp.claims.run_numbers import list_stages
+from tfcomp.claims.run_numbers import subtract_start
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.verdict import Part
@@ -67,6 +71,15 @@ class Number:
     decides: bool = True
     limits: Limits | None = None
     by: Estimator = estimate_mean
+
+
+def make_trend(
+    words: str, stages: PerStage, rule: Rule, end: int | None = None
+) -> Number:
+    """Page's test of a number net of the start, over stages up to an end."""
+    read = list_stages(subtract_start(stages), end)
+    quantity = f"{words} net of the start, rank correlation with the stage"
+    return Number(quantity, read, rule, "trend", by=estimate_trend)
 
 
 @dataclass(frozen=True)

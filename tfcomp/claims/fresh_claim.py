@@ -11,54 +11,22 @@ faint outputs have several peaks, for instance.
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable
 from collections.abc import Iterable
-from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import fields
 from dataclasses import replace
-from pathlib import Path
 
 from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import ClaimResult
-from tfcomp.claims.claim import Test
+from tfcomp.claims.controls import FIRST_SEED
+from tfcomp.claims.controls import Control
+from tfcomp.claims.controls import Kind
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
-from tfcomp.claims.selection import Setting
 from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import Verdict
 from tfcomp.claims.verdict import combine
 from tfcomp.claims.verdict import correct_refutations
-
-Value = float | Sequence[float]
-Scores = Mapping[str, Value | Callable[[int], Value]]
-FIRST_SEED = 100
-NUM_PLANTED = 10
-
-
-class Kind(enum.StrEnum):
-    """What a control is, and so what its verdict must be."""
-
-    POSITIVE = "positive"
-    NEGATIVE = "negative"
-    UNTRAINED = "untrained"
-
-
-@dataclass(frozen=True)
-class Control:
-    """Planted evidence on a claim.
-
-    Attributes:
-        name: What is planted, as `true composers`.
-        kind: Whether the claim is true of it.
-        plant: Makes the evidence.
-    """
-
-    name: str
-    kind: Kind
-    plant: Callable[[], Evidence]
 
 
 @dataclass(frozen=True)
@@ -121,19 +89,6 @@ class FreshClaim(Claim):
         yield ControlOutcome(name, Kind.UNTRAINED, verdict)
 
 
-def revise(
-    claim: Claim,
-    rule: str,
-    tests: Sequence[Test],
-    method: str = "",
-    controls: Sequence[Control] = (),
-) -> FreshClaim:
-    """A claim of version 1 under the rule of version 2."""
-    shared = {f.name: getattr(claim, f.name) for f in fields(Claim)}
-    changed = {"rule": rule, "tests": tests, "method": method or claim.method}
-    return FreshClaim(**(shared | changed), controls=controls)
-
-
 def select_fresh(evidence: Evidence) -> Evidence:
     """The runs and searches of seeds that no rule was written on."""
     return Evidence(
@@ -150,56 +105,3 @@ def select_fresh(evidence: Evidence) -> Evidence:
 def untrain(run: Run) -> Run:
     """A run with the measures of its start, and no gate in their way."""
     return replace(run.start, metrics={"id": run.metrics.get("id", {})})
-
-
-def plant(
-    name: str,
-    kind: Kind,
-    *planted: tuple[Setting, Scores],
-    spread: float = 0.01,
-) -> Control:
-    """A control of runs of published settings, at fresh seeds.
-
-    Args:
-        name: What is planted.
-        kind: Whether the claim is true of it.
-        *planted: Settings, and numbers by the names that claims read;
-            `start/<name>` is of the untrained network. A list has a number
-            for every stage, from the code to the image; a function gives
-            that of a seed.
-        spread: How much seeds differ, relative to the numbers.
-    """
-    seeds = range(FIRST_SEED, FIRST_SEED + NUM_PLANTED)
-
-    def make() -> Evidence:
-        return Evidence(
-            tuple(
-                _plant_run(setting, seed, scores, spread)
-                for setting, scores in planted
-                for seed in seeds
-            )
-        )
-
-    return Control(name, kind, make)
-
-
-def _plant_run(
-    setting: Setting, seed: int, scores: Scores, spread: float
-) -> Run:
-    factor = 1 + spread * (seed - FIRST_SEED - NUM_PLANTED / 2)
-    metrics: dict = {"id": {"relative_mse": 1e-3, "position_accuracy": 1.0}}
-    measures: dict = {"version": "planted"}
-    for name, planted in scores.items():
-        value = planted(seed) if callable(planted) else planted
-        if isinstance(value, int | float):
-            value = value * factor
-        else:
-            value = [number * factor for number in value]
-            stages = [f"stage_{place - 1}" for place in range(len(value))]
-            measures["stages"] = ["code", *stages[1:-1], "image"]
-        split, _, last = name.rpartition("/")
-        target = measures if split in ("", "start") else metrics
-        (target.setdefault(split, {}) if split else target)[last] = value
-    must = {n: v for n, v in setting.must.items() if not callable(v)}
-    flags = {**setting.reference, **must, "seed": seed}
-    return Run(Path(f"/planted/{id(setting)}/{seed}"), flags, metrics, measures)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.estimation import Estimate
 from tfcomp.claims.evidence import Evidence
@@ -26,6 +26,12 @@ CRITERION = "position_accuracy"
 TOTAL = "num_examples"
 # Flags of a search that say how much is run, not what.
 EXTENT = ("seeds", "first_seed")
+# Version 2: the paper leaves open with which network it searched.
+SETTINGS = {
+    "small CNN": {"polarity": "bright", "depth": 2, "learning_rate": 2e-3},
+    "the donut's CNN": {"polarity": "dark", "depth": 4, "learning_rate": 1e-3},
+}
+MIN_SIZES, MIN_RATIO = 4, 1.8
 
 
 def choose_study(
@@ -81,6 +87,37 @@ def judge_slopes(evidence: Evidence) -> list[Part]:
             found.append(Part(name, quantity, None, near(slope, SLOPE_MARGIN)))
         parts += sorted(found, key=lambda part: not part.decides)
     return parts
+
+
+def judge_settings(evidence: Evidence) -> list[Part]:
+    """C16, version 2: both settings, each with its name."""
+    parts = []
+    for name, flags in SETTINGS.items():
+        studies = [
+            study
+            for study in evidence.studies
+            if flags.items() <= study.flags.items()
+        ]
+        gap = find_missing_sizes(studies)
+        parts += [
+            replace(
+                part,
+                label=f"{name}: {part.label}",
+                problem=part.problem or gap,
+            )
+            for part in judge_slopes(Evidence(studies=tuple(studies)))
+        ]
+    return parts
+
+
+def find_missing_sizes(studies: Sequence[ThresholdStudy]) -> str:
+    """Why the sizes of a setting are too few; empty if they are not."""
+    sizes = {float(n) for s in studies for n in s.thresholds["grid_size"]}
+    if studies and len(sizes) < MIN_SIZES:
+        return f"{len(sizes)} of at least {MIN_SIZES} sizes"
+    if studies and max(sizes) < MIN_RATIO * min(sizes):
+        return f"the largest size must be {MIN_RATIO} times the smallest"
+    return ""
 
 
 def judge_kind(evidence: Evidence, kind: str) -> list[Part]:
@@ -196,20 +233,6 @@ def draw_thresholds(evidence: Evidence) -> Figures:
     }
 
 
-CLAIMS = (
-    Claim(
-        "C16",
-        "Data needed: cubic for bumps, linear with stripes",
-        "The least number of examples for a right position grows as the cube "
-        "of the image size from bumps alone, and linearly with stripes.",
-        "figure 4c",
-        "slope within 0.5 of 3, and within 0.5 of 1",
-        "Threshold search over the size; slope in log-log scale, its interval "
-        "over sizes (at least three, each with at least three seeds). The "
-        "number of all examples by position accuracy decides, as in the "
-        "paper; the other rows stand beside it. Searches that failed would "
-        "bias a slope: with any of them it stays undecided.",
-        [judge_slopes],
-        draw_thresholds,
-    ),
-)
+TESTS = {"C16": [judge_slopes]}
+FRESH_TESTS = {"C16": [judge_settings]}
+PICTURES = {"C16": draw_thresholds}

@@ -5,7 +5,10 @@ The donut holds out a square in the centre, the corner a square in a corner.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tfcomp.claims.claim import FITTED
+from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
 from tfcomp.claims.evidence import Evidence
@@ -59,16 +62,24 @@ def make_mlp(code: str) -> Setting:
     return make_decoder("mlp.flags", HELD_OUT["donut"], *changes, **must)
 
 
-def measure_donut(*numbers: Number) -> list[Measured]:
-    """Numbers of fitted CNNs on the donut, of both main codes."""
+ALL_DONUTS = {f"donut, {code}": make_cnn(code) for code in CODE_FLAGFILES}
+DONUTS = {f"donut, {code}": make_cnn(code) for code in MAIN_CODES}
+BUMP_DONUT = {"donut, bump": make_cnn("bump")}
+MLPS = {f"MLP, {code}": make_mlp(code) for code in MAIN_CODES}
+
+
+def measure_all(
+    settings: Mapping[str, Setting], *numbers: Number, gate: Gate = FITTED
+) -> list[Measured]:
+    """Numbers of the networks of each setting that pass a gate."""
     return [
-        Measured(f"donut, {code}", make_cnn(code), numbers, [FITTED])
-        for code in MAIN_CODES
+        Measured(label, setting, numbers, [gate])
+        for label, setting in settings.items()
     ]
 
 
 def find_donuts(evidence: Evidence) -> dict[str, Group]:
-    """The same CNNs by their names in pictures."""
+    """CNNs on the donut, of both main codes, by their names in pictures."""
     return {
         f"{code} code": make_cnn(code).find(evidence) for code in MAIN_CODES
     }

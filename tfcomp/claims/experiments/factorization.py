@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from collections.abc import Sequence
 
+from tfcomp.claims import run_numbers
+from tfcomp.claims.claim import EACH_FITTED
 from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import make_trend
 from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.experiments import decoders
 from tfcomp.claims.experiments.decoders import MAIN_CODES
-from tfcomp.claims.experiments.decoders import find_donuts
 from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.families import Series
-from tfcomp.claims.run_numbers import difference
-from tfcomp.claims.run_numbers import rank_with_stage
-from tfcomp.claims.run_numbers import take_largest_drop
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import has_enough
@@ -40,7 +40,7 @@ R2_DIGITS = 2
 DECAY = tuple(
     Number(
         f"rank correlation of {name} with the stage after the code",
-        rank_with_stage(score),
+        run_numbers.rank_with_stage(score),
         below(0),
         decides=decides,
         limits=CORRELATION,
@@ -50,23 +50,52 @@ DECAY = tuple(
         ("Fc (cosine form)", "cosine_factorization", False),
     )
 )
+FRESH_DECAY = (
+    Number(
+        "F at the image less F at stage 0, net of the start",
+        run_numbers.net(run_numbers.take_change("factorization")),
+        below(-0.02),
+        "fall",
+    ),
+    make_trend("F", "factorization", below(0)),
+)
+LARGEST_DROP = run_numbers.take_largest_drop("factorization")
 DROP = Number(
     "largest drop of F in one stage",
-    difference(take_largest_drop("factorization")),
+    run_numbers.difference(LARGEST_DROP),
     above(0),
+)
+FRESH_DROP = Number(
+    "largest drop of F in one stage, net of the start",
+    run_numbers.difference(run_numbers.net(LARGEST_DROP)),
+    above(0.02),
 )
 PROBES = {"ID, out of fold": "probe_r2_id", "ID to OOD": "probe_r2_ood"}
 WEAKENING = tuple(
     Number(
         "rank correlation of the probe's R², rounded to 0.01, with the stage "
         "after the code",
-        rank_with_stage(score, R2_DIGITS),
+        run_numbers.rank_with_stage(score, R2_DIGITS),
         below(0),
         name,
         limits=CORRELATION,
     )
     for name, score in PROBES.items()
 )
+FRESH_WEAKENING = [
+    Number(
+        f"R² of a linear probe ({words}), last stage less stage 0, net of the "
+        "start",
+        run_numbers.net(run_numbers.take_change(name)),
+        below(-0.01),
+        words,
+        decides=name == "probe_r2_grid",
+    )
+    for name, words in (
+        ("probe_r2_grid", "whole grid, out of fold"),
+        ("probe_r2_ood", "ID to OOD"),
+    )
+]
 
 
 def find_depths(evidence: Evidence, code: str) -> dict[int, Group]:
@@ -84,9 +113,7 @@ def find_depths(evidence: Evidence, code: str) -> dict[int, Group]:
 
 
 def judge_decay(
-    evidence: Evidence,
-    numbers: Sequence[Number] = DECAY,
-    gates: Sequence[Gate] = (FITTED,),
+    evidence: Evidence, numbers: Sequence[Number], gate: Gate
 ) -> list[Part]:
     """C6: all depths of one setting; the others support the claim."""
     parts = []
@@ -94,20 +121,16 @@ def judge_decay(
         alike = find_depths(evidence, code) or {4: Group()}
         for depth, group in alike.items():
             label = f"{code}, depth {depth}"
-            parts += measure(label, [group], numbers, gates)
+            parts += measure(label, [group], numbers, [gate])
         for depth in set(DEPTHS).difference(alike):
             label = f"{code}, depth {depth}, beside the others"
             group = make_cnn(code).require(depth=depth).find(evidence)
             if group.runs:
-                parts += measure(label, [group], numbers, gates, decides=False)
+                parts += measure(label, [group], numbers, [gate], decides=False)
     return parts
 
 
-def judge_drop(
-    evidence: Evidence,
-    numbers: Sequence[Number] = (DROP,),
-    gate: Gate = FITTED,
-) -> list[Part]:
+def judge_drop(evidence: Evidence, number: Number, gate: Gate) -> list[Part]:
     """C7: largest one-stage drop of F, shallow less deep, at equal seeds."""
     parts = []
     for code in ("ramp", "bump"):
@@ -118,7 +141,7 @@ def judge_drop(
         parts += measure(
             f"{code}, depth {SHALLOW} less depth {depth}",
             [shallow, groups.get(depth, Group())],
-            numbers,
+            [number],
             [gate, gate],
             decides=code == "ramp",
         )
@@ -144,7 +167,7 @@ def draw_decay(evidence: Evidence) -> Figures:
 
 def draw_probes(evidence: Evidence) -> Figures:
     """Probe scores per stage."""
-    groups = find_donuts(evidence)
+    groups = decoders.find_donuts(evidence)
     figures = {}
     for label, name in PROBES.items():
         caption = f"Probe, {label}: mean over seeds, with 95 % intervals."
@@ -152,45 +175,21 @@ def draw_probes(evidence: Evidence) -> Figures:
     return figures
 
 
-CLAIMS = (
-    Claim(
-        "C6",
-        "Factorization decays from stage to stage",
-        "The directions in which x and y move a stage become less orthogonal "
-        "with depth.",
-        "figures 2a to 2d, 11 to 14",
-        "rank correlation of F with the stage after the code < 0",
-        "F of equation 7, mean over the grid; Spearman over the stages after "
-        "the code, where F is 1 by construction, up to the image; one number "
-        "a run. Every depth that was run in one setting, other settings "
-        "beside it.",
-        [judge_decay],
-        draw_decay,
+TESTS = {
+    "C6": [functools.partial(judge_decay, numbers=DECAY, gate=FITTED)],
+    "C7": [functools.partial(judge_drop, number=DROP, gate=FITTED)],
+    "C8": [
+        Measured(code, make_cnn(code), WEAKENING, [FITTED])
+        for code in MAIN_CODES
+    ],
+}
+FRESH_TESTS = {
+    "C6": [
+        functools.partial(judge_decay, numbers=FRESH_DECAY, gate=EACH_FITTED)
+    ],
+    "C7": [functools.partial(judge_drop, number=FRESH_DROP, gate=EACH_FITTED)],
+    "C8": decoders.measure_all(
+        decoders.DONUTS, *FRESH_WEAKENING, gate=EACH_FITTED
     ),
-    Claim(
-        "C7",
-        "Shallow ramp networks drop more sharply",
-        "With ramp codes and few layers, factorization falls in one sharp "
-        "drop.",
-        "figure 2, section 3.4",
-        "largest one-stage drop of F larger at depth 2 than at depth 6",
-        "Paired by seed; without enough runs of depth 6, the deepest network "
-        "that has them.",
-        [judge_drop],
-    ),
-    Claim(
-        "C8",
-        "Linear probes weaken from stage to stage",
-        "x and y can be read out linearly less and less well with depth.",
-        "figures 2, 11 to 14",
-        "rank correlation of R² with the stage after the code < 0, both probes",
-        "Ridge regression to x and y: out of fold over ID points, and fitted "
-        "on ID, scored on OOD points. R² is rounded to 0.01 before it is "
-        "ranked: smaller falls count as none.",
-        [
-            Measured(code, make_cnn(code), WEAKENING, [FITTED])
-            for code in MAIN_CODES
-        ],
-        draw_probes,
-    ),
-)
+}
+PICTURES = {"C6": draw_decay, "C8": draw_probes}

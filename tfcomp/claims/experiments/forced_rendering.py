@@ -1,22 +1,33 @@
-"""C11 to C13: low-rank embeddings in pixel space, and their penalties."""
+"""C11 to C13, C22: forced rendering, by penalties and by hard wiring."""
 
 from __future__ import annotations
 
-from tfcomp.claims.claim import Claim
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tfcomp.claims import run_numbers
+from tfcomp.claims.claim import EACH_FITTED
 from tfcomp.claims.claim import Compared
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_spread
+from tfcomp.claims.estimation import Estimate
+from tfcomp.claims.estimation import Read
+from tfcomp.claims.estimation import estimate_share
+from tfcomp.claims.estimation import estimate_trend
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
 from tfcomp.claims.experiments.decoders import make_decoder
 from tfcomp.claims.experiments.volumes import UNEVENNESS
 from tfcomp.claims.families import Arms
-from tfcomp.claims.run_numbers import log_ratio
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import is_positive
+from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import above
 from tfcomp.claims.verdict import below
+from tfcomp.statistics.limits import Limits
 
 # Penalties: the flagfile, and the weights of entropy and variance.
 PENALTIES = {
@@ -25,9 +36,14 @@ PENALTIES = {
     "variance": ("low_rank_variance.flags", 0, is_positive),
     "both": ("low_rank.flags", is_positive, is_positive),
 }
+STEPS = [("none", "entropy"), ("entropy", "variance"), ("variance", "both")]
 # What the variance is taken of, and how the report calls it.
 BASES = {"raw": "", "unit": " on unit vectors"}
 HELD_OUT = {"corner": "corner:12", "centre": "square:8-23"}
+# The recipe of version 2.
+DECAYING = {"epochs": 1000, "decay": "linear", "decay_share": 0.2}
+APART = 5.0  # axes of a factor whose profiles differ by more are told apart
+ERROR, ACCURACY = "ood/relative_mse", "ood/position_accuracy"
 
 
 def make_low_rank(
@@ -49,6 +65,17 @@ def make_low_rank(
     return setting.require(penalty_basis=basis) if variance else setting
 
 
+def make_hard(region: str, axes: str) -> Setting:
+    """Hard rendering, with the axes of the factors given or found."""
+    return make_decoder(
+        "hard_rendering.flags",
+        HELD_OUT[region],
+        f"--axes={axes}",
+        model="hard_rendering",
+        axes=axes,
+    )
+
+
 def make_arms(*names: str) -> Arms:
     """Low-rank networks that differ in their penalties alone."""
     free = ("entropy_weight", "variance_weight", "penalty_basis")
@@ -57,29 +84,124 @@ def make_arms(*names: str) -> Arms:
 
 ALL = make_arms(*PENALTIES)
 EXTREMES = make_arms("none", "both")
+PUBLISHED = {
+    f"{region}, both penalties": make_low_rank("both", region).require(
+        **DECAYING
+    )
+    for region in HELD_OUT
+}
+HARD = {
+    f"{region}, axes {words}": make_hard(region, axes)
+    for words, axes in (("given", "x:columns,y:rows"), ("found", "find"))
+    for region in HELD_OUT
+}
 
 GENERALIZATION = [
-    Number(
-        "OOD relative MSE (1: blank)", "ood/relative_mse", below(0.1), "error"
-    ),
-    Number(
-        "OOD position accuracy",
-        "ood/position_accuracy",
-        above(0.95),
-        "position",
-    ),
+    Number("OOD relative MSE (1: blank)", ERROR, below(0.1), "error"),
+    Number("OOD position accuracy", ACCURACY, above(0.95), "position"),
 ]
+# None less both, as version 1 has the spread of log-volume.
+SMOOTHNESS = (
+    Number(
+        "mean cosine of matrices of neighbouring values, net of the start",
+        run_numbers.difference(
+            run_numbers.net(lambda run: run.get("neighbor_cosine"))
+        ),
+        below(-0.05),
+    ),
+    *(replace(number, decides=False) for number in UNEVENNESS),
+)
+ORDER = Number(
+    "rank correlation of OOD MSE with none, entropy, variance, both",
+    lambda *runs: [run.get("ood/mse") for run in runs],
+    below(0),
+    by=estimate_trend,
+)
+
+
+def succeeds(accuracy: float, error: float) -> Read:
+    """Reads whether a run draws unseen combinations so well."""
+
+    def read(run: Run) -> bool | None:
+        found = run.get(ACCURACY), run.get(ERROR)
+        if None in found:
+            return None
+        return found[0] > accuracy and found[1] < error
+
+    return read
+
+
+def make_success(accuracy: float, error: float) -> Number:
+    """Share of seeds that draw unseen combinations so well."""
+    return Number(
+        f"seeds with OOD position accuracy > {accuracy:g} and relative MSE < "
+        f"{error:g}",
+        succeeds(accuracy, error),
+        above(0.5),
+        by=estimate_share,
+    )
+
+
+def is_sign_right(run: Run) -> bool | None:
+    """Whether axes are apart just if the run succeeds; None without sign."""
+    apart = run.get("axis_ratio")
+    is_good = succeeds(0.99, 0.02)(run)
+    if apart is None or is_good is None:
+        return None
+    return (apart > APART) == is_good
+
+
+def estimate_fact(
+    values: Mapping[int, bool | None], limits: Limits
+) -> Estimate | None:
+    """Share of the seeds as a fact about them: no chance, no interval."""
+    found = estimate_share(values, limits)
+    if found is None:
+        return None
+    return replace(found, low=found.mean, high=found.mean, test=None)
+
+
+WORKS, WORKS_HARD = make_success(0.95, 0.1), make_success(0.99, 0.02)
+SIGN = Number(
+    f"seeds of which ID alone (axes apart by > {APART:g}) says whether they "
+    "succeed",
+    is_sign_right,
+    above(0.999),
+    by=estimate_fact,
+)
 
 
 def compare_errors(worse: str, better: str, split: str = "OOD") -> Compared:
     """The error with some penalties over that with others; OOD, it decides."""
     number = Number(
         f"log₁₀ ratio of {split} MSE",
-        log_ratio(f"{split.lower()}/mse"),
+        run_numbers.log_ratio(f"{split.lower()}/mse"),
         above(0),
         decides=split == "OOD",
     )
     return Compared(f"{worse} over {better}", ALL, (worse, better), [number])
+
+
+def show_step(worse: str, better: str) -> Compared:
+    """One step of the order, beside it."""
+    step = compare_errors(worse, better)
+    numbers = [replace(number, decides=False) for number in step.numbers]
+    return replace(step, numbers=numbers, gates=[EACH_FITTED, EACH_FITTED])
+
+
+def judge_order(evidence: Evidence) -> list[Part]:
+    """C12: the order of four settings, seed by seed."""
+    groups = list(ALL.find(evidence).values())
+    problems = [ALL.find_mismatch(groups[0], group) for group in groups[1:]]
+    problem = next(filter(None, problems), "")
+    gates = [EACH_FITTED] * len(groups)
+    return measure("the order", groups, [ORDER], gates, problem)
+
+
+def compare_extremes(*numbers: Number, gates: tuple = ()) -> Compared:
+    """Numbers without penalties less those with both."""
+    pair = "none", "both"
+    return Compared("corner, none less both", EXTREMES, pair, numbers, gates)
 
 
 def draw_spreads(evidence: Evidence) -> Figures:
@@ -95,60 +217,38 @@ def draw_spreads(evidence: Evidence) -> Figures:
     )
 
 
-CLAIMS = (
-    Claim(
-        "C11",
-        "Forced rendering generalizes",
-        "A network that renders every value of a factor as a low-rank matrix "
-        "in pixel space, with entropy and variance penalties, composes: in "
-        "the centre and in a corner.",
-        "figures 3b, 3c, section 4.1",
-        "OOD relative MSE < 0.1, and position accuracy > 0.95",
-        "The penalty on raw parameters, as published, decides; on the unit "
-        "vectors that are in use, beside it.",
-        [
-            Measured(
-                f"{region}, both penalties{words}",
-                make_low_rank("both", region, basis),
-                GENERALIZATION,
-                decides=basis == "raw",
-            )
-            for basis, words in BASES.items()
-            for region in HELD_OUT
-        ],
-    ),
-    Claim(
-        "C12",
-        "Both penalties are needed",
-        "Without penalties ID is best and OOD worst; the entropy penalty "
-        "helps a little, the variance penalty much, both most.",
-        "figure 3e",
-        "OOD MSE: none > entropy > variance > both, every step",
-        "Decimal logarithm of the ratio of MSE at equal seeds (errors differ "
-        "by factors of a hundred), corner held out. Beside it, how much "
-        "worse ID is than without penalties.",
-        [
-            compare_errors("none", "entropy"),
-            compare_errors("entropy", "variance"),
-            compare_errors("variance", "both"),
-            compare_errors("entropy", "none", "ID"),
-            compare_errors("variance", "none", "ID"),
-            compare_errors("both", "none", "ID"),
-        ],
-    ),
-    Claim(
-        "C13",
-        "Penalties make the representation smoother",
-        "With penalties the representation changes more evenly with x and y.",
-        "figure 3d",
-        "spread of log-volume smaller with both penalties",
-        "Standard deviation of log-volume over the grid, mean over the stages "
-        "after the code, without less with penalties, at equal seeds.",
-        [
-            Compared(
-                "corner, none less both", EXTREMES, ("none", "both"), UNEVENNESS
-            )
-        ],
-        draw_spreads,
-    ),
-)
+TESTS = {
+    "C11": [
+        Measured(
+            f"{region}, both penalties{words}",
+            make_low_rank("both", region, basis),
+            GENERALIZATION,
+            decides=basis == "raw",
+        )
+        for basis, words in BASES.items()
+        for region in HELD_OUT
+    ],
+    "C12": [
+        *(compare_errors(*step) for step in STEPS),
+        *(compare_errors(name, "none", "ID") for _, name in STEPS),
+    ],
+    "C13": [compare_extremes(*UNEVENNESS)],
+}
+FRESH_TESTS = {
+    "C11": [
+        Measured(label, setting, [WORKS], [EACH_FITTED])
+        for label, setting in PUBLISHED.items()
+    ],
+    "C12": [judge_order, *(show_step(*step) for step in STEPS)],
+    "C13": [compare_extremes(*SMOOTHNESS, gates=(EACH_FITTED, EACH_FITTED))],
+    "C22": [
+        Measured(
+            label,
+            setting,
+            [WORKS_HARD, SIGN] if "found" in label else [WORKS_HARD],
+            [EACH_FITTED],
+        )
+        for label, setting in HARD.items()
+    ],
+}
+PICTURES = {"C13": draw_spreads}

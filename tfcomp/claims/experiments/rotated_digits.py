@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
+from tfcomp.claims.claim import EACH_FITTED
 from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Number
-from tfcomp.claims.claim import Test
 from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_lines
@@ -75,17 +75,15 @@ SMOOTHNESS = tuple(
 )
 
 
-def measure_gap(numbers: Sequence[Number], gate: Gate = FITTED) -> Test:
+def judge_gap(
+    evidence: Evidence, numbers: Sequence[Number], gate: Gate
+) -> list[Part]:
     """Judges numbers of the rotated digit; the label says which gap it is."""
-
-    def judge(evidence: Evidence) -> list[Part]:
-        group = ROTATED.find(evidence)
-        label = "rotated digit"
-        if group.runs:
-            label += f", {group.runs[0].flags['region']}"
-        return measure(label, [group], numbers, [gate])
-
-    return judge
+    group = ROTATED.find(evidence)
+    label = "rotated digit"
+    if group.runs:
+        label += f", {group.runs[0].flags['region']}"
+    return measure(label, [group], numbers, [gate])
 
 
 def draw_errors(evidence: Evidence) -> Figures:
@@ -113,31 +111,11 @@ def draw_jumps(evidence: Evidence) -> Figures:
     )
 
 
-CLAIMS = (
-    Claim(
-        "C19",
-        "In a gap, outputs interpolate its edges",
-        "At angles that it never saw, a network draws the interpolation of "
-        "the images at the two edges of the gap.",
-        "figures 9a, 9c, 9d, appendix F.2",
-        "R² > 0.8 in pixel space",
-        "R² about zero of every output in the gap on the two edge images, "
-        "best weights, mean over the gap. Beside it: turned digits overlap, so "
-        "that true images would score something, too.",
-        [measure_gap(INTERPOLATION)],
-        draw_errors,
-    ),
-    Claim(
-        "C20",
-        "The stages do not jump at the gap",
-        "The curves that stages trace as the digit turns stay smooth across "
-        "the gap.",
-        "figure 9b",
-        "no step and no turn twice the largest one outside",
-        "Steps between the activations at neighbouring angles and angles "
-        "between steps: largest inside the gap over largest outside, of the "
-        "stage where that is largest.",
-        [measure_gap(SMOOTHNESS)],
-        draw_jumps,
-    ),
+TESTS, FRESH_TESTS = (
+    {
+        "C19": [functools.partial(judge_gap, numbers=INTERPOLATION, gate=gate)],
+        "C20": [functools.partial(judge_gap, numbers=SMOOTHNESS, gate=gate)],
+    }
+    for gate in (FITTED, EACH_FITTED)
 )
+PICTURES = {"C19": draw_errors, "C20": draw_jumps}

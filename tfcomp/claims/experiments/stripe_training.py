@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
+from tfcomp.claims import run_numbers
+from tfcomp.claims.claim import EACH_FITTED
+from tfcomp.claims.claim import EACH_PLACED
 from tfcomp.claims.claim import FITTED
 from tfcomp.claims.claim import PLACED
-from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Compared
+from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import make_trend
 from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_lines
 from tfcomp.claims.claim_pictures import draw_spread
 from tfcomp.claims.claim_pictures import draw_stages
+from tfcomp.claims.estimation import estimate_geometric
+from tfcomp.claims.estimation import estimate_share
+from tfcomp.claims.estimation import estimate_trend
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.experiments.decoders import MAIN_CODES
 from tfcomp.claims.experiments.decoders import make_cnn
+from tfcomp.claims.experiments.volumes import FRESH_WARP
+from tfcomp.claims.experiments.volumes import LATE_DEVIATION
 from tfcomp.claims.experiments.volumes import UNEVENNESS
 from tfcomp.claims.families import Arms
 from tfcomp.claims.families import Series
-from tfcomp.claims.run_numbers import rank_with_stage
 from tfcomp.claims.selection import Group
 from tfcomp.claims.selection import Setting
 from tfcomp.claims.selection import is_positive
@@ -32,6 +43,9 @@ from tfcomp.statistics.limits import CORRELATION
 from tfcomp.statistics.seed_tests import correlate_ranks
 
 MANY_BUMPS = 100
+NUMBERS = (0, 10, 50, MANY_BUMPS)
+# The first decides: epochs, and steps of one.
+LENGTHS = {"1,000 steps": (25, 40), "3,150 steps": (50, 63)}
 STRIPED = Setting(
     "stripes_and_bumps.flags",
     {
@@ -63,10 +77,27 @@ PLUS = Number(
     below(1),
     decides=False,
 )
+ERROR = Number("OOD relative MSE (1: blank)", "ood/relative_mse", below(0.5))
+FRESH_ERROR = Number(
+    "OOD relative MSE (1: blank), geometric mean",
+    "ood/relative_mse",
+    below(0.5),
+    by=estimate_geometric,
+)
+FRESH_TREND = Number(
+    "rank correlation of OOD relative MSE with the number of bumps",
+    lambda *runs: [run.get("ood/relative_mse") for run in runs],
+    below(0),
+    "trend",
+    by=estimate_trend,
+)
+FRESH_UNIFORMITY = Number(
+    FRESH_WARP[0].quantity, run_numbers.difference(LATE_DEVIATION), above(0.1)
+)
 SHARES = [
     Number(
         f"rank correlation of the additive share ({words}) with the stage",
-        rank_with_stage(name),
+        run_numbers.rank_with_stage(name),
         below(0),
         decides=name == "additive_share",
         limits=CORRELATION,
@@ -76,6 +107,29 @@ SHARES = [
         ("units weighted by variance", "additive_share_weighted"),
     )
 ]
+FRESH_SHARES = (
+    Number(
+        "additive share, last hidden stage less stage 0, net of the start",
+        run_numbers.net(run_numbers.take_change("additive_share", -1)),
+        below(-0.1),
+        "fall",
+    ),
+    make_trend("additive share", "additive_share", below(0), -1),
+)
+
+
+def is_placed(run: Run) -> bool | None:
+    """Whether nearly all OOD bumps are at their places."""
+    found = run.get("ood/position_accuracy")
+    return None if found is None else found > 0.95
+
+
+FRESH_PLACE = Number(
+    "seeds with OOD position accuracy > 0.95",
+    is_placed,
+    above(0.5),
+    by=estimate_share,
+)
 
 
 def make_stripes(code: str) -> Setting:
@@ -97,23 +151,34 @@ def judge_counts(evidence: Evidence) -> list[Part]:
         below(0),
         limits=CORRELATION,
     )
-    error = Number(
-        "OOD relative MSE (1: blank)", "ood/relative_mse", below(0.5)
-    )
     counts = ", ".join(map(str, series)) or "more and more"
+    problem = "" if len(series) > 2 else "fewer than three numbers"
+    label = f"stripes and {counts} bumps, trend"
+    most = f"stripes and {MANY_BUMPS} bumps, error"
     return [
-        *measure(
-            f"stripes and {counts} bumps, trend",
-            list(series.values()),
-            [trend],
-            problem="" if len(series) > 2 else "fewer than three numbers",
-        ),
-        *measure(
-            f"stripes and {MANY_BUMPS} bumps, error",
-            [series.get(MANY_BUMPS, Group())],
-            [error],
-        ),
+        *measure(label, list(series.values()), [trend], problem=problem),
+        *measure(most, [series.get(MANY_BUMPS, Group())], [ERROR]),
     ]
+
+
+def judge_lengths(evidence: Evidence) -> list[Part]:
+    """C15, version 2: after 1,000 steps, which decide, and after 3,150."""
+    parts = []
+    for words, (epochs, steps) in LENGTHS.items():
+        setting = STRIPED.require(epochs=epochs, steps_per_epoch=steps)
+        found = Series(setting, "num_bumps", NUMBERS).find(evidence)
+        groups = [found.get(count, Group()) for count in NUMBERS]
+        missing = [str(n) for n in NUMBERS if not found.get(n, Group()).runs]
+        problem = f"no run with {', '.join(missing)} bumps" if missing else ""
+        most = f"{words}, {MANY_BUMPS} bumps"
+        decides = words == "1,000 steps"
+        parts += [
+            *measure(
+                words, groups, [FRESH_TREND], (), problem, decides=decides
+            ),
+            *measure(most, groups[-1:], [FRESH_ERROR], decides=decides),
+        ]
+    return parts
 
 
 def draw_counts(evidence: Evidence) -> Figures:
@@ -148,13 +213,19 @@ def draw_uniformity(evidence: Evidence) -> Figures:
     return draw_spread(groups)
 
 
-def judge_shares(evidence: Evidence) -> list[Part]:
+def judge_shares(
+    evidence: Evidence,
+    numbers: Sequence[Number] = SHARES,
+    gates: Sequence[Gate] = (),
+) -> list[Part]:
     """C18: additive share against stage, for every number of bumps."""
     series = COUNTS.find(evidence) or {50: Group()}
     return [
         part
         for count, group in series.items()
-        for part in measure(f"stripes and {count} bumps", [group], SHARES)
+        for part in measure(
+            f"stripes and {count} bumps", [group], numbers, gates
+        )
     ]
 
 
@@ -170,70 +241,37 @@ def draw_shares(evidence: Evidence) -> Figures:
     )
 
 
-CLAIMS = (
-    Claim(
-        "C14",
-        "Stripes alone compose",
-        "A network that saw only stripes, one factor at a time and never a "
-        "combination, draws a plus at the right place for every unseen pair.",
-        "figure 4b",
-        "OOD position accuracy > 0.95",
-        "CNN, bump code, corner held out, no bump in training. Beside it, the "
-        "error against the sum of two stripes, and ramp codes.",
-        [
-            Measured(
-                f"stripes only, {code}",
-                make_stripes(code),
-                [PLACE, PLUS],
-                decides=code == "bump",
-            )
-            for code in MAIN_CODES
-        ],
-    ),
-    Claim(
-        "C15",
-        "Few bumps turn the plus into a bump",
-        "With 10, 50, 100 bumps beside the stripes, outputs in the corner "
-        "become proper bumps.",
-        "figures 4b, 7b",
-        "OOD MSE falls with the number of bumps; relative < 0.5 at 100",
-        "Spearman of OOD MSE and number of bumps for every seed, over the "
-        "numbers that were run (at least three).",
-        [judge_counts],
-        draw_counts,
-    ),
-    Claim(
-        "C17",
-        "With stripes the manifold stays uniform",
-        "Volumes stay even over the whole grid, the held-out corner as well, "
-        "in contrast to networks trained on bumps alone.",
-        "figure 4d",
-        "spread of log-volume smaller with stripes",
-        "As C13: bumps only less stripes and bumps, the same corner, at "
-        "equal seeds and after as many training steps. Networks on stripes "
-        "must place the bumps of ID positions (accuracy > 0.95).",
-        [
-            Compared(
-                "corner, bumps only less stripes and bumps",
-                UNIFORMITY,
-                ("bumps only", "stripes and bumps"),
-                UNEVENNESS,
-                gates=[FITTED, PLACED],
-            )
-        ],
-        draw_uniformity,
-    ),
-    Claim(
-        "C18",
-        "Units go from stripes to bumps",
-        "In networks trained on stripes, units of early stages answer to one "
-        "factor, those of late stages to combinations.",
-        "figures 4e, 4f, 15",
-        "rank correlation of the additive share with the stage < 0",
-        "Share of a unit's variance over the grid that a sum of a function of "
-        "x and one of y explains; Spearman over the stages after the code, "
-        "which is additive by construction.",
-        [judge_shares],
-        draw_shares,
-    ),
-)
+def compare_arms(*numbers: Number, gates: tuple[Gate, Gate]) -> Compared:
+    """Numbers of networks on bumps less those of networks on stripes, too."""
+    label = "corner, bumps only less stripes and bumps"
+    pair = "bumps only", "stripes and bumps"
+    return Compared(label, UNIFORMITY, pair, numbers, gates)
+
+
+TESTS = {
+    "C14": [
+        Measured(
+            f"stripes only, {code}",
+            make_stripes(code),
+            [PLACE, PLUS],
+            decides=code == "bump",
+        )
+        for code in MAIN_CODES
+    ],
+    "C15": [judge_counts],
+    "C17": [compare_arms(*UNEVENNESS, gates=(FITTED, PLACED))],
+    "C18": [judge_shares],
+}
+FRESH_TESTS = {
+    "C14": [
+        Measured("stripes only, bump", make_stripes("bump"), [FRESH_PLACE])
+    ],
+    "C15": [judge_lengths],
+    "C17": [compare_arms(FRESH_UNIFORMITY, gates=(EACH_FITTED, EACH_PLACED))],
+    "C18": [
+        functools.partial(
+            judge_shares, numbers=FRESH_SHARES, gates=[EACH_PLACED]
+        )
+    ],
+}
+PICTURES = {"C15": draw_counts, "C17": draw_uniformity, "C18": draw_shares}

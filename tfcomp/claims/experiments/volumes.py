@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfcomp.claims import run_numbers
+from tfcomp.claims.claim import EACH_FITTED
 from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Claim
 from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import make_trend
 from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import VOLUME
 from tfcomp.claims.claim_pictures import Figures
@@ -20,17 +22,10 @@ from tfcomp.claims.claim_pictures import draw_spread
 from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
+from tfcomp.claims.experiments import decoders
 from tfcomp.claims.experiments.decoders import MAIN_CODES
-from tfcomp.claims.experiments.decoders import find_donuts
-from tfcomp.claims.experiments.decoders import make_cnn
-from tfcomp.claims.experiments.decoders import make_mlp
-from tfcomp.claims.experiments.decoders import measure_donut
 from tfcomp.claims.run_numbers import Stages
-from tfcomp.claims.run_numbers import average
-from tfcomp.claims.run_numbers import difference
 from tfcomp.claims.run_numbers import minus
-from tfcomp.claims.run_numbers import rank_with_stage
-from tfcomp.claims.run_numbers import subtract_code
 from tfcomp.claims.selection import Condition
 from tfcomp.claims.verdict import Part
 from tfcomp.claims.verdict import Rule
@@ -44,15 +39,19 @@ from tfcomp.statistics.limits import POSITIVE
 # Log-volumes that differ by less are the same for our purpose: 10 % of the
 # volume.
 VOLUME_MARGIN = 0.1
+AUTHORS_EPOCHS = 20  # of 63 steps: 1,260 steps, the authors' length
+
+
+def compare_sides(run: Run, name: str) -> Stages:
+    """A measure of every stage over OOD points, less that over ID points."""
+    within = run.get_stages(f"{name}_id")
+    outside = run.get_stages(f"{name}_ood")
+    return {stage: minus(v, within.get(stage)) for stage, v in outside.items()}
 
 
 def read_spread(run: Run) -> Stages:
     """Standard deviation, OOD less ID, less the same of the code."""
-    within = run.get_stages("log_volume_sd_id")
-    outside = run.get_stages("log_volume_sd_ood")
-    return subtract_code(
-        {stage: minus(sd, within.get(stage)) for stage, sd in outside.items()}
-    )
+    return run_numbers.subtract_code(compare_sides(run, "log_volume_sd"))
 
 
 def read_warp(run: Run) -> Stages:
@@ -60,34 +59,50 @@ def read_warp(run: Run) -> Stages:
     return {s: v if v is None else abs(v) for s, v in read_spread(run).items()}
 
 
+def read_deviation(run: Run) -> Stages:
+    """How far log-volume lies from that over ID, OOD less ID."""
+    return compare_sides(run, "log_volume_deviation")
+
+
 def read_shift(run: Run) -> Stages:
     """Mean, OOD less ID, less the same of the code."""
-    return subtract_code(run.get_stages("log_volume_difference"))
+    return run_numbers.subtract_code(run.get_stages("log_volume_difference"))
 
 
 WARP = (
     Number(
         "standard deviation of log-volume, OOD less ID, less that of the "
         "code: size, mean over stages",
-        average(read_warp),
+        run_numbers.average(read_warp),
         above(VOLUME_MARGIN),
         "warp",
         limits=POSITIVE,
     ),
     Number(
         "rank correlation of this size with the stage after the code",
-        rank_with_stage(read_warp),
+        run_numbers.rank_with_stage(read_warp),
         above(0),
         "growth",
         limits=CORRELATION,
     ),
+)
+LATE_DEVIATION = run_numbers.net(run_numbers.average_late(read_deviation))
+FRESH_WARP = (
+    Number(
+        "mean of |log V - its median over ID|, OOD less ID, net of the start, "
+        "later half of the stages",
+        LATE_DEVIATION,
+        above(0.1),
+        "warp",
+    ),
+    make_trend("this number", read_deviation, above(0)),
 )
 # Is log-volume more even in the second of two groups? (C13, C17)
 UNEVENNESS = tuple(
     Number(
         f"standard deviation of log-volume over {where} points, mean over "
         "stages",
-        difference(average(name)),
+        run_numbers.difference(run_numbers.average(name)),
         above(0),
         decides=where == "all",
     )
@@ -99,7 +114,7 @@ def make_shift(rule: Rule) -> Number:
     """Whether networks expand (> 0) or compress the region."""
     return Number(
         "mean log-volume, OOD less ID, less that of the code, mean over stages",
-        average(read_shift),
+        run_numbers.average(read_shift),
         rule,
     )
 
@@ -123,7 +138,7 @@ def judge_signs(
     """
     parts = []
     for code in MAIN_CODES:
-        group = make_cnn(code).require(**must).find(evidence)
+        group = decoders.make_cnn(code).require(**must).find(evidence)
         shift = make_shift(differs(VOLUME_MARGIN))
         label = f"CNN, {code}{words}"
         (cnn,) = measure(label, [group], [shift], gates, decides=decides)
@@ -132,7 +147,7 @@ def judge_signs(
         is_known = cnn.verdict is Verdict.REPRODUCED
         (mlp,) = measure(
             f"MLP, {code}{words}",
-            [make_mlp(code).require(**must).find(evidence)],
+            [decoders.make_mlp(code).require(**must).find(evidence)],
             [make_shift(rule)],
             gates if is_known else [],
             "" if is_known else "the sign for the CNN is not known",
@@ -142,9 +157,20 @@ def judge_signs(
     return parts
 
 
+def judge_signs_by_length(evidence: Evidence) -> list[Part]:
+    """C10: when fitted, which decides, and after 1,260 steps."""
+    fitted = judge_signs(
+        evidence, [EACH_FITTED], epochs=lambda n: n != AUTHORS_EPOCHS
+    )
+    authors = judge_signs(
+        evidence, [], ", 1,260 steps", decides=False, epochs=AUTHORS_EPOCHS
+    )
+    return fitted + authors
+
+
 def draw_warp(evidence: Evidence) -> Figures:
     """Spread of log-volume per stage: ID and OOD, and what is judged."""
-    groups = find_donuts(evidence)
+    groups = decoders.find_donuts(evidence)
     return draw_spread(groups) | draw_stages(
         {"": (groups, read_spread)},
         "spread, OOD - ID - code",
@@ -156,9 +182,13 @@ def draw_warp(evidence: Evidence) -> Figures:
 
 def draw_signs(evidence: Evidence) -> Figures:
     """Difference of mean log-volumes per stage."""
-    mlps = {f"{c} code": make_mlp(c).find(evidence) for c in MAIN_CODES}
+    cnns = decoders.find_donuts(evidence)
+    mlps = {
+        f"{code} code": decoders.make_mlp(code).find(evidence)
+        for code in MAIN_CODES
+    }
     return draw_stages(
-        {"CNN": (find_donuts(evidence), read_shift), "MLP": (mlps, read_shift)},
+        {"CNN": (cnns, read_shift), "MLP": (mlps, read_shift)},
         f"{VOLUME}, OOD - ID - code",
         "Mean log-volume over OOD points less that over ID points, less the "
         "same of the code, mean over seeds, with 95 % intervals. Below 0: the "
@@ -166,31 +196,12 @@ def draw_signs(evidence: Evidence) -> Figures:
     )
 
 
-CLAIMS = (
-    Claim(
-        "C9",
-        "The manifold warps in the held-out region",
-        "Volume is distorted in the region, and more so with depth.",
-        "figures 2e, 2f, section 3.4",
-        "OOD less ID departs from the code's by more than 0.1, and more with "
-        "the stage",
-        "Standard deviation of log-volume (natural logarithm) over OOD points "
-        "less that over ID points, at every stage after the code, less the "
-        "same of the code, which has a border effect of its own. Of the size "
-        "of this: mean over the stages, and Spearman with the stage.",
-        measure_donut(*WARP),
-        draw_warp,
-    ),
-    Claim(
-        "C10",
-        "MLPs warp in the opposite sense",
-        "Where CNNs compress the region, MLPs expand it, or the reverse.",
-        "appendix F.3",
-        "mean log-volume OOD - ID, less the code's: CNN beyond ±0.1, MLP "
-        "beyond 0.1 of the other sign",
-        "Mean over the stages after the code. The code's own value is "
-        "subtracted: it is not 0, and the same for every network.",
-        [judge_signs],
-        draw_signs,
-    ),
-)
+TESTS = {
+    "C9": decoders.measure_all(decoders.DONUTS, *WARP),
+    "C10": [judge_signs],
+}
+FRESH_TESTS = {
+    "C9": decoders.measure_all(decoders.DONUTS, *FRESH_WARP, gate=EACH_FITTED),
+    "C10": [judge_signs_by_length],
+}
+PICTURES = {"C9": draw_warp, "C10": draw_signs}
