@@ -5,11 +5,11 @@
     write_report(evidence, "report")
 
 What the paper says, the rules in words and the controls of version 2 stand in
-`claims.toml`; the files in `experiments/` declare what is measured, by version
-1 (`TESTS`) and by version 2 (`FRESH_TESTS`), which judges fresh seeds alone. The
-files beside them select the runs that speak for a claim, estimate its numbers
-over seeds, compare them with its rules and report the verdicts. TensorFlow is
-not needed.
+`claims.toml`. The files in `experiments/` declare what is measured, by version
+1 (`TESTS`) and by version 2 (`FRESH_TESTS`), which judges fresh seeds alone.
+The files beside them select the runs that speak for a claim, estimate its
+numbers over seeds, compare them with its rules and report the verdicts.
+TensorFlow is not needed.
 """
 
 from tfcomp.claims.all_claims import judge
