@@ -10,6 +10,8 @@ set that contains it are not finite (`None` in `compute_scores`), because a
 mean over the remaining images would flatter the model.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
@@ -101,18 +103,25 @@ def compute_position_error(
     return np.hypot(offsets[:, 0], offsets[:, 1])
 
 
-def compute_position_accuracy(
+def find_right_positions(
     images: ArrayLike, positions: ArrayLike, polarity: str
-) -> float:
-    """Fraction of images with a peak within 1 pixel of the truth in both axes.
+) -> NDArray[np.bool_]:
+    """Which images have a peak within 1 pixel of the truth in both axes, `[n]`.
 
-    Arguments are those of `compute_position_error`; NaN without any image.
+    Arguments are those of `compute_position_error`.
     """
     offsets = _compute_offsets(images, positions, polarity)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
     is_drawn = np.ptp(_to_stack(images), axis=(1, 2)) > 0
-    return _mean(is_close & is_drawn)
+    return is_close & is_drawn
+
+
+def compute_position_accuracy(
+    images: ArrayLike, positions: ArrayLike, polarity: str
+) -> float:
+    """Fraction of images whose position is right; NaN without any image."""
+    return _mean(find_right_positions(images, positions, polarity))
 
 
 def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
@@ -186,19 +195,45 @@ def compute_scores(
         `None`: the last three without positions, all of an empty set, and a
         mean that is not finite, so that the result is always valid JSON.
     """
-    background = _get_background(polarity)
-    scores = {
-        "mse": compute_mse(images, truth),
-        "relative_mse": compute_relative_mse(images, truth, background),
-        "position_accuracy": float("nan"),
-        "position_error": float("nan"),
-        "num_peaks": float("nan"),
+    return average_scores(score_images(images, truth, positions, polarity))
+
+
+def score_images(
+    images: ArrayLike,
+    truth: ArrayLike,
+    positions: ArrayLike | None,
+    polarity: str,
+) -> dict[str, FloatArray]:
+    """What `average_scores` needs of every image, `[n]` by name.
+
+    Scores of many images are those of their parts, joined. Arguments are
+    those of `compute_scores`.
+    """
+    blank = np.full_like(_to_stack(truth), _get_background(polarity))
+    found = {
+        "mse": compute_mse_per_image(images, truth),
+        "blank_mse": compute_mse_per_image(blank, truth),
     }
     if positions is not None:
         arguments = (images, positions, polarity)
-        scores["position_accuracy"] = compute_position_accuracy(*arguments)
-        scores["position_error"] = _mean(compute_position_error(*arguments))
-        scores["num_peaks"] = _mean(count_peaks(images, polarity))
+        found["position_accuracy"] = find_right_positions(*arguments)
+        found["position_error"] = compute_position_error(*arguments)
+        found["num_peaks"] = count_peaks(images, polarity)
+    return found
+
+
+def average_scores(
+    each: Mapping[str, ArrayLike],
+) -> dict[str, float | None]:
+    """The scores of a set of images, from what `score_images` gives of each."""
+    means = {name: _mean(values) for name, values in each.items()}
+    blank = means["blank_mse"]
+    scores = {
+        "mse": means["mse"],
+        "relative_mse": means["mse"] / blank if blank != 0 else float("nan"),
+    }
+    for name in ("position_accuracy", "position_error", "num_peaks"):
+        scores[name] = means.get(name, float("nan"))
     return {name: finite_or_none(score) for name, score in scores.items()}
 
 
