@@ -5,19 +5,15 @@ import functools
 import itertools
 from collections.abc import Callable
 from collections.abc import Iterable
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas
-
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.claim import ClaimResult
+from tfcomp.claims.controls import plant_study
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
-from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.threshold_studies import ThresholdStudy
-from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_flags import parse_config
 
 SEEDS = range(4)
@@ -254,42 +250,16 @@ def plant_runs(kind: str) -> dict[str, tuple[Run, ...]]:
 
 
 def make_study(
-    name: str,
-    *flags: str,
-    shift: float = 0.0,
-    seeds: int = 3,
-    sizes: Sequence[int] = (16, 24, 32),
+    name: str, *flags: str, shift: float = 0.0, seeds: int = 3, **sizes: Any
 ) -> ThresholdStudy:
     """A study whose slopes are 3 and 1, or that much more."""
-    exponents = {"bumps": 3 + shift, "stripes_and_bumps": 1 + shift}
-    shared = {"region": "corner", "criterion": "position_accuracy"}
-    lines = expand_flagfiles(["--flagfile=threshold.flags"])
-    numbers = map(float, sizes), map(float, range(seeds))
-    searches = itertools.product(exponents, *numbers)
-    thresholds = pandas.DataFrame(
-        searches, columns=["kind", "grid_size", "seed"]
-    ).assign(
-        **shared,
-        num_examples=lambda t: (
-            t.grid_size ** t.kind.map(exponents) * (1 + 0.1 * t.seed)
-        ),
-        reached=True,
+    study = plant_study(
+        " ".join(["threshold.flags", *flags]),
+        {"bumps": 3 + shift, "stripes_and_bumps": 1 + shift},
+        num_seeds=seeds,
+        **({"sizes": (16, 24, 32)} | sizes),
     )
-    slopes = pandas.DataFrame(exponents.items(), columns=["kind", "slope"])
-    slopes = slopes.assign(
-        **shared,
-        quantity="num_examples",
-        low=slopes.slope - 0.2,
-        high=slopes.slope + 0.2,
-        not_reached=0.0,
-        note=None,
-    )
-    return ThresholdStudy(
-        Path(f"/logs/{name}"),
-        thresholds,
-        slopes,
-        parse_run_flags("\n".join([*lines, *flags]))[0],
-    )
+    return dataclasses.replace(study, path=Path(f"/logs/{name}"))
 
 
 def plant_claim(name: str, kind: str) -> Evidence:

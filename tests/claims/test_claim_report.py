@@ -14,6 +14,7 @@ import pytest
 from tests.claims.planted import plant_all_claims
 from tests.claims.planted import plant_claim
 from tfcomp.claims import write_report
+from tfcomp.claims.all_claims import FRESH_CLAIMS
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.origin import count_values
 from tfcomp.claims.origin import format_duration
@@ -27,7 +28,12 @@ MAX_BYTES = 3_000_000
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("claims") / "new" / "folder"
-    return write_report(plant_all_claims(), folder, COMMAND)
+    old = plant_all_claims()
+    fresh = [FRESH_CLAIMS[n - 1].controls[0].plant() for n in (16, 22)]
+    runs = [run for found in (old, *fresh) for run in found.runs]
+    studies = [study for found in (old, *fresh) for study in found.studies]
+    evidence = Evidence(tuple(runs), tuple(studies), old.notes)
+    return write_report(evidence, folder, COMMAND)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +136,7 @@ def test_versions_stand_side_by_side_with_their_controls(
 def test_figures_are_saved(report) -> None:
     names = {path.name for path in (report.page.parent / "figures").iterdir()}
     assert {"C1.png", "C6_2.png", "C15_2.png", "C16_2.png"} <= names
+    assert {"C22_v2.png", "C16_v2_2.png"} <= names
 
 
 def test_report_without_evidence(tmp_path: Path) -> None:

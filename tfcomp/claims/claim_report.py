@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tfcomp.claims import result_text
 from tfcomp.claims.all_claims import judge
@@ -13,7 +15,7 @@ from tfcomp.claims.all_claims import judge_fresh
 from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.claim_pictures import draw_parts
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.fresh_claim import select_fresh
 from tfcomp.claims.origin import describe_origin
 from tfcomp.claims.origin import list_used_runs
 from tfcomp.claims.origin import list_varied_flags
@@ -61,45 +63,60 @@ def write_report(
     """
     output = Path(output)
     results, fresh = judge(evidence), judge_fresh(evidence)
-    versions = {1: results, 2: fresh}
     used = list_used_runs([*results, *fresh])
-    facts = describe_origin(evidence, used, command)
-    pictures = {r.claim.name: draw_claim(evidence, r) for r in results}
-    page = render_page(results, fresh, facts, pictures, used)
+    shown: dict = {
+        "results": results,
+        "fresh": fresh,
+        "first": {result.claim.name: result for result in results},
+        "facts": describe_origin(evidence, used, command),
+        "pictures": draw_claims(evidence, results),
+        "fresh_pictures": draw_claims(select_fresh(evidence), fresh),
+        "varied": list_varied_flags(used),
+        "num_runs": len(used),
+        "text": result_text,
+    }
     rows = [
         {"version": version, **row}
-        for version, found in versions.items()
+        for version, found in ((1, results), (2, fresh))
         for result in found
         for row in result_text.list_rows(result)
     ]
-    content: dict = {"origin": facts}
+    content: dict = {"origin": shown["facts"]}
     for name, found in (("claims", results), ("fresh", fresh)):
         content[name] = [result_text.describe_result(r) for r in found]
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
     try:
         (output / "figures").mkdir(parents=True, exist_ok=True)
-        for name, drawn in pictures.items():
-            save_pictures(output / "figures", name, drawn)
+        for ending, name in (("", "pictures"), ("_v2", "fresh_pictures")):
+            for claim, drawn in shown[name].items():
+                save_pictures(output / "figures", f"{claim}{ending}", drawn)
         write_csv(output / "claims.csv", rows)
         write_text(output / "claims.json", text)
-        for path in TEMPLATES.glob("*.md"):
-            text = render_markdown(path.name, results, fresh, facts)
-            write_text(output / path.name, text)
-        write_text(output / "report.html", page)
+        for name, page in pages.items():
+            write_text(output / name, page)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
     return Report(output / "report.html", tuple(results), tuple(fresh))
 
 
-def draw_claim(evidence: Evidence, result: ClaimResult) -> Pictures:
-    """All figures of a claim; none if it was not run."""
+def draw_claims(
+    evidence: Evidence, results: Sequence[ClaimResult]
+) -> dict[str, Pictures]:
+    """All figures of claims by their names; none of one that was not run."""
     from tfcomp.figures.render import figure_to_png
 
-    figures = draw_parts(result.parts)
-    if result.claim.draw is not None:
-        figures |= result.claim.draw(evidence)
-    # A page of thirty pictures should still go through the mail.
-    return {c: figure_to_png(f, num_colors=256) for c, f in figures.items()}
+    drawn = {}
+    for result in results:
+        figures = draw_parts(result.parts)
+        if result.claim.draw is not None:
+            figures |= result.claim.draw(evidence)
+        # A page of sixty pictures should still go through the mail.
+        drawn[result.claim.name] = {
+            caption: figure_to_png(figure, num_colors=256)
+            for caption, figure in figures.items()
+        }
+    return drawn
 
 
 def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
@@ -109,51 +126,23 @@ def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
         write_bytes(folder / f"{name}{suffix}.png", picture)
 
 
-def render_page(
-    results: Sequence[ClaimResult],
-    fresh: Sequence[ClaimResult],
-    facts: dict[str, str],
-    pictures: dict[str, Pictures],
-    used: Sequence[Run],
-) -> str:
-    """The page as HTML, with pictures by the name of their claim."""
+def render(path: Path, shown: Mapping[str, Any]) -> str:
+    """One of the files, by its template: the page, or a Markdown table."""
+    import jinja2
+
     from tfcomp.report.page import encode_png
     from tfcomp.report.page import render_template
 
-    return render_template(
-        TEMPLATES / "report.html",
-        title="Reproduction report",
-        results=results,
-        fresh=fresh,
-        first={result.claim.name: result for result in results},
-        facts=facts,
-        pictures=pictures,
-        varied=list_varied_flags(used),
-        num_runs=len(used),
-        encode_png=encode_png,
-        list_groups=_list_groups,
-        text=result_text,
-    )
-
-
-def render_markdown(
-    name: str,
-    results: Sequence[ClaimResult],
-    fresh: Sequence[ClaimResult],
-    facts: dict[str, str],
-) -> str:
-    """One of the Markdown files, by the name of its template."""
-    import jinja2
-
+    if path.suffix == ".html":
+        tools = {"encode_png": encode_png, "list_groups": _list_groups}
+        return render_template(
+            path, title="Reproduction report", **shown, **tools
+        )
     environment = jinja2.Environment(
         trim_blocks=True, keep_trailing_newline=True
     )
     environment.filters["cell"] = _escape_cell
-    template = environment.from_string((TEMPLATES / name).read_text("utf-8"))
-    first = {result.claim.name: result for result in results}
-    return template.render(
-        results=results, fresh=fresh, first=first, facts=facts, text=result_text
-    )
+    return environment.from_string(path.read_text("utf-8")).render(shown)
 
 
 def _list_groups(result: ClaimResult) -> list[Group]:
