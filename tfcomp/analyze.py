@@ -16,7 +16,7 @@ from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.plugins import admit_plugins
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
@@ -43,7 +43,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     names = split_patterns(settings["run"])
     paths = [Path(name).expanduser() for name in names]
     folder = choose_folder(paths, settings)
-    with quiet_startup():
+    with start_tensorflow():
         from tfcomp.analysis.manifolds import UMAP_HINT
         from tfcomp.analysis.manifolds import has_umap
         from tfcomp.evaluation.loading import load_run

@@ -13,7 +13,7 @@ from typing import Any
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.models.config_checks import check_config
@@ -32,7 +32,7 @@ def write_examples(settings: dict[str, Any]) -> int:
     if not config.data.examples_dir:
         raise ConfigError("examples_dir", "must name a folder", "")
     check_folder("examples_dir", config.data.examples_dir)
-    with quiet_startup():
+    with start_tensorflow():
         from tfcomp.datasets.materialized import materialize
 
         folder = materialize(config, config.data.examples_dir)

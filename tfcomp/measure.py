@@ -20,7 +20,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.plugins import admit_plugins
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.run_folder import check_run
@@ -60,7 +60,7 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
     A run that fails, as one whose plugins are not asked for in the settings,
     is reported and does not stop the others.
     """
-    with quiet_startup():
+    with start_tensorflow():
         import keras
 
         from tfcomp.evaluation.measures import measure_run
@@ -69,7 +69,7 @@ def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
         print(f"[{number}/{len(paths)}] {path}", flush=True)
         try:
             admit_plugins(path, check_run(path).plugins, settings)
-            with quiet_startup():
+            with start_tensorflow():
                 measure_run(path)
         except RunError as error:
             print(f"error: {error}", file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import Any
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
 from tfcomp.config.machine import limit_threads
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
@@ -33,7 +33,7 @@ def train(settings: dict[str, Any]) -> int:
     check_config(config)
     check_run_folders(settings)
     limit_threads(config)
-    with quiet_startup():
+    with start_tensorflow():
         from tfcomp.training.experiment import train_and_evaluate
 
     metrics = train_and_evaluate(config)

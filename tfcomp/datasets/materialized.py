@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tfcomp.config.errors import RunError
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.mnist import find_data_dir
@@ -176,14 +176,14 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
     """
     settings = select_settings(config)
     name = config.data.dataset
-    module = importlib.import_module(RECIPES[name].module)
-    builder_config = getattr(module, RECIPES[name].config)(
-        name=name_examples(config),
-        description=f"Made from the flags {json.dumps(settings)}.",
-        data_dir=str(find_data_dir(config.data.data_dir)),
-        **settings,
-    )
-    with quiet_startup():  # TFDS warns of every configuration of one's own
+    with start_tensorflow():  # TFDS warns of every configuration of one's own
+        module = importlib.import_module(RECIPES[name].module)
+        builder_config = getattr(module, RECIPES[name].config)(
+            name=name_examples(config),
+            description=f"Made from the flags {json.dumps(settings)}.",
+            data_dir=str(find_data_dir(config.data.data_dir)),
+            **settings,
+        )
         return module.Builder(config=builder_config, data_dir=examples_dir)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.config.run_flags import make_flags
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})
     check_config(config)
-    with quiet_startup():
+    with start_tensorflow():
         import keras
 
         from tfcomp.training.experiment import train_and_evaluate

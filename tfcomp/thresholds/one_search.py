@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.plugins import import_plugins
-from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_flags
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     base = make_config(values)
     import_plugins(base.plugins)
     evaluations = Evaluations.of(base)
-    with quiet_startup():
+    with start_tensorflow():
         from tfcomp.thresholds.threshold_trial import train_and_score
 
     for case in list_cases(base, SearchSettings.from_flags(values)):

@@ -17,6 +17,7 @@ from statistics import fmean
 from pipelines.rules import Rules
 from pipelines.steps.trainer.executor import MODELS
 from tfcomp.config.errors import RunError
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.files import read_csv
 from tfcomp.storage.model_versions import list_versions
@@ -113,8 +114,8 @@ def find_model(run: Path) -> Path:
     versions = list_versions(folder)
     if versions:
         return versions[-1]
-    # TensorFlow is imported where a model is made.
-    from tfcomp.training.export import export_run
+    with start_tensorflow():
+        from tfcomp.training.export import export_run
 
     return export_run(run, folder)
 

@@ -22,6 +22,7 @@ from pipelines.steps.evaluator.candidates import find_model
 from pipelines.steps.evaluator.candidates import read_trials
 from pipelines.steps.trainer.executor import LOGS
 from tfcomp.config.errors import RunError
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.storage.files import write_text
 from tfcomp.storage.model_versions import is_copy
@@ -162,8 +163,8 @@ def compare_with_pushed(
     """
     if is_copy(pushed, find_model(run)):
         return []  # it is the same model
-    # TensorFlow is imported where a model has to be asked.
-    from pipelines.steps.evaluator.pushed_model import score_pushed_model
+    with start_tensorflow():
+        from pipelines.steps.evaluator.pushed_model import score_pushed_model
 
     old = score_pushed_model(pushed, run)
     checks = []

@@ -26,11 +26,14 @@ def infra_validator(
     from pipelines.profile import parse_profile
     from pipelines.steps.evaluator.candidates import find_candidate
     from pipelines.steps.evaluator.candidates import find_model
-    from pipelines.steps.infra_validator.executor import validate_model
     from pipelines.steps.running_step import run_step
+    from tfcomp.config.quiet import start_tensorflow
 
     with run_step("infra_validator") as step:
         check_profile(parse_profile(profile))  # imports its plugins
+        with start_tensorflow():
+            from pipelines.steps.infra_validator.executor import validate_model
+
         run = find_candidate(Path(runs.path), Path(evaluation.path))
         count = validate_model(run, find_model(run))
         step.log(metrics, {"answers": count})
