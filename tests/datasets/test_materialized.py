@@ -37,6 +37,11 @@ KINDS = {
     "continuous": (*SMALL, "--coordinates=continuous", "--num_train=40"),
     "stripes": (*SMALL, "--dataset=stripes"),
     "stripes_and_bumps": (*SMALL, "--dataset=stripes", "--num_bumps=9"),
+    "sprites": (
+        "--flagfile=sprites.flags",
+        "--sprite_sizes=2,1,3,3,3,2",
+        "--region=random:0.2",
+    ),
     "digit": DIGITS,
     "digits": (
         *DIGITS,

@@ -23,7 +23,8 @@ class DataConfig(Settings):
         "square:6-22",
         "Factor combinations that training never sees, bounds inclusive: "
         "square:6-22, corner:14, cross:11-16, gap:x:10-16, "
-        "box:x:6-22,y:0-9, diagonal:3 or none.",
+        "box:x:6-22,y:0-9, diagonal:3, shape:heart, random:0.2, "
+        "file:FILE.csv, montero:element, none, A|B, not:A and more.",
     )
     grid_size: int = setting(
         28,
@@ -87,6 +88,12 @@ class DataConfig(Settings):
         "Rotated digits: which training example of its class is shown, in "
         "the order of TFDS.",
         minimum=0,
+    )
+    sprite_sizes: str = setting(
+        "3,3,6,8,8",
+        "Sprites: numbers of values of shape (square, ellipse, heart), scale, "
+        "orientation, x and y; with a sixth number there are as many hues. "
+        "One value leaves a factor out.",
     )
     data_dir: str = setting(
         "",

@@ -28,6 +28,14 @@ _PIXELS = "tfcomp.datasets.bumps_and_stripes"
 DATASETS.register("gaussian_bumps", f"{_PIXELS}:make_bumps")
 DATASETS.register("stripes", f"{_PIXELS}:make_stripes")
 DATASETS.register("rotated_digits", "tfcomp.datasets.digits:make_digits")
+DATASETS.register("sprites", "tfcomp.datasets.sprites:make_sprites")
+for _module, _kinds in {
+    "region_lists": ("random", "file"),
+    "named_splits": ("montero", "orthotopic", "wiedemer"),
+}.items():
+    for _kind in _kinds:
+        _path = f"tfcomp.datasets.{_module}:make_{_kind}"
+        REGIONS.register(_kind, _path)
 
 __all__ = [
     "DATASETS",

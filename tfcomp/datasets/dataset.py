@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
@@ -16,6 +17,7 @@ from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import Splits
 
 DATASETS = Registry("dataset")
+MAX_PIXELS = 2**18  # that are rendered at once
 Render = Callable[[Any], Any]
 
 
@@ -77,7 +79,9 @@ class Dataset:
     ) -> np.ndarray:
         """Images of a factor table as an array, by default the true ones."""
         render = render or self.render
-        parts = np.array_split(factors, len(factors) // 1024 + 1)
+        # Parts that stay in a cache of the processor.
+        size = max(1, MAX_PIXELS // math.prod(self.image_shape))
+        parts = np.array_split(factors, len(factors) // size + 1)
         return np.concatenate([np.asarray(render(part)) for part in parts])
 
     def announcements(self) -> list[str]:

@@ -35,6 +35,7 @@ from tfcomp.storage.folder_lock import lock_folder
 
 BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
 DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"
+SPRITES = "tfcomp.datasets.sprite_images.sprite_images_dataset_builder"
 PIXELS = ("region", "grid_size", "sigma", "polarity")
 DRAWN = ("coordinates", "num_train")
 DIGIT = ("digit_source", "digit_class", "digit_classes", "digit_index")
@@ -53,6 +54,11 @@ RECIPES = {
     "stripes": Recipe(BUMPS, "BumpsConfig", (*PIXELS, "num_bumps")),
     "rotated_digits": Recipe(
         DIGITS, "DigitsConfig", ("region", "num_angles", *DIGIT, *DRAWN)
+    ),
+    "sprites": Recipe(
+        SPRITES,
+        "SpritesConfig",
+        ("region", "grid_size", "sprite_sizes", *DRAWN),
     ),
 }
 

@@ -8,11 +8,23 @@ A region is data, a spec string; bounds are inclusive and in factor values:
     gap:x:10-16         the factor x in [10, 16]
     box:x:6-22,y:0-9    a product of intervals of the named factors
     diagonal:3          |x - y| <= 3 (largest distance of any two factors)
+    random:0.2          a share of all combinations, drawn by a seed
+                        (random:0.2:7 has the seed 7, else it is 0)
+    file:FILE.csv       the rows of a table with a column for each factor;
+                        one that it does not name can have any value
     none                nothing is held out
+    A|B                 what lies in A or in B
+    not:A               all combinations but those (`not:A|B`: in neither)
 
-Categorical factors are ruled by `gap` and `box` only. A periodic factor
-accepts an interval that wraps (`gap:angle:350-10`). A comparison with an
-absent factor (NaN) is false, so a stripe lies in no square or corner.
+`gap` and `box` can be left out before the name of a factor. A bound of them is
+an interval, a single value, the name of a level, or a class, counted from 0:
+
+    shape:heart,scale:#2-5
+
+Categorical factors are ruled by those, `random` and `file` only. A periodic
+factor accepts an interval that wraps (`gap:angle:350-10`). A comparison with an
+absent factor (NaN) is false, so a stripe lies in no square or corner, nor in
+what is left of one. `tfcomp.datasets.named_splits` has published splits.
 """
 
 from __future__ import annotations
@@ -33,6 +45,7 @@ REGIONS = Registry("region")
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _INTERVAL = re.compile(rf"({_NUMBER})-({_NUMBER})")
+_SINGLE = re.compile(rf"({_NUMBER})")
 
 
 @dataclass(frozen=True)
@@ -54,14 +67,27 @@ def parse_region(spec: str, space: FactorSpace) -> Region:
     Raises:
         ConfigError: If the spec is malformed or does not fit the space.
     """
-    kind, _, arguments = spec.partition(":")
-    make_predicate = REGIONS.get(kind).load()
     try:
-        return Region(spec, make_predicate(arguments, space))
+        return Region(spec, _parse(spec, space))
     except ValueError as error:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError("region", str(error), spec) from error
+
+
+def _parse(spec: str, space: FactorSpace) -> Predicate:
+    if spec.startswith("not:"):
+        inner = _parse(spec.removeprefix("not:"), space)
+        return lambda values: ~inner(values) & ~np.isnan(values).any(axis=1)
+    tests = [_parse_kind(part, space) for part in spec.split("|")]
+    return lambda values: np.any([test(values) for test in tests], axis=0)
+
+
+def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
+    kind, _, arguments = spec.partition(":")
+    if kind in space.names:
+        kind, arguments = "box", spec
+    return REGIONS.get(kind).load()(arguments, space)
 
 
 @REGIONS.register("none")
@@ -130,26 +156,42 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
+    if _INTERVAL.fullmatch(text) is None:
+        raise ValueError("must have bounds of the form LOW-HIGH")
     return [_interval_test(column, text, space) for column in _ordered(space)]
 
 
 def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
-    match = _INTERVAL.fullmatch(text)
-    if match is None:
-        raise ValueError("must have bounds of the form LOW-HIGH")
-    low, high = map(float, match.groups())
     factor = space.factors[column]
-    _check_inside(factor, low)
-    _check_inside(factor, high)
+    low, high, is_class = _parse_bounds(text, factor)
+    _check_inside(factor, low, is_class)
+    _check_inside(factor, high, is_class)
     wraps = low > high
     if wraps and not factor.periodic:
         raise ValueError("must have its lower bound first")
 
     def test(values: np.ndarray) -> np.ndarray:
-        above, below = values[:, column] >= low, values[:, column] <= high
+        found = values[:, column]
+        if is_class:
+            found = np.where(np.isnan(found), np.nan, factor.to_index(found))
+        above, below = found >= low, found <= high
         return above | below if wraps else above & below
 
     return test
+
+
+def _parse_bounds(text: str, factor: Factor) -> tuple[float, float, bool]:
+    """Both bounds, and whether they are classes rather than values."""
+    if text in factor.names:
+        number = factor.names.index(text)
+        return number, number, True
+    is_class = text.startswith("#")
+    numbers = text.removeprefix("#")
+    match = _INTERVAL.fullmatch(numbers) or _SINGLE.fullmatch(numbers)
+    if match is None or (is_class and not numbers.replace("-", "").isdigit()):
+        names = f", or one of {', '.join(factor.names)}" if factor.names else ""
+        raise ValueError(f"must have bounds of the form LOW-HIGH{names}")
+    return float(match[1]), float(match[match.lastindex or 1]), is_class
 
 
 def _ordered(space: FactorSpace) -> list[int]:
@@ -164,9 +206,11 @@ def _number(text: str) -> float:
     return float(text)
 
 
-def _check_inside(factor: Factor, bound: float) -> None:
-    if not factor.low <= bound <= factor.high:
+def _check_inside(factor: Factor, bound: float, is_class: bool = False) -> None:
+    low, high = (0, factor.size - 1) if is_class else (factor.low, factor.high)
+    if not low <= bound <= high:
+        unit = "#" if is_class else ""
         raise ValueError(
             f"must lie in the range of {factor.name}, "
-            f"{factor.low:g} to {factor.high:g}"
+            f"{unit}{low:g} to {unit}{high:g}"
         )

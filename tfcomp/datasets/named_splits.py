@@ -1,0 +1,189 @@
+"""Published splits of data sets with named factors, by their name.
+
+    montero:element      Montero et al. (2021, 2022): one combination of parts
+    montero:range        of all factors; of two factors; values of one factor
+    montero:extrapolation
+    orthotopic:2         the orthotopic ladder (2025): training sees at most 2
+                         factors beyond their threshold
+    wiedemer:orthogonal  Wiedemer et al. (2023): training sees the axes alone,
+                         where at most one factor leaves its middle class
+    wiedemer:diagonal:.1 training sees combinations whose factors, each scaled
+                         to 0..1, are at most .1 apart
+
+Factors are known by name (`x`, `posX` and `x_position` are one). Bounds are
+classes, counted from 0, of the published numbers of values; with other numbers
+they are scaled. What is printed here is what is *held out*.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.regions import Predicate
+
+# The factors that tell a data set, with the number of values as published.
+DSPRITES = {"shape": 3, "scale": 6, "orientation": 40, "x": 32, "y": 32}
+SHAPES3D = {
+    **{"floor_hue": 10, "wall_hue": 10, "object_hue": 10},
+    **{"scale": 8, "shape": 4, "orientation": 15},
+}
+MPI3D = {
+    **{"color": 6, "shape": 6, "size": 2, "height": 3, "background": 3},
+    **{"horizontal": 40, "vertical": 40},
+}
+DATA = {"dSprites": DSPRITES, "3DShapes": SHAPES3D, "MPI3D": MPI3D}
+SYNONYMS = {
+    **{"posx": "x", "x_position": "x", "posy": "y", "y_position": "y"},
+    **{"object_color": "color", "object_shape": "shape", "object_size": "size"},
+    **{"camera_height": "height", "background_color": "background"},
+    **{"horizontal_axis": "horizontal", "vertical_axis": "vertical"},
+}
+# Factor to its first and last held-out class, all of which must hold.
+Bounds = Mapping[str, tuple[int, int]]
+MONTERO: dict[str, dict[str, Bounds]] = {
+    "dSprites": {
+        "element": {
+            **{"shape": (1, 1), "scale": (2, 5), "orientation": (14, 25)},
+            **{"x": (21, 31), "y": (21, 31)},
+        },
+        "range": {"shape": (0, 0), "x": (16, 31)},
+        "extrapolation": {"x": (16, 31)},
+    },
+    "3DShapes": {
+        "element": {
+            **{"floor_hue": (8, 9), "wall_hue": (8, 9), "object_hue": (8, 9)},
+            **{"scale": (5, 7), "shape": (1, 1), "orientation": (12, 14)},
+        },
+        "range": {"shape": (3, 3), "object_hue": (5, 9)},
+        "extrapolation": {"floor_hue": (5, 9)},
+    },
+    "MPI3D": {
+        "element": {
+            **{"color": (5, 5), "shape": (2, 2), "size": (1, 1)},
+            **{"height": (1, 1), "background": (1, 1)},
+            **{"horizontal": (36, 39), "vertical": (36, 39)},
+        },
+        "range": {"shape": (2, 2), "horizontal": (0, 19)},
+        "range_color": {"color": (2, 2), "horizontal": (0, 19)},
+    },
+}
+# Thresholds of the factors by the number that may reach theirs.
+LADDERS: dict[str, tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]] = {
+    "dSprites": (
+        ("shape", "scale", "x", "y"),
+        ((2, 4, 30, 30), (2, 3, 14, 14), (1, 3, 16, 16), (1, 1, 4, 4)),
+    ),
+    "3DShapes": (
+        ("floor_hue", "wall_hue", "object_hue", "scale", "shape"),
+        (
+            *((9, 9, 9, 7, 3), (7, 7, 7, 6, 3), (6, 5, 6, 5, 2)),
+            *((4, 4, 4, 3, 1), (2, 2, 1, 1, 1)),
+        ),
+    ),
+}
+
+
+def make_montero(arguments: str, space: FactorSpace) -> Predicate:
+    """One of the splits of Montero et al., as `element`."""
+    name = identify(space)
+    splits = MONTERO[name]
+    if arguments not in splits:
+        raise ValueError(f"must be one of {', '.join(splits)} for {name}")
+    bounds = splits[arguments]
+    classes = [_count_classes(space, name, factor) for factor in bounds]
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)
+        tests = []
+        for (column, scale), (low, high) in zip(
+            classes, bounds.values(), strict=True
+        ):
+            found = index[:, column]
+            # The values below high + 1, as scaled.
+            tests += [found >= low * scale, found < (high + 1) * scale]
+        return np.all(tests, axis=0)
+
+    return contains
+
+
+def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
+    """A rung of the ladder, as `2`: so many factors may be high at once."""
+    name = identify(space)
+    factors, rungs = LADDERS.get(name, ((), ()))
+    known = [str(number) for number in range(len(rungs))]
+    if arguments not in known:
+        rule = f"one of {', '.join(known)}" if known else "another region"
+        raise ValueError(f"must be {rule} for {name}")
+    rung = rungs[int(arguments)]
+    classes = [_count_classes(space, name, factor) for factor in factors]
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)
+        is_high = [
+            index[:, column] >= threshold * scale
+            for (column, scale), threshold in zip(classes, rung, strict=True)
+        ]
+        return np.sum(is_high, axis=0) > int(arguments)
+
+    return contains
+
+
+def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
+    """Off the axes (`orthogonal`), or off the diagonal (`diagonal:0.1`)."""
+    kind, _, width = arguments.partition(":")
+    if len(space) < 2 or math.prod(space.shape) == max(space.shape):
+        raise ValueError("of this kind needs two factors")
+    sizes = np.array(space.shape)
+    if arguments == "orthogonal":
+        middle = sizes // 2
+        return lambda values: (
+            np.sum(_is_off(space.to_index(values), middle), axis=1) > 1
+        )
+    if kind != "diagonal" or re.fullmatch(r"0?\.\d+", width) is None:
+        raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)
+        unit = index / np.maximum(sizes - 1, 1)  # [n, F], 0 to 1
+        is_apart = np.ptp(unit, axis=1) > float(width) + 1e-9
+        return is_apart & (index >= 0).all(axis=1)
+
+    return contains
+
+
+def identify(space: FactorSpace) -> str:
+    """Which published data set has these factors.
+
+    Raises:
+        ValueError: If none has.
+    """
+    names = {_normalize(name) for name in space.names}
+    for data, factors in DATA.items():
+        if names >= set(factors):
+            return data
+    raise ValueError(
+        "of this kind needs the factors of a published data set: "
+        + "; ".join(f"{', '.join(f)} ({d})" for d, f in DATA.items())
+    )
+
+
+def _is_off(index: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    return (index != middle) & (index >= 0)
+
+
+def _normalize(name: str) -> str:
+    plain = name.lower().removeprefix("label_").replace(" ", "_")
+    return SYNONYMS.get(plain, plain)
+
+
+def _count_classes(
+    space: FactorSpace, data: str, factor: str
+) -> tuple[int, float]:
+    """The column of a factor, and its classes for each published one."""
+    column = [_normalize(name) for name in space.names].index(factor)
+    return column, space.shape[column] / DATA[data][factor]

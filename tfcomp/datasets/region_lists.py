@@ -1,0 +1,106 @@
+"""Regions that list their combinations: a random share, a table in a file."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.regions import Predicate
+
+MAX_COMBINATIONS = 10**8
+
+
+def make_random(arguments: str, space: FactorSpace) -> Predicate:
+    """A share of all combinations, as `0.2`, or with a seed, as `0.2:7`."""
+    share, _, seed = arguments.partition(":")
+    try:
+        fraction, number = float(share), int(seed or 0)
+    except ValueError:
+        fraction, number = 0.0, 0
+    if not 0 < fraction < 1 or number < 0:
+        raise ValueError("must be random:SHARE or random:SHARE:SEED, 0 to 1")
+    size = _count(space)
+    chosen = np.random.default_rng([number, size]).permutation(size)
+    return _contain(chosen[: max(1, round(fraction * size))], space)
+
+
+def make_file(arguments: str, space: FactorSpace) -> Predicate:
+    """The combinations in the rows of a CSV file, by values or names."""
+    path = Path(arguments).expanduser()
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header, *rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
+        rule = f"must name a readable CSV file with a header ({error})"
+        raise ConfigError("region", rule, f"file:{arguments}") from error
+    columns = [name.strip() for name in header]
+    if len({*columns} & {*space.names}) < len(columns) or not rows:
+        raise ValueError(
+            "must name a file with rows, whose columns are factors among: "
+            + ", ".join(space.names)
+        )
+    factors = [space[name] for name in columns]
+    listed = [_parse_row(number, row, factors) for number, row in _number(rows)]
+    partial = FactorSpace(tuple(factors))
+    flat = np.ravel_multi_index(np.transpose(listed), partial.shape)
+    contains = _contain(flat, partial)
+    places = [space.names.index(name) for name in columns]
+    return lambda values: contains(values[:, places])
+
+
+def _number(rows: list[list[str]]) -> list[tuple[int, list[str]]]:
+    return [(n, row) for n, row in enumerate(rows, start=2) if row]
+
+
+def _parse_row(number: int, row: list[str], factors: list[Factor]) -> list[int]:
+    if len(row) != len(factors):
+        raise ValueError(
+            f"must name a file with {len(factors)} cells in each row; line "
+            f"{number} has {len(row)}"
+        )
+    return [
+        _parse_cell(number, text.strip(), factor)
+        for text, factor in zip(row, factors, strict=True)
+    ]
+
+
+def _parse_cell(number: int, text: str, factor: Factor) -> int:
+    if text in factor.names:
+        return factor.names.index(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    index = int(factor.to_index(np.array(value)))
+    values = factor.values()
+    if index < 0 or abs(values[index] - value) > 1e-3 * factor.step:
+        raise ValueError(
+            f"must name a file of values that occur; line {number} has "
+            f"{factor.name} {text!r}"
+        )
+    return index
+
+
+def _contain(flat: np.ndarray, space: FactorSpace) -> Predicate:
+    """Tests for the combinations with these flat indices."""
+    is_listed = np.zeros(_count(space), bool)
+    is_listed[flat] = True
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)
+        found = is_listed[np.ravel_multi_index(abs(index).T, space.shape)]
+        return found & (index >= 0).all(axis=1)
+
+    return contains
+
+
+def _count(space: FactorSpace) -> int:
+    size = int(np.prod(space.shape, dtype=float))
+    if size > MAX_COMBINATIONS:
+        raise ValueError(f"must have at most {MAX_COMBINATIONS} combinations")
+    return size

@@ -1,0 +1,112 @@
+"""Sprites: a shape of some size, turned and moved, white or in a hue.
+
+A procedural stand-in for dSprites and 3DShapes, whose files nobody can embed:
+the same five factors (and hue), as many values of each as one likes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfcomp.config.data_config import DataConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import Render
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.splits import draw_training_table
+from tfcomp.datasets.splits import make_splits
+
+SHAPES = ("square", "ellipse", "heart")
+# A sprite of scale 1 stays inside of the image, however it is turned.
+MARGIN = 0.18  # of the side
+MAX_SIZE = 1000
+# What a factor with one value is fixed at.
+FIXED = {"shape": 0.0, "scale": 1.0, "orientation": 0.0, "hue": 0.0}
+
+
+def make_sprites(config: RunConfig) -> Dataset:
+    """Sprites outside the region.
+
+    Raises:
+        ConfigError: For impossible numbers of values or an impossible region.
+    """
+    data = config.data
+    space = make_space(data)
+    region = parse_region(data.region, space)
+    train = draw_training_table(config, space, region)
+    channels = 3 if len(parse_sizes(data)) == 6 else 1
+    return Dataset(
+        name=data.dataset,
+        space=space,
+        region=region,
+        splits=make_splits(space, region, train),
+        render=_make_renderer(data, space),
+        image_shape=(data.grid_size, data.grid_size, channels),
+        polarity="bright",
+        has_position=False,
+        size_flag="grid_size",
+    )
+
+
+def make_space(data: DataConfig) -> FactorSpace:
+    """The factors with more than one value, in the order of dSprites.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    low, high = MARGIN * data.grid_size, (1 - MARGIN) * data.grid_size - 1
+    sizes = parse_sizes(data)
+    names = SHAPES[: sizes[0]]
+    factors = [
+        Factor("shape", sizes[0], 0.0, 2.0, categorical=True, names=names)
+        if sizes[0] == 3
+        else Factor("shape", sizes[0], 0.0, 1.0, categorical=True, names=names),
+        Factor("scale", sizes[1], 0.5, 1.0),
+        Factor("orientation", sizes[2], 0.0, 360.0, "degrees", periodic=True),
+        Factor("x", sizes[3], low, high, "px"),
+        Factor("y", sizes[4], low, high, "px"),
+    ]
+    if len(sizes) == 6:
+        factors.append(Factor("hue", sizes[5], 0.0, 360.0, "degrees", True))
+    varied = tuple(factor for factor in factors if factor.size > 1)
+    if not varied:
+        rule = "must have a factor with several values"
+        raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
+    return FactorSpace(varied)
+
+
+def parse_sizes(data: DataConfig) -> list[int]:
+    """How many values shape, scale, orientation, x, y (and hue) have.
+
+    Raises:
+        ConfigError: If they are not five or six numbers that can be.
+    """
+    parts = data.sprite_sizes.split(",")
+    sizes = [int(part) if part.strip().isdecimal() else 0 for part in parts]
+    is_possible = all(1 <= size <= MAX_SIZE for size in sizes)
+    if len(sizes) not in (5, 6) or not is_possible or sizes[0] > len(SHAPES):
+        rule = (
+            f"must be the numbers of values (1 to {MAX_SIZE}) of shape (at "
+            "most 3), scale, orientation, x, y, and hue if there is one"
+        )
+        raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
+    return sizes
+
+
+def _make_renderer(data: DataConfig, space: FactorSpace) -> Render:
+    def render(factors: Any) -> Any:
+        # Imported here: a bad flag must be answered without TensorFlow.
+        from tfcomp.datasets.renderers import render_sprites
+
+        center = (data.grid_size - 1) / 2
+        values: dict[str, Any] = {**FIXED, "x": center, "y": center}
+        for column, name in enumerate(space.names):
+            values[name] = factors[:, column]
+        if len(parse_sizes(data)) < 6:
+            del values["hue"]
+        return render_sprites(values, data.grid_size)
+
+    return render
