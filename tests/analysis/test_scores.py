@@ -64,7 +64,7 @@ def test_mse_equals_a_plain_loop(rng: np.random.Generator) -> None:
         # The MSE is not broadcast.
         (metrics.compute_mse, (THREE, THREE[:1]), "(3, 3, 3) and (1, 3, 3)"),
         (metrics.compute_mse, (THREE[0], THREE[0]), "received (3, 3)"),
-        (metrics.compute_peaks, (COLOR, DARK), "received (1, 3, 3, 2)"),
+        (metrics.compute_peaks, (COLOR[0, 0], DARK), "received (3, 2)"),
         (
             metrics.compute_position_error,
             (THREE, [1, 2], DARK),
@@ -79,6 +79,22 @@ def test_mse_equals_a_plain_loop(rng: np.random.Generator) -> None:
 def test_errors(compute: Callable, arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         compute(*arguments)
+
+
+def test_channels_count_as_pixels_and_peaks_are_of_their_mean(
+    rng: np.random.Generator,
+) -> None:
+    images, truth = rng.random((2, 4, 3, 5, 3))
+    mean = truth.mean(axis=0)
+    error = ((images - truth) ** 2).mean()
+    assert metrics.compute_mse(images, truth) == pytest.approx(error)
+    scores = metrics.compute_scores(images, truth, None, "bright", mean)
+    expected = error / ((mean - truth) ** 2).mean()
+    assert scores["relative_mse"] == pytest.approx(expected)
+    np.testing.assert_array_equal(
+        metrics.compute_peaks(images, "bright"),
+        metrics.compute_peaks(images.mean(axis=-1), "bright"),
+    )
 
 
 def test_relative_mse(polarity: str) -> None:

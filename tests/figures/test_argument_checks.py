@@ -99,7 +99,11 @@ GOOD = {
             r"same shape .*'b': \(2, 4, 5\)",
         ),
         (draw_rows, {"rows": {"a": IMAGES[0]}}, r"\[n, H, W\].* \(4, 5\)"),
-        (draw_rows, {"rows": {"a": np.zeros((2, 4, 5, 3))}}, r"\(2, 4, 5, 3\)"),
+        (
+            draw_rows,
+            {"rows": {"a": IMAGES, "b": np.zeros((3, 4, 5, 3))}},
+            r"\(3, 4, 5, 3\)",
+        ),
         (draw_rows, {"rows": {"a": np.zeros((17, 2, 2))}}, "1 to 16, .* 17"),
         (draw_rows, {"positions": np.eye(2)}, r"positions .* \(2, 2\)"),
         (draw_rows, {"mask": IMAGES[0]}, r"mask .* \(5, 4\).*\(4, 5\)"),

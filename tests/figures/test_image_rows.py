@@ -55,6 +55,18 @@ def test_rows_without_position_or_region() -> None:
         assert axes.get_title() == ""
 
 
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_three_channels_are_rgb_and_others_side_by_side(channels: int) -> None:
+    images = 1.5 * np.stack([IMAGES + c / 4 for c in range(channels)], axis=-1)
+    axes = draw_rows({"truth": images}).axes[0]
+    drawn = axes.images[0].get_array()
+    expected = np.hstack([images[0, ..., c] for c in range(channels)])
+    if channels == 3:
+        expected = images[0].clip(0, 1)
+    np.testing.assert_allclose(drawn, expected)
+    assert axes.images[0].origin == "lower"
+
+
 def test_images_of_a_diverged_model_are_no_shade_of_gray() -> None:
     figure = draw_rows({"truth": IMAGES, "model": IMAGES * np.nan})
     image = figure.axes[-1].images[0]

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
@@ -109,6 +110,26 @@ def test_grid_sizes(name: str, size: int) -> None:
     assert np.isfinite(image).all()
 
 
+SIZED = ["cnn", "mlp", "rotation", "low_rank", "hard_rendering"]
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_images_are_of_the_size_of_the_data(name: str) -> None:
+    model = make(
+        f"--model={name}",
+        "--dataset=tiles",
+        "--region=none",
+        "--encoding=one_hot",
+        "--width=8",
+        "--depth=2",
+        "--rank=4",
+    )
+    points = TILES.grid()[::50]
+    image = model.predict(points, verbose=0)
+    assert image.shape == (len(points), 12, 16, 3)
+    assert np.isfinite(image).all()
+
+
 @EACH_MODEL
 @pytest.mark.parametrize("encoding", ["bump", "ramp", "one_hot", "positional"])
 def test_every_encoding_draws_different_images(
@@ -180,6 +201,15 @@ def test_saved_model_draws_the_same(name: str, tmp_path: Path) -> None:
         (
             ["--model=rotation", "--grid_size=30"],
             "--grid_size must be a multiple of 4 for the model rotation",
+        ),
+        (
+            ["--dataset=odd", "--region=none", "--model=cnn"],
+            "--model must fit the images: rows and columns must be multiples "
+            "of 4, these have 12 x 15",
+        ),
+        (
+            [*LOW_RANK, "--dataset=odd", "--region=none", "--rank=13"],
+            "--rank must be at most the smaller side of 12 x 15 pixels",
         ),
         ([*LOW_RANK, "--rank=33"], "--rank must be at most --grid_size=32"),
         (

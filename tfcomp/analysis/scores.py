@@ -1,8 +1,9 @@
 """Scores of drawn images against the truth.
 
-Images are `[n, H, W, 1]` or `[n, H, W]` with `image[row = y, column = x]`;
-positions are `[n, 2]` in pixels, in the order (x, y). The background of a
-`bright` image is 0 and that of a `dark` one is 1; a bump has height 1.
+Images are `[n, H, W, C]` or `[n, H, W]` with `image[row = y, column = x]`;
+positions are `[n, 2]` in pixels, in the order (x, y). Errors are means over
+pixels and channels; peaks are those of the mean over channels. The background
+of a `bright` image is 0 and that of a `dark` one is 1; a bump has height 1.
 
 A model that diverged draws NaN or infinity. Such an image has no peak: its
 position is never right, its number of peaks is 0, and the mean errors of a
@@ -34,14 +35,14 @@ _CONNECTED[1] = True
 
 
 def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
-    """Squared error of every image, averaged over pixels, `[n]`."""
+    """Squared error of every image, mean over pixels and channels, `[n]`."""
     images, truth = _to_stack(images), _to_stack(truth)
     if images.shape != truth.shape:
         raise ValueError(
             "images and truth must have the same size, received "
             f"{images.shape} and {truth.shape}."
         )
-    return np.mean((images - truth) ** 2, axis=(1, 2))  # [n]
+    return np.mean((images - truth) ** 2, axis=tuple(range(1, images.ndim)))
 
 
 def compute_mse(images: ArrayLike, truth: ArrayLike) -> float:
@@ -50,22 +51,21 @@ def compute_mse(images: ArrayLike, truth: ArrayLike) -> float:
 
 
 def compute_relative_mse(
-    images: ArrayLike, truth: ArrayLike, background: float
+    images: ArrayLike, truth: ArrayLike, reference: ArrayLike
 ) -> float:
-    """The MSE in units of the MSE of a blank image.
+    """The MSE in units of the MSE of one image for all.
 
     Args:
         images: Images to score.
         truth: True images of the same size.
-        background: Value of the pixels of the blank image, 0 for bright and
-            1 for dark images.
+        reference: That image, `[H, W, C]`, or the value of all its pixels:
+            of a blank image 0 if it is bright and 1 if it is dark.
 
     Returns:
-        0 for perfect images, 1 for images on which nothing is drawn; NaN
-        where the truth itself is blank, or without any image.
+        0 for perfect images, 1 for the reference in place of each; NaN where
+        the truth itself is the reference, or without any image.
     """
-    truth = _to_stack(truth)
-    blank = compute_mse(np.full_like(truth, background), truth)
+    blank = compute_mse(np.broadcast_to(reference, np.shape(truth)), truth)
     return compute_mse(images, truth) / blank if blank != 0 else float("nan")
 
 
@@ -113,7 +113,7 @@ def find_right_positions(
     offsets = _compute_offsets(images, positions, polarity)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
-    is_drawn = np.ptp(_to_stack(images), axis=(1, 2)) > 0
+    is_drawn = np.ptp(_to_bright(images, polarity), axis=(1, 2)) > 0
     return is_close & is_drawn
 
 
@@ -169,7 +169,7 @@ def find_multiple_peaks(images: ArrayLike, polarity: str) -> FloatArray:
 
     1 or 0; NaN for an image that is not finite.
     """
-    is_finite = np.isfinite(_to_stack(images)).all(axis=(1, 2))
+    is_finite = np.isfinite(_to_bright(images, polarity)).all(axis=(1, 2))
     is_multiple = count_own_peaks(images, polarity) > 1
     return np.where(is_finite, is_multiple, np.nan)
 
@@ -179,6 +179,7 @@ def compute_scores(
     truth: ArrayLike,
     positions: ArrayLike | None,
     polarity: str,
+    reference: ArrayLike | None = None,
 ) -> dict[str, float | None]:
     """Computes all scores of a set of images.
 
@@ -188,6 +189,8 @@ def compute_scores(
         positions: True positions, or `None` if the images have none (rotated
             digits).
         polarity: `bright` or `dark`.
+        reference: What relative errors refer to, as for
+            `compute_relative_mse`; by default the background.
 
     Returns:
         `mse`, `relative_mse`, `position_accuracy`, `position_error` (px) and
@@ -195,7 +198,9 @@ def compute_scores(
         `None`: the last three without positions, all of an empty set, and a
         mean that is not finite, so that the result is always valid JSON.
     """
-    return average_scores(score_images(images, truth, positions, polarity))
+    return average_scores(
+        score_images(images, truth, positions, polarity, reference)
+    )
 
 
 def score_images(
@@ -203,13 +208,16 @@ def score_images(
     truth: ArrayLike,
     positions: ArrayLike | None,
     polarity: str,
+    reference: ArrayLike | None = None,
 ) -> dict[str, FloatArray]:
     """What `average_scores` needs of every image, `[n]` by name.
 
     Scores of many images are those of their parts, joined. Arguments are
     those of `compute_scores`.
     """
-    blank = np.full_like(_to_stack(truth), _get_background(polarity))
+    background = _get_background(polarity)
+    blank = background if reference is None else reference
+    blank = np.broadcast_to(blank, np.shape(truth))
     found = {
         "mse": compute_mse_per_image(images, truth),
         "blank_mse": compute_mse_per_image(blank, truth),
@@ -274,13 +282,13 @@ def _compute_offsets(
 
 
 def _to_stack(images: ArrayLike) -> FloatArray:
-    """Returns the images as float64, `[n, H, W]`."""
+    """Returns float64 `[n, H, W]`, or `[n, H, W, C]` of several channels."""
     images = np.asarray(images, float)
     if images.ndim == 4 and images.shape[-1] == 1:
         images = images[..., 0]
-    if images.ndim != 3:
+    if images.ndim not in (3, 4):
         raise ValueError(
-            "images must have shape [n, H, W, 1] or [n, H, W], received "
+            "images must have shape [n, H, W, C] or [n, H, W], received "
             f"{images.shape}."
         )
     return images
@@ -290,7 +298,9 @@ def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
     """Returns a copy, `[n, H, W]`, on which bumps are 1 on a ground of 0."""
     background = _get_background(polarity)
     sign = 1.0 if polarity == "bright" else -1.0
-    return sign * (_to_stack(images) - background)
+    stack = _to_stack(images)
+    gray = stack.mean(axis=-1) if stack.ndim == 4 else stack
+    return sign * (gray - background)
 
 
 def _get_background(polarity: str) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tfcomp.datasets.splits import Splits
 DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # that are rendered at once
 Render = Callable[[Any], Any]
+MAX_AVERAGED = 4096  # training images
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Dataset:
             TensorFlow ops (imports TensorFlow when first called).
         image_shape: Rows, columns, channels.
         polarity: "bright" or "dark"; the background is 0 or 1.
+        has_background: Whether an image on which nothing is drawn shows the
+            background alone. By default that is so of a single channel.
         has_position: Whether factors x and y are the place of the peak in
             pixels, so that position scores make sense. By default that is so
             if these are the only factors, ordered, and their ranges lie on
@@ -57,6 +61,7 @@ class Dataset:
     image_shape: tuple[int, int, int]
     polarity: str = "bright"
     has_position: bool | None = None
+    has_background: bool | None = None
     other_truths: dict[str, Render] = field(default_factory=dict)
     first_row: str = "bottom"
     prepare: Callable[[], Any] = lambda: None
@@ -68,11 +73,31 @@ class Dataset:
         if self.has_position is None:
             found = _is_position(self.space, self.image_shape)
             object.__setattr__(self, "has_position", found)
+        if self.has_background is None:
+            object.__setattr__(self, "has_background", self.image_shape[2] == 1)
 
     @property
     def background(self) -> float:
         """Pixel value where nothing is drawn."""
         return 1.0 if self.polarity == "dark" else 0.0
+
+    @cached_property
+    def reference(self) -> float | np.ndarray:
+        """What relative errors refer to: the value of a blank image.
+
+        Data without a background have no blank image. There it is the mean
+        training image [H, W, C], of at most `MAX_AVERAGED` of them.
+        """
+        if self.has_background:
+            return self.background
+        chosen = choose_rows(len(self.splits.train), MAX_AVERAGED)
+        images = self.render_array(self.splits.train[chosen])
+        return images.mean(axis=0, dtype=np.float64)
+
+    @property
+    def reference_name(self) -> str:
+        """The reference in words."""
+        return "a blank image" if self.has_background else "the mean image"
 
     def render_array(
         self, factors: np.ndarray, render: Render | None = None
@@ -103,6 +128,14 @@ def make_dataset(config: RunConfig) -> Dataset:
         ConfigError: If its settings are impossible.
     """
     return DATASETS.get(config.data.dataset).load()(config)
+
+
+def choose_rows(count: int, limit: int) -> np.ndarray:
+    """At most `limit` of 0 .. count - 1, rising, always the same ones."""
+    if count <= limit:
+        return np.arange(count)
+    drawn = np.random.default_rng(0).choice(count, limit, replace=False)
+    return np.sort(drawn)
 
 
 def _is_position(space: FactorSpace, image_shape: tuple[int, ...]) -> bool:

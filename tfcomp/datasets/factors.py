@@ -87,7 +87,7 @@ class Factor:
         """A value in words: its name, or a number."""
         if self.names:
             return self.names[int(self.to_index(np.array(value)))]
-        return f"{value:g}"
+        return f"{value:.4g}"
 
     def to_index(self, values: np.ndarray) -> np.ndarray:
         """Nearest grid index of each value; -1 where the factor is absent."""

@@ -66,6 +66,7 @@ def score_subsets(
             truth[rows],
             grid[rows] if dataset.has_position else None,
             dataset.polarity,
+            dataset.reference,
         )
         for name, rows in subsets.items()
     }
@@ -74,8 +75,9 @@ def score_subsets(
 def compute_relative_error(
     dataset: Dataset, evaluation: Evaluation
 ) -> np.ndarray:
-    """MSE of every grid point over the MSE of a blank image there, [n]."""
-    blank = np.full_like(evaluation.truth, dataset.background)
+    """MSE of every grid point over that of `Dataset.reference`, [n]."""
+    truth = evaluation.truth
+    blank = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse_per_image(evaluation.images, evaluation.truth)
     return error / compute_mse_per_image(blank, evaluation.truth)
 

@@ -53,10 +53,11 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
     if dataset.has_position:
         return None
     units = {"degrees": "°", "px": " px"}
+    is_long = len(dataset.space) > 2  # a line for each factor
     return [
-        ", ".join(
-            f"{f.name} {value:g}"
-            if f.categorical
+        ("\n" if is_long else ", ").join(
+            f"{f.name} {f.describe(value)}"
+            if f.categorical or is_long
             else f"{value:.4g}{units.get(f.unit, f' {f.unit}'.rstrip())}"
             for f, value in zip(dataset.space, point, strict=True)
         )

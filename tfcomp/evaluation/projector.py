@@ -26,6 +26,7 @@ from tensorboard.plugins.projector import ProjectorConfig
 
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.config.errors import RunError
+from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.storage.files import write_text
 from tfcomp.storage.files import write_whole
 
@@ -56,8 +57,8 @@ def write_projector(
         metadata: Name of a column to one value per point, [n]. NaN, as of an
             absent factor, is left empty. Points are labelled by the first
             column that is not numeric.
-        images: One image per point, [n, H, W] or [n, H, W, 1], values in
-            [0, 1], row 0 at the bottom as in all figures.
+        images: One image per point, gray [n, H, W] or [n, H, W, C],
+            values in [0, 1], row 0 at the bottom as in all figures.
 
     Returns:
         The configuration file, which is written last.
@@ -94,30 +95,34 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
     """All images in one, row by row from the top left.
 
     Args:
-        images: [n, H, W] in [0, 1], row 0 at the bottom of each.
+        images: [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom of
+            each.
 
     Returns:
-        Gray values, uint8, black where images are missing in the last row;
-        and width and height of a single image. Images are thinned to every
-        second, third, ... pixel if the whole would exceed 8192 pixels.
+        Gray or RGB values, uint8, black where images are missing in the last
+        row; and width and height of a single image. Images are thinned to
+        every second, third, ... pixel if the whole would exceed 8192 pixels.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     rows = math.ceil(len(images) / columns)
-    thinning = math.ceil(columns * max(images.shape[1:]) / MAX_SPRITE_SIZE)
+    thinning = math.ceil(columns * max(images.shape[1:3]) / MAX_SPRITE_SIZE)
     images = images[:, ::thinning, ::thinning][:, ::-1]  # upright
-    _, height, width = images.shape
-    gray = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
-    cells = np.zeros((rows * columns, height, width), np.uint8)
-    cells[: len(images)] = gray
-    grid = cells.reshape(rows, columns, height, width).swapaxes(1, 2)
-    return grid.reshape(rows * height, columns * width), (width, height)
+    height, width, *colors = images.shape[1:]
+    shades = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
+    cells = np.zeros((rows * columns, height, width, *colors), np.uint8)
+    cells[: len(images)] = shades
+    grid = cells.reshape(rows, columns, height, width, *colors).swapaxes(1, 2)
+    sprite = grid.reshape(rows * height, columns * width, *colors)
+    return sprite, (width, height)
 
 
 def _write_sprite(path: Path, images: np.ndarray) -> tuple[int, int]:
-    sprite, size = make_sprite(np.reshape(images, np.shape(images)[:3]))
-    # Colors are explicit, or the file would be scaled to its own extremes.
+    sprite, size = make_sprite(arrange_channels(images))
+    if sprite.ndim == 2:
+        # Colors are explicit, or the file would be scaled to its own extremes.
+        sprite = np.stack([sprite] * 3, axis=-1)
     with write_whole(path) as partial:
-        matplotlib.image.imsave(partial, np.stack([sprite] * 3, axis=-1))
+        matplotlib.image.imsave(partial, sprite)
     return size
 
 

@@ -226,7 +226,11 @@ class Study:
 
     @cached_property
     def bright_outputs(self) -> np.ndarray:
-        """Outputs as bumps of height 1 on 0, flattened, [n, pixels]."""
+        """Outputs as bumps of height 1 on 0, flattened, [n, pixels].
+
+        Of data without a background, what outputs differ by from the mean
+        training image.
+        """
         return self._brighten(self.evaluation.images)
 
     @cached_property
@@ -234,11 +238,30 @@ class Study:
         """True images as bumps of height 1 on 0, flattened, [n, pixels]."""
         return self._brighten(self.evaluation.truth)
 
+    @property
+    def _reference(self) -> float | np.ndarray:
+        """The background, or the mean training image [pixels]."""
+        if self.dataset.has_background:
+            return self.dataset.background
+        return self.dataset.reference.ravel().astype(np.float32)
+
+    def restore(self, bright: np.ndarray) -> np.ndarray:
+        """Images [n, H, W, C] to look at, of bright ones [n, pixels].
+
+        Each is scaled to its own maximum, since outputs can be faint, and
+        stays bright; without a background it becomes what it was.
+        """
+        images = bright.reshape(-1, *self.dataset.image_shape)
+        if not self.dataset.has_background:
+            return images + self.dataset.reference
+        largest = np.abs(images).max(axis=(1, 2, 3), keepdims=True)
+        return images / np.where(largest > 0, largest, 1.0)
+
     def _describe(self, curve: Curve) -> tuple[np.ndarray, bool]:
         """Which points of a curve are held out, and whether it is closed."""
         return self.splits.is_ood[curve.rows], curve.factor.periodic
 
     def _brighten(self, images: np.ndarray) -> np.ndarray:
         sign = -1.0 if self.dataset.polarity == "dark" else 1.0
-        flat = images.reshape(len(images), -1)
-        return sign * (flat - self.dataset.background)
+        flat, reference = images.reshape(len(images), -1), self._reference
+        return sign * (flat - reference)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -39,11 +40,13 @@ def draw_rows(
 ) -> Figure:
     """Draws rows of images that belong together column by column.
 
-    All images share one gray scale from 0 (black) to 1 (white). One row with
-    what a model draws below one with what it should have drawn makes samples.
+    All images share one scale from 0 (black) to 1 (white), three channels are
+    red, green and blue, and those of any other number are side by side. One
+    row with what a model draws below one with what it should have drawn makes
+    samples.
 
     Args:
-        rows: Label of a row to its images, `[n, H, W]` or `[n, H, W, 1]`, from
+        rows: Label of a row to its images, `[n, H, W]` or `[n, H, W, C]`, from
             the top row down; n at most 16.
         positions: True positions (x, y) in pixels, `[n, 2]`. They title the
             columns and are circled, unless a coordinate is absent (NaN).
@@ -54,11 +57,15 @@ def draw_rows(
             "top", as in photographs.
         column_titles: What the columns are, where they have no position.
     """
-    stacks = {label: _to_stack(images) for label, images in rows.items()}
+    stacks = {label: arrange_channels(images) for label, images in rows.items()}
     _check_sizes(stacks, positions, mask)
     shape = len(stacks), len(next(iter(stacks.values())))
+    num_lines = max((t.count("\n") for t in column_titles or ()), default=0)
     # Wide enough for the legend, high enough for the titles.
-    size = max(4.5, PANEL_SIZE * shape[1] + 0.4), PANEL_SIZE * shape[0] + 0.6
+    size = (
+        max(4.5, PANEL_SIZE * shape[1] + 0.4),
+        PANEL_SIZE * shape[0] + 0.6 + 0.16 * num_lines,
+    )
     figure, panels = make_panels(shape, size, pad=0.06)
     for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
         for axes, image in zip(panel_row, images, strict=True):
@@ -76,23 +83,35 @@ def draw_rows(
     return figure
 
 
-def _to_stack(images: ArrayLike) -> np.ndarray:
-    """Returns images without their single channel as float, `[n, H, W]`."""
+def arrange_channels(images: ArrayLike) -> np.ndarray:
+    """Images as they can be shown: gray `[n, H, W]` or RGB `[n, H, W, 3]`.
+
+    One channel is gray, three are RGB; of any other number each is a gray
+    image, `[n, H, C * W]` with one beside the other.
+    """
     images = np.asarray(images, float)
-    has_channel = images.ndim == 4 and images.shape[-1] == 1
-    return images[..., 0] if has_channel else images
+    if images.ndim != 4 or images.shape[-1] == 3:
+        return images
+    count, height, width, channels = images.shape
+    beside = images.transpose(0, 1, 3, 2)
+    return beside.reshape(count, height, channels * width)
 
 
 def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
-    show_cells(axes, image, Normalize(0, 1), "gray", NO_VALUE_COLOR)
+    if image.ndim == 3:
+        is_finite = np.isfinite(image).all(axis=-1, keepdims=True)
+        image = np.where(is_finite, image, to_rgb(NO_VALUE_COLOR))
+        axes.imshow(image.clip(0, 1), origin="lower", interpolation="nearest")
+    else:
+        show_cells(axes, image, Normalize(0, 1), "gray", NO_VALUE_COLOR)
     axes.set(xticks=[], yticks=[])
     if mask is not None:
         draw_outline(axes, mask, linewidth=1.2)
 
 
-def _wrap(label: str, shape: tuple[int, int, int]) -> str:
+def _wrap(label: str, shape: tuple[int, ...]) -> str:
     """Breaks a label into lines as long as the panels are high."""
-    _, height, width = shape
+    height, width = shape[1:3]
     inches = PANEL_SIZE * min(1.0, height / width)
     return textwrap.fill(label, max(4, int(inches * _LETTERS_PER_INCH)))
 
@@ -129,9 +148,10 @@ def _check_sizes(
 ) -> None:
     require(stacks, "rows must have at least one entry")
     shapes = {label: images.shape for label, images in stacks.items()}
-    rule = "All rows must have the same shape [n, H, W] or [n, H, W, 1]"
-    require_one_shape(shapes, 3, rule)
-    count, height, width = next(iter(shapes.values()))
+    rule = "All rows must have the same shape [n, H, W] or [n, H, W, C]"
+    is_colored = any(len(shape) == 4 for shape in shapes.values())
+    require_one_shape(shapes, 4 if is_colored else 3, rule)
+    count, height, width, *_ = next(iter(shapes.values()))
     rule = f"The number of columns must be 1 to {MAX_COLUMNS}"
     require(1 <= count <= MAX_COLUMNS, rule, count)
     if positions is not None:

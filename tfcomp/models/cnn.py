@@ -12,21 +12,23 @@ from tfcomp.models.encodings import make_encoding
 def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published CNN.
 
-    One transposed convolution draws the code on grid/4 x grid/4 pixels, two
-    of stride 2 double that, the rest of `--depth` keeps the size; each has
-    `--width` channels and a ReLU. A last one, linear, makes the image: depth
-    + 2 in all. With a bump code, width 64 and depth 2, 3 or 4 there are
+    One transposed convolution draws the code on a quarter of the rows and
+    columns of the image, two of stride 2 double that, the rest of `--depth`
+    keeps the size; each has `--width` channels and a ReLU. A last one, linear,
+    makes the image: depth + 2 in all. Of images of 28 x 28, with a bump code,
+    width 64 and depth 2, 3 or 4 there are
     307,457, 344,385 or 381,313 weights.
 
     Returns:
-        Model from `factors` [n, F] to `image` [n, N, N, 1] in float32.
+        Model from `factors` [n, F] to `image` [n, *image_shape], float32.
     """
     space, width = dataset.space, config.model.width
+    rows, columns, channels = dataset.image_shape
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     code = make_encoding(config, space)(factors)
     units = keras.layers.Reshape((1, 1, code.shape[-1]))(code)
     hidden = keras.layers.Conv2DTranspose(
-        width, config.data.grid_size // 4, activation="relu", name="stage_0"
+        width, (rows // 4, columns // 4), activation="relu", name="stage_0"
     )(units)
     for index in range(1, config.model.depth + 1):
         doubles = index <= 2
@@ -39,6 +41,6 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
             name=f"stage_{index}",
         )(hidden)
     image = keras.layers.Conv2DTranspose(
-        1, 3, padding="same", dtype="float32", name="image"
+        channels, 3, padding="same", dtype="float32", name="image"
     )(hidden)
     return keras.Model(factors, image, name="cnn")

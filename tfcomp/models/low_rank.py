@@ -38,7 +38,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     32 and depth 2 there are 133,218 weights.
 
     Returns:
-        Model from `factors` [n, F] to `image` [n, N, N, 1] in float32.
+        Model from `factors` [n, F] to `image` [n, *image_shape], float32.
     """
 
     def make(factor: Factor, encoding: FactorEncoding) -> ValueEmbedding:

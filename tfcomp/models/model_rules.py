@@ -24,13 +24,16 @@ def check_low_rank(config: RunConfig) -> None:
     """A matrix per factor value: rank within the grid, a unit per value.
 
     Raises:
-        ConfigError: For a rank above the grid size, or a code that is no
-            population code.
+        ConfigError: For a rank above the smaller side of the image, or a code
+            that is no population code.
     """
-    size = config.data.grid_size
-    if config.model.rank > size:
-        rule = f"must be at most --grid_size={size}"
-        raise ConfigError("rank", rule, config.model.rank)
+    dataset = make_dataset(config)
+    rows, columns, _ = dataset.image_shape
+    if config.model.rank > min(rows, columns):
+        size = f"the smaller side of {rows} x {columns} pixels"
+        if dataset.size_flag == "grid_size":
+            size = f"--grid_size={rows}"
+        raise ConfigError("rank", f"must be at most {size}", config.model.rank)
     if config.model.encoding not in ("one_hot", "bump"):
         rule = f"must be one_hot or bump for the model {config.model.model}"
         raise ConfigError("encoding", rule, config.model.encoding)
@@ -50,8 +53,17 @@ def check_quarter(config: RunConfig) -> None:
     """The image is reached from a quarter of it by two doublings.
 
     Raises:
-        ConfigError: For a grid size that is no multiple of 4.
+        ConfigError: For rows or columns whose number is no multiple of 4.
     """
-    if config.data.grid_size % 4:
-        rule = f"must be a multiple of 4 for the model {config.model.model}"
-        raise ConfigError("grid_size", rule, config.data.grid_size)
+    dataset, model = make_dataset(config), config.model.model
+    rows, columns, _ = dataset.image_shape
+    if not rows % 4 and not columns % 4:
+        return
+    if dataset.size_flag == "grid_size":
+        rule = f"must be a multiple of 4 for the model {model}"
+        raise ConfigError("grid_size", rule, rows)
+    rule = (
+        "must fit the images: rows and columns must be multiples of 4, these "
+        f"have {rows} x {columns}"
+    )
+    raise ConfigError("model", rule, model)

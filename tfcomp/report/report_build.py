@@ -20,6 +20,7 @@ from tfcomp.report.manifold_section import make_manifolds
 from tfcomp.report.overview_section import make_overview
 from tfcomp.report.page import render_page
 from tfcomp.report.row_section import make_row_comparison
+from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.superposition_section import make_superposition
 from tfcomp.report.tuning_section import make_tuning
 from tfcomp.storage.files import write_text
@@ -69,8 +70,7 @@ def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
 def write_projections(study: Study) -> None:
     """Puts the stages of a run into TensorBoard's projector."""
     splits = study.splits
-    rows, columns, _ = study.dataset.image_shape
-    pixels = study.evaluation.images.reshape(-1, rows, columns)
+    pixels = study.evaluation.images
     upright = study.dataset.first_row == "bottom"
     write_projector(
         study.run.path,
@@ -80,7 +80,7 @@ def write_projections(study: Study) -> None:
         },
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),
-            **dict(zip(study.dataset.space.names, splits.grid.T, strict=True)),
+            **name_values(study.dataset.space, splits.grid),
         },
         np.clip(pixels if upright else pixels[:, ::-1], 0.0, 1.0),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.stage_plots import draw_stage_panels
@@ -46,8 +47,18 @@ def list_points(study: Study, columns: Mapping[str, np.ndarray]) -> list[Row]:
 
     `columns` are names to a number per grid point, `[n]`.
     """
-    factors = zip(study.dataset.space.names, study.splits.grid.T, strict=True)
-    return to_rows({**dict(factors), "is_ood": study.splits.is_ood, **columns})
+    factors = name_values(study.dataset.space, study.splits.grid)
+    return to_rows({**factors, "is_ood": study.splits.is_ood, **columns})
+
+
+def name_values(space: FactorSpace, grid: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns of a factor table [n, F] by name, with names of their values."""
+    return {
+        factor.name: np.array(list(map(factor.describe, values)))
+        if factor.names
+        else values
+        for factor, values in zip(space, grid.T, strict=True)
+    }
 
 
 def list_stages(

@@ -109,8 +109,7 @@ def find_multiple(study: Study, outputs: np.ndarray) -> np.ndarray:
     unseen = outputs[study.splits.is_ood]
     if not study.dataset.has_position:
         return np.full(len(unseen), np.nan)
-    rows, columns, _ = study.dataset.image_shape
-    images = unseen.reshape(-1, rows, columns)
+    images = unseen.reshape(-1, *study.dataset.image_shape)
     return find_multiple_peaks(images, "bright")
 
 
@@ -136,7 +135,6 @@ def make_images(study: Study) -> Exhibit:
 def draw_images(study: Study, shown: np.ndarray) -> Figure:
     """Draws the rows of images for some OOD points."""
     outputs, grid = study.bright_outputs, study.splits.grid
-    rows, columns, _ = study.dataset.image_shape
     known = study.splits.is_id
     images = {"ID, same x": [], "ID, same y": [], "superposed": []}
     for row in shown:
@@ -155,7 +153,7 @@ def draw_images(study: Study, shown: np.ndarray) -> Figure:
     images |= {"output": outputs[shown], "truth": study.bright_truth[shown]}
     return draw_rows(
         {
-            label: _normalize(np.stack(stack)).reshape(-1, rows, columns)
+            label: study.restore(np.stack(stack))
             for label, stack in images.items()
         },
         grid[shown] if study.dataset.has_position else None,
@@ -193,8 +191,3 @@ def _mean(images: np.ndarray) -> np.ndarray:
 def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
     weights = np.linalg.lstsq(regressors, target, rcond=None)[0]
     return regressors @ weights
-
-
-def _normalize(images: np.ndarray) -> np.ndarray:
-    largest = np.abs(images).max(axis=1, keepdims=True)
-    return images / np.where(largest > 0, largest, 1.0)

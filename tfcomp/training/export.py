@@ -3,7 +3,7 @@
 `<export_dir>/<run_name>/<version>/` loads with TensorFlow alone and has the
 signatures
 
-    serving_default   factors [n, F] -> image [n, N, N, 1]
+    serving_default   factors [n, F] -> image [n, H, W, C]
     activations       factors [n, F] -> {stage: activation [n, ...]}
     geometry          factors [n, F] -> {stage: metric tensor [n, F, F]}
 """

@@ -1,0 +1,70 @@
+"""A data set as a plugin makes one: many factors of all kinds, in color."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfcomp.datasets import DATASETS
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import Factor
+from tfcomp.datasets import FactorSpace
+from tfcomp.datasets import make_splits
+from tfcomp.datasets import parse_region
+
+HEIGHT, WIDTH = 12, 16
+COLORS = ("red", "green", "blue")
+# The values of `size` are not evenly spaced.
+TILES = FactorSpace(
+    (
+        Factor("x", 6, 2.0, 12.0, unit="px"),
+        Factor("size", 4, 1.0, 4.0, unit="px", levels=(1.0, 1.5, 2.5, 4.0)),
+        Factor("phase", 5, 0.0, 360.0, unit="degrees", periodic=True),
+        Factor("color", 3, 0.0, 2.0, categorical=True, names=COLORS),
+    )
+)
+ONE = FactorSpace((TILES.factors[0],))
+SEVEN = FactorSpace(
+    tuple(
+        Factor(f"f{i}", 2, 0.0, 1.0, categorical=i > 3, periodic=i == 2)
+        for i in range(7)
+    )
+)
+# `odd` has a width that is no multiple of 4.
+SPACES = {"tiles": TILES, "one": ONE, "seven": SEVEN, "odd": TILES}
+# Held out, a region for each.
+REGIONS = {
+    "tiles": "box:x:6-10,size:2-4,color:1-2",
+    "one": "gap:x:6-9",
+    "seven": "box:f0:1-1,f1:1-1,f5:1-1",
+}
+
+
+def render(factors: Any) -> Any:
+    """A blob at x whose width, height above the ground and color vary."""
+    import tensorflow as tf
+
+    columns = list(tf.unstack(tf.cast(factors, tf.float32), axis=1))
+    columns += [tf.zeros_like(columns[0])] * (7 - len(columns))
+    x, size, phase, color, *others = (c[:, None, None] for c in columns)
+    rows = tf.range(HEIGHT, dtype=tf.float32)[None, :, None]
+    y = 6.0 + 3.0 * tf.sin(phase * np.pi / 180) + sum(others)
+    across = (tf.range(WIDTH, dtype=tf.float32)[None, None] - x) ** 2
+    blob = tf.exp(-(across + (rows - y) ** 2) / (2 * (size + 0.5) ** 2))
+    channels = tf.range(3, dtype=tf.float32) == tf.round(color)[..., None]
+    return 0.2 + 0.7 * blob[..., None] * tf.cast(channels, tf.float32)
+
+
+def make(config: Any) -> Dataset:
+    """The data set that `--dataset` names."""
+    space = SPACES[config.data.dataset]
+    region = parse_region(config.data.region, space)
+    grid = space.grid()
+    splits = make_splits(space, region, grid[~region.contains(grid)])
+    shape = (HEIGHT, WIDTH - (config.data.dataset == "odd"), 3)
+    return Dataset(config.data.dataset, space, region, splits, render, shape)
+
+
+for name in SPACES:
+    DATASETS.register(name, make)
