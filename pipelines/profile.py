@@ -32,7 +32,7 @@ from tfcomp import threshold
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
-from tfcomp.config.plugins import split_names
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import find_data_dir

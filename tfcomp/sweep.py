@@ -85,8 +85,8 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
         RunError: If a flag does not exist.
     """
     settings = SweepSettings.from_flags(values)
-    grid = parse_grid(values["grid"], settings.seeds)
     config = make_config(values)
+    grid = parse_grid(values["grid"], settings.seeds, config.plugins)
     trials, notes = make_trials(values, grid, settings.all_seeds)
     for note in notes:
         print(note)

@@ -18,10 +18,11 @@ from absl import flags
 from tfcomp.config.errors import RefusedError
 from tfcomp.config.failures import describe_refusal
 from tfcomp.config.failures import explain_failure
-from tfcomp.config.flagfiles import expand_flagfiles
+from tfcomp.config.flagfiles import find_value
 from tfcomp.config.flagfiles import list_flagfiles
 from tfcomp.config.plugins import TRUST_FLAG
-from tfcomp.config.plugins import check_recorded_plugins
+from tfcomp.config.plugins import import_plugins
+from tfcomp.config.run_flags import add_declared
 from tfcomp.config.run_flags import make_flags
 from tfcomp.config.run_flags import parse_flags
 
@@ -55,15 +56,15 @@ def run_command(
     if "plugins" in values:
         make_flags(TRUST_FLAG, values)
     if HELP & set(argv[1:]):
+        if plugins := find_value(argv[1:], "plugins"):
+            import_plugins(plugins)
+            add_declared(plugins, values)
         print(format_help(purpose or "", values))
         return 0
     if first and not argv[1:]:
         print(f"{purpose or ''}\nTry {first} first. All flags: --help")
         return 0
     settings = parse_flags(argv[1:], values)
-    if settings.get("plugins"):
-        expanded = expand_flagfiles(argv[1:])
-        check_recorded_plugins(expanded, settings["trust_plugins"])
     try:
         return action(settings)
     except Exception as error:

@@ -5,6 +5,7 @@ A flagfile has one flag on each line, and comments that begin with # or //.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -61,6 +62,16 @@ def expand_flagfiles(
         is_record = any(file.name in RECORDS for file in files)
         expanded += map(Recorded, lines) if is_record else lines
     return expanded
+
+
+def find_value(expanded: Sequence[str], flag: str) -> str:
+    """The value that a flag gets in the end, empty if it is not there."""
+    value = ""
+    for argument, after in itertools.pairwise([*expanded, ""]):
+        name, equals, text = argument.partition("=")
+        if name in (f"--{flag}", f"-{flag}"):
+            value = text if equals else after
+    return value
 
 
 def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:

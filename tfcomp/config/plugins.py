@@ -20,19 +20,17 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.failures import PLUGINS
 from tfcomp.config.failures import describe_plugin_error
 from tfcomp.config.flagfiles import Recorded
+from tfcomp.config.own_settings import attribute_settings
 from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_config import split_names
 
 # Of the commands that load runs.
 PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
+TRUSTED = ("trust_plugins", "trust_plugins=true", "trust_plugins=1")
 # Of all commands that import plugins.
 TRUST_FLAG = {
     "trust_plugins": (False, "Import the plugins that files of runs name.")
 }
-
-
-def split_names(plugins: str) -> list[str]:
-    """The modules that `--plugins` names."""
-    return [name.strip() for name in plugins.split(",") if name.strip()]
 
 
 def import_plugins(modules: str) -> None:
@@ -45,7 +43,7 @@ def import_plugins(modules: str) -> None:
         RunError: If one of them fails while it is imported.
     """
     for name in split_names(modules):
-        with quiet_startup():
+        with quiet_startup(), attribute_settings(name):
             try:
                 _note_source(name)
                 importlib.import_module(name)
@@ -75,13 +73,15 @@ def admit_plugins(
         raise _refuse(f"--run={run}", ",".join(missing))
 
 
-def check_recorded_plugins(arguments: Sequence[str], trusted: bool) -> None:
+def check_recorded_plugins(arguments: Sequence[str]) -> None:
     """Refuses plugins that only the flagfile of an earlier run names.
+
+    Unless `--trust_plugins` is among the arguments.
 
     Args:
         arguments: Those of the command line, flagfiles expanded.
-        trusted: Whether `--trust_plugins` is among them.
     """
+    trusted = any(a.lstrip("-").lower() in TRUSTED for a in arguments)
     given = [a.lstrip("-") for a in arguments if not isinstance(a, Recorded)]
     for argument in arguments:
         line = argument.lstrip("-")

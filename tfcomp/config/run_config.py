@@ -14,6 +14,8 @@ from dataclasses import field
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.model_config import ModelConfig
+from tfcomp.config.own_settings import OwnSettings
+from tfcomp.config.own_settings import read_own
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
 from tfcomp.config.training_config import TrainingConfig
@@ -82,6 +84,7 @@ class RunConfig(Settings):
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    own: OwnSettings = field(default_factory=OwnSettings)  # of plugins
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,7 +119,7 @@ class RunConfig(Settings):
         flat = super().to_flags()
         for part in (self.data, self.model, self.training):
             flat |= part.to_flags()
-        return flat
+        return flat | self.own
 
     def identity(self) -> dict[str, object]:
         """The settings that decide what the run computes."""
@@ -134,7 +137,14 @@ def make_config(flags: dict[str, object]) -> RunConfig:
         ConfigError: If a value breaks its rule.
     """
     parts = {name: cls.from_flags(flags) for name, cls in PARTS.items()}
-    return RunConfig.from_flags(flags, **parts)
+    config = RunConfig.from_flags(flags, **parts)
+    own = read_own(flags, split_names(config.plugins))
+    return dataclasses.replace(config, own=own)
+
+
+def split_names(plugins: str) -> list[str]:
+    """The modules that `--plugins` names."""
+    return [name.strip() for name in plugins.split(",") if name.strip()]
 
 
 def all_fields() -> list[dataclasses.Field]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import sys
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from absl import flags
@@ -20,9 +22,14 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.errors import suggest
 from tfcomp.config.flagfiles import expand_flagfiles
+from tfcomp.config.flagfiles import find_value
+from tfcomp.config.own_settings import list_declared
+from tfcomp.config.plugins import check_recorded_plugins
+from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import split_names
 from tfcomp.config.settings import NOUNS
 from tfcomp.config.settings import Settings
 
@@ -67,10 +74,11 @@ def define_settings(
     make_flags(table, values)
 
 
-def define_run_flags() -> flags.FlagValues:
-    """All flags of a run."""
+def define_run_flags(plugins: str = "") -> flags.FlagValues:
+    """All flags of a run, with those of plugins that are imported."""
     values = flags.FlagValues()
     define_settings(all_fields(), values)
+    add_declared(plugins, values)
     return values
 
 
@@ -79,11 +87,45 @@ def parse_flags(
 ) -> dict[str, Any]:
     """Parses arguments (without the program name) into plain values.
 
+    Plugins that they ask for are imported, and add flags of their own.
+
     Raises:
         ConfigError: For an ill-formed value.
-        RunError: For an unknown flag or a missing flagfile.
+        RunError: For an unknown flag, a missing flagfile, or plugins that only
+            the flagfile of a run asks for.
     """
     expanded = expand_flagfiles(arguments)
+    modules = find_value(expanded, "plugins") if "plugins" in values else ""
+    if modules:
+        check_recorded_plugins(expanded)
+        import_plugins(modules)
+    if "dataset" in values:  # the flags of a run
+        add_declared(modules, values)
+    return _parse_expanded(expanded, values)
+
+
+def parse_record(path: Path) -> dict[str, Any]:
+    """Parses the flagfile that a run has written; imports none of its plugins.
+
+    Flags of plugins that are not imported are strings.
+
+    Raises:
+        ConfigError: For an ill-formed value.
+        RunError: For an unknown flag, or a missing file.
+    """
+    expanded = expand_flagfiles([f"--flagfile={path.resolve()}"])
+    modules = find_value(expanded, "plugins")
+    values = define_run_flags(modules)
+    if not set(split_names(modules)) <= set(sys.modules):
+        lines = [argument.lstrip("-").partition("=") for argument in expanded]
+        foreign = {n: (v, "") for n, _, v in lines if n not in values}
+        make_flags(foreign, values)
+    return _parse_expanded(expanded, values)
+
+
+def _parse_expanded(
+    expanded: Sequence[str], values: flags.FlagValues
+) -> dict[str, Any]:
     for argument in expanded:
         _check_text(argument)
     try:
@@ -99,6 +141,19 @@ def parse_flags(
     found = values.flag_values_dict()
     paths = {p: os.path.expanduser(found[p]) for p in PATHS if p in found}
     return found | paths
+
+
+def add_declared(plugins: str, values: flags.FlagValues) -> None:
+    """Adds the flags of imported plugins.
+
+    Raises:
+        RunError: If there is such a flag already.
+    """
+    declared = list_declared(split_names(plugins))
+    for field in declared:
+        if field.name in values:
+            raise RunError(f"--plugins: --{field.name} is a flag already")
+    define_settings(declared, values)
 
 
 def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:

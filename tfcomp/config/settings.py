@@ -65,7 +65,7 @@ class Settings:
     def __post_init__(self) -> None:
         for field in self.list_settings():
             value = getattr(self, field.name)
-            for rule in _list_broken_rules(field, value):
+            for rule in list_broken_rules(field, value):
                 raise ConfigError(field.name, f"must be {rule}", value)
 
     @classmethod
@@ -95,8 +95,8 @@ class Settings:
         return {field.name: getattr(self, field.name) for field in fields}
 
 
-def _list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
-    """What the value must be; each rule takes those before it for granted."""
+def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
+    """What a value must be and is not; each rule builds on those before it."""
     rules = field.metadata
     expected = type(field.default)
     accepted = (int, float) if expected is float else expected

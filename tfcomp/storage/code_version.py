@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfcomp.config.plugins import split_names
+from tfcomp.config.run_config import split_names
 
 OVERRIDE = "TFCOMP_CODE_VERSION"
 

@@ -22,10 +22,9 @@ from typing import Any
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import define_run_flags
+from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_config
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import parse_record
 from tfcomp.storage.files import PARTIAL
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.files import read_json
@@ -87,7 +86,7 @@ def check_run(path: str | Path) -> RunConfig:
     if not (path / FLAGS_FILE).exists():
         raise RunError(f"--run must be a run folder, {path} has no run.flags")
     try:
-        config = parse_config([f"--flagfile={(path / FLAGS_FILE).resolve()}"])
+        config = make_config(parse_record(path / FLAGS_FILE))
     except (ConfigError, RunError) as error:
         raise RunError(
             f"--run={path} is of another version of tfcomp ({error})"
@@ -176,7 +175,7 @@ def _check_owner(path: Path, config: RunConfig) -> None:
             )
         return
     try:
-        theirs = parse_flags([f"--flagfile={flags_file}"], define_run_flags())
+        theirs = parse_record(flags_file)
     except (ConfigError, RunError) as error:
         rule = f"cannot be read ({error}): move its folder away"
         raise RunError(f"{flags_file} {rule}") from error

@@ -23,7 +23,7 @@ MAX_ITEMS = 10**5
 
 
 def parse_grid(
-    specs: Sequence[str], num_seeds: int = 1
+    specs: Sequence[str], num_seeds: int = 1, plugins: str = ""
 ) -> list[dict[str, Any]]:
     """Reads axes such as `depth=2,3` and `encoding/epochs=bump/50,ramp/100`.
 
@@ -34,6 +34,7 @@ def parse_grid(
     Args:
         specs: The values of `--grid`, one for each axis.
         num_seeds: Seeds of every combination, which bound their number.
+        plugins: Modules whose own settings may be varied.
 
     Returns:
         Every combination, flag name to value; the last axis varies fastest.
@@ -43,7 +44,7 @@ def parse_grid(
             or a flag, or if there are too many combinations.
         RunError: For a flag that does not exist.
     """
-    axes = [_parse_axis(spec) for spec in specs]
+    axes = [_parse_axis(spec, plugins) for spec in specs]
     names = [name for linked, _ in axes for name in linked]
     for name in names:
         if names.count(name) > 1:
@@ -79,15 +80,15 @@ def split_cells(flag: str, text: str) -> list[str]:
     return [cell.strip() for row in rows for cell in row]
 
 
-def _parse_axis(spec: str) -> Axis:
+def _parse_axis(spec: str, plugins: str) -> Axis:
     left, equals, right = spec.partition("=")
     names = tuple(name.strip() for name in left.split("/"))
     if not equals or not all(names):
         raise ConfigError("grid", "must look like depth=2,3,4", spec)
     for name in names:
-        _check_name(name, spec)
+        _check_name(name, spec, plugins)
     cells = split_cells("grid", right) or [""]
-    points = [_parse_point(names, cell, spec) for cell in cells]
+    points = [_parse_point(names, cell, spec, plugins) for cell in cells]
     for point in points:
         if points.count(point) > 1:
             shown = "/".join(map(str, point))
@@ -95,8 +96,8 @@ def _parse_axis(spec: str) -> Axis:
     return names, points
 
 
-def _check_name(name: str, spec: str) -> None:
-    values = define_run_flags()
+def _check_name(name: str, spec: str, plugins: str) -> None:
+    values = define_run_flags(plugins)
     # Absl would also take `nopictures`, and read files named by `flagfile`.
     if name not in values:
         raise make_unknown_error(name, values)
@@ -108,7 +109,7 @@ def _check_name(name: str, spec: str) -> None:
 
 
 def _parse_point(
-    names: tuple[str, ...], cell: str, spec: str
+    names: tuple[str, ...], cell: str, spec: str, plugins: str
 ) -> tuple[Any, ...]:
     texts = cell.split("/") if len(names) > 1 else [cell]
     texts = [text.strip() for text in texts]
@@ -120,5 +121,5 @@ def _parse_point(
     flags = [
         f"--{name}={text}" for name, text in zip(names, texts, strict=True)
     ]
-    values = parse_flags(flags, define_run_flags())
+    values = parse_flags(flags, define_run_flags(plugins))
     return tuple(values[name] for name in names)

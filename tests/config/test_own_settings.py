@@ -1,0 +1,111 @@
+"""Settings of plugins: flags, identity, sweeps, refusals."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfcomp import train
+from tfcomp.config import own_settings
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.own_settings import declare_setting
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import format_flags
+from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import parse_record
+from tfcomp.sweep import define_flags
+from tfcomp.sweep import make_sweep
+
+SOURCE = """
+from tfcomp.config.own_settings import declare_setting
+declare_setting("petals", 5, "Petals of a flower.", minimum=1)
+declare_setting("scent", "rose", "Its scent.", choices=("rose", "none"))
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(own_settings, "_DECLARED", {})
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "flowers.py").write_text(SOURCE)
+    monkeypatch.delitem(sys.modules, "flowers", raising=False)
+    return "flowers"
+
+
+def test_settings_become_flags_and_identity(plugin: str) -> None:
+    config = parse_config([f"--plugins={plugin}", "--petals=7"])
+    assert config.own == {"petals": 7, "scent": "rose"}
+    assert config.identity()["petals"] == 7
+    assert "--petals=7\n" in format_flags(config)
+    assert make_config(config.to_flags()) == config
+    assert hash(config.own) == hash(make_config(config.to_flags()).own)
+
+
+def test_other_runs_do_not_have_them(plugin: str) -> None:
+    parse_config([f"--plugins={plugin}"])
+    config = parse_config([])
+    assert not config.own
+    with pytest.raises(RunError, match="--petals is not a flag"):
+        parse_config(["--petals=7"])
+
+
+def test_grid_over_an_own_setting(plugin: str) -> None:
+    arguments = [f"--plugins={plugin}", "--grid=petals=3,4", "--seeds=1"]
+    sweep = make_sweep(parse_flags(arguments, define_flags()))
+    assert [t.config.own["petals"] for t in sweep.items] == [3, 4]
+    assert len({trial.name for trial in sweep.items}) == 2
+
+
+@pytest.mark.parametrize(
+    ("flag", "rule"),
+    [("petals=0", "at least 1"), ("petals=x", "integer"), ("scent=a", "rose")],
+)
+def test_rules(plugin: str, flag: str, rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        parse_config([f"--plugins={plugin}", f"--{flag}"])
+
+
+def test_a_record_imports_nothing(plugin: str, tmp_path: Path) -> None:
+    config = parse_config([f"--plugins={plugin}", "--petals=7"])
+    path = tmp_path / "run.flags"
+    path.write_text(format_flags(config))
+    assert make_config(parse_record(path)) == config
+    del sys.modules[plugin]
+    own_settings._DECLARED.clear()
+    settings = parse_record(path)
+    assert settings["petals"] == "7"
+    assert plugin not in sys.modules
+    with pytest.raises(RunError, match="if you trust them"):
+        parse_flags([f"--flagfile={path}"], define_flags())
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "rules", "problem"),
+    [
+        ("petals", 6, {}, "declared already"),
+        ("two words", 1, {}, "Python variable"),
+        ("low", 1, {"minimum": 2}, "at least 2"),
+    ],
+)
+def test_impossible_declarations(
+    plugin: str, name: str, default: int, rules: dict, problem: str
+) -> None:
+    declare_setting("petals", 5, "Petals.")
+    declare_setting("petals", 5, "Petals.")  # imported again
+    with pytest.raises(ValueError, match=problem):
+        declare_setting(name, default, "Help.", **rules)
+
+
+def test_name_of_another_flag(plugin: str, tmp_path: Path) -> None:
+    (tmp_path / "flowers.py").write_text(SOURCE.replace("petals", "seed"))
+    with pytest.raises(RunError, match="--seed is a flag already"):
+        parse_config([f"--plugins={plugin}"])
+
+
+def test_help_lists_them(
+    plugin: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train.main(["train", f"--plugins={plugin}", "--help"]) == 0
+    assert "--petals=5" in capsys.readouterr().out

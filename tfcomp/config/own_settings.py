@@ -1,0 +1,89 @@
+"""Settings that plugins declare: flags of theirs, and part of a run's identity.
+
+    from tfcomp.config.own_settings import declare_setting
+
+    declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)
+
+at the top of a plugin makes `--num_petals`, which a sweep can vary, and whose
+value a dataset or model finds in `config.own["num_petals"]`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.settings import list_broken_rules
+from tfcomp.config.settings import setting
+
+# Name to declaration, and to the plugin that was being imported.
+_DECLARED: dict[str, tuple[dataclasses.Field, str]] = {}
+_IMPORTING = [""]
+
+
+class OwnSettings(dict[str, Any]):
+    """Values of declared settings by name, never to be changed."""
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.items())))
+
+
+def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
+    """Declares a setting; the arguments are those of `settings.setting`.
+
+    Args:
+        name: Its flag, and its key in `config.own`.
+        default: Its default value, whose type is that of the flag.
+        help: One sentence for `--help`.
+        **rules: `minimum`, `maximum`, `above`, `choices`.
+
+    Raises:
+        ValueError: If it cannot be a flag, is declared in another way already,
+            or its default breaks its own rules.
+    """
+    field = setting(default, help, **rules)
+    field.name = name
+    broken = [*list_broken_rules(field, default)]
+    if not name.isidentifier() or broken:
+        problem = broken[0] if broken else "named as a Python variable"
+        raise ValueError(f"the setting {name} must be {problem}")
+    known, plugin = _DECLARED.get(name, (field, _IMPORTING[-1]))
+    if (known.default, known.metadata) != (field.default, field.metadata):
+        raise ValueError(f"the setting {name} is declared already")
+    _DECLARED[name] = (field, plugin)
+
+
+@contextlib.contextmanager
+def attribute_settings(plugin: str) -> Iterator[None]:
+    """Settings declared inside belong to this plugin."""
+    _IMPORTING.append(plugin)
+    try:
+        yield
+    finally:
+        _IMPORTING.pop()
+
+
+def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
+    """The settings of these plugins, and those that were declared outside."""
+    owners = {"", *plugins}
+    return [field for field, owner in _DECLARED.values() if owner in owners]
+
+
+def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
+    """Picks the settings of plugins out of the flags of a command.
+
+    Raises:
+        ConfigError: If a value breaks its rule.
+    """
+    values = OwnSettings()
+    for field in list_declared(plugins):
+        values[field.name] = flags.get(field.name, field.default)
+        for rule in list_broken_rules(field, values[field.name]):
+            rule = f"must be {rule}"
+            raise ConfigError(field.name, rule, values[field.name])
+    return values
