@@ -29,13 +29,13 @@ from typing import Any
 from pipelines.rules import Rules
 from pipelines.rules import make_rules
 from tfcomp import threshold
+from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
-from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.sweep import define_flags

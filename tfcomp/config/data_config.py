@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfcomp.config.data_hash import hash_data
 from tfcomp.config.settings import Settings
 from tfcomp.config.settings import setting
 
@@ -95,6 +96,16 @@ class DataConfig(Settings):
         "orientation, x and y; with a sixth number there are as many hues. "
         "One value leaves a factor out.",
     )
+    data: str = setting(
+        "",
+        "File or folder that the dataset table reads, or tfds:NAME "
+        "(docs/extending.md has the formats).",
+    )
+    data_hash: str = setting(
+        "",
+        "What tells the content of --data from others. It is recorded, so "
+        "that a run does not go on with other data; you need not give it.",
+    )
     data_dir: str = setting(
         "",
         "Folder of TFDS data; by default that of the variable "
@@ -105,3 +116,9 @@ class DataConfig(Settings):
         "Read the training images that python -m tfcomp.materialize wrote to "
         "this folder, with the same bits; by default they are rendered.",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.data and not self.data_hash:
+            found = hash_data(self.data, self.data_dir)
+            object.__setattr__(self, "data_hash", found)

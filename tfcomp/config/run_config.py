@@ -25,6 +25,7 @@ LOCATION_FLAGS = (
     "run_name",
     "log_dir",
     "export_dir",
+    "data",
     "data_dir",
     "examples_dir",
     "resume",
@@ -52,6 +53,13 @@ class RunConfig(Settings):
     eval_every: int = setting(
         1,
         "Number of epochs between ID and OOD scores; 0 means only at the end.",
+        minimum=0,
+    )
+    eval_points: int = setting(
+        4096,
+        "The most combinations of factors that scores and analyses look at: of "
+        "more, a sample, half of it held out. 0 scores all of them, in "
+        "blocks, and analyzes a sample of 4096.",
         minimum=0,
     )
     layerwise_every: int = setting(

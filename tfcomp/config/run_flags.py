@@ -36,7 +36,7 @@ from tfcomp.config.settings import Settings
 MAX_NAME = 100  # characters of a flag's name
 # Flags with a path, whose `~` a shell leaves as it is after `--log_dir=`.
 PATHS = (
-    "log_dir export_dir data_dir examples_dir output pipeline_root profile"
+    "log_dir export_dir data data_dir examples_dir output pipeline_root profile"
 ).split()
 DEFINE = {
     bool: flags.DEFINE_boolean,

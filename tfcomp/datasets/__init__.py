@@ -28,6 +28,7 @@ _PIXELS = "tfcomp.datasets.bumps_and_stripes"
 DATASETS.register("gaussian_bumps", f"{_PIXELS}:make_bumps")
 DATASETS.register("stripes", f"{_PIXELS}:make_stripes")
 DATASETS.register("rotated_digits", "tfcomp.datasets.digits:make_digits")
+DATASETS.register("table", "tfcomp.datasets.tables:make_table")
 DATASETS.register("sprites", "tfcomp.datasets.sprites:make_sprites")
 for _module, _kinds in {
     "region_lists": ("random", "file"),

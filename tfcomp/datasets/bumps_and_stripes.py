@@ -96,7 +96,7 @@ def _make_dataset(
         name=config.data.dataset,
         space=space,
         region=region,
-        splits=make_splits(space, region, train),
+        splits=make_splits(space, region, train, config.eval_points),
         render=_make_renderer(config.data, "render_gaussians"),
         image_shape=(size, size, 1),
         polarity=config.data.polarity,

@@ -49,6 +49,7 @@ class Dataset:
             data that rendering needs cannot be read.
         notes: More lines for `announcements`.
         size_flag: The flag that the number of combinations grows with.
+        stored_bytes: Size of images that are held in memory to be rendered.
         train_images: Images of the training table [n, *image_shape] that
             batches take in place of rendering them; None renders.
     """
@@ -67,6 +68,7 @@ class Dataset:
     prepare: Callable[[], Any] = lambda: None
     notes: tuple[str, ...] = ()
     size_flag: str = "dataset"
+    stored_bytes: int = 0
     train_images: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -111,9 +113,16 @@ class Dataset:
 
     def announcements(self) -> list[str]:
         """What a user should know before reading scores of this split."""
-        lines = list(self.notes)
-        if self.splits.hidden:
-            names = " and ".join(self.splits.hidden)
+        lines, splits = list(self.notes), self.splits
+        if splits.existing is not None:
+            lines.append(
+                f"{'analyses' if splits.is_streamed else 'evaluation'} of a "
+                f"sample of {len(splits.grid):,} of the {len(splits.all):,} "
+                f"combinations, {splits.is_ood.sum():,} of them held out "
+                "(--eval_points); nothing that needs a complete grid"
+            )
+        if splits.hidden:
+            names = " and ".join(splits.hidden)
             lines.append(
                 f"not compositional: --region={self.region.spec} hides "
                 f"values of {names} from training altogether"

@@ -41,12 +41,13 @@ def make_digits(config: RunConfig) -> Dataset:
     load = _make_loader(data, classes)
     space = _make_space(data.num_angles, classes)
     region = parse_region(data.region, space)
+    table = _draw_table(config, space, region)
     is_stand_in = data.digit_source == "stand_in"
     return Dataset(
         name=data.dataset,
         space=space,
         region=region,
-        splits=make_splits(space, region, _draw_table(config, space, region)),
+        splits=make_splits(space, region, table, config.eval_points),
         render=_make_renderer(load, space),
         image_shape=(stand_in.SIZE, stand_in.SIZE, 1),
         size_flag="num_angles",

@@ -93,8 +93,9 @@ class Factor:
         """Nearest grid index of each value; -1 where the factor is absent."""
         values = np.asarray(values)
         if self.levels:
-            distance = np.abs(values[..., None] - self.values())
-            index = distance.argmin(axis=-1)
+            levels = self.values().astype(np.float64)
+            # A table of values by levels would be large.
+            index = np.searchsorted((levels[1:] + levels[:-1]) / 2, values)
         else:
             index = np.round((values - self.low) / self.step)
             if self.periodic:
@@ -146,6 +147,10 @@ class FactorSpace:
         """Nearest grid indices of a factor table, int [n, F]; -1 absent."""
         columns = [f.to_index(table[:, i]) for i, f in enumerate(self)]
         return np.stack(columns, axis=1)
+
+    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Random combinations of grid values, float32 [count, F]."""
+        return np.stack([rng.choice(f.values(), count) for f in self], axis=1)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Uniform continuous points, float32 [count, F].

@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.mnist import find_data_dir
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.folder_lock import lock_folder
 

@@ -7,21 +7,15 @@ must answer at once, and TFDS would wait and retry.
 from __future__ import annotations
 
 import functools
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
-
-
-def find_data_dir(data_dir: str = "") -> Path:
-    """The TFDS data directory of a run: flag, environment, TFDS default."""
-    chosen = data_dir or os.environ.get("TFDS_DATA_DIR", "")
-    return Path(chosen or "~/tensorflow_datasets").expanduser()
 
 
 def has_mnist(folder: Path) -> bool:

@@ -1,10 +1,12 @@
-"""Training table and exhaustive evaluation grid, with their invariants.
+"""Training table and evaluation points, with their invariants.
 
-ID and OOD partition the grid; no training example lies in the region.
+ID and OOD partition the combinations that exist, which are the whole grid or,
+of a table of images, a part of it; no training example lies in the region.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +19,35 @@ from tfcomp.datasets.regions import Region
 MAX_DRAWS = 1000
 MIN_DRAWN = 1000
 MAX_MISSES = 10**6
+# Points that analyses look at where scores are over all (--eval_points=0).
+MAX_ANALYZED = 4096
+
+
+@dataclass(frozen=True)
+class Points:
+    """Factor combinations, and which of them training must not or did not see.
+
+    Attributes:
+        factors: Factor values, float32 [n, F].
+        is_ood: Which points are held out, bool [n].
+        is_test: Which ID points training does not contain, bool [n].
+    """
+
+    factors: np.ndarray
+    is_ood: np.ndarray
+    is_test: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+    def __getitem__(self, rows: np.ndarray) -> Points:
+        return Points(self.factors[rows], self.is_ood[rows], self.is_test[rows])
+
+    @property
+    def subsets(self) -> dict[str, np.ndarray]:
+        """What is scored apart: `id`, `ood`, and `id_test` if there is any."""
+        test = {"id_test": self.is_test} if self.is_test.any() else {}
+        return {"id": ~self.is_ood, "ood": self.is_ood, **test}
 
 
 @dataclass(frozen=True)
@@ -25,12 +56,17 @@ class Splits:
 
     Attributes:
         train: Examples that training draws from, [n, F].
-        grid: Every combination of the space, [prod(shape), F].
-        is_ood: Which grid points are held out, bool [prod(shape)].
+        grid: The points that analyses look at, [n, F]: every combination of
+            the space, in its order, or else a sample of those that exist.
+        is_ood: Which grid points are held out, bool [n].
         is_test: Which ID grid points training does not contain, bool.
         hidden: Factors of which some value inside the region never occurs
             in training; not empty means that the split is no test of
             composition.
+        is_complete: Whether `grid` is every combination of the space, so that
+            numbers over it can be reshaped to `space.shape`.
+        existing: All combinations that exist; None if they are the grid.
+        is_streamed: Whether scores are over all that exist, not the grid.
     """
 
     train: np.ndarray
@@ -38,15 +74,37 @@ class Splits:
     is_ood: np.ndarray
     is_test: np.ndarray
     hidden: tuple[str, ...]
+    is_complete: bool = True
+    existing: Points | None = None
+    is_streamed: bool = False
 
     @property
     def is_id(self) -> np.ndarray:
         """Which grid points are in distribution."""
         return ~self.is_ood
 
+    @property
+    def points(self) -> Points:
+        """The grid and its masks."""
+        return Points(self.grid, self.is_ood, self.is_test)
+
+    @property
+    def all(self) -> Points:
+        """All combinations that exist."""
+        return self.existing or self.points
+
+    @property
+    def scored(self) -> Points:
+        """The points that scores cover."""
+        return self.all if self.is_streamed else self.points
+
 
 def make_splits(
-    space: FactorSpace, region: Region, train: np.ndarray
+    space: FactorSpace,
+    region: Region,
+    train: np.ndarray,
+    eval_points: int | None = None,
+    cells: np.ndarray | None = None,
 ) -> Splits:
     """Checks the invariants and derives the evaluation masks.
 
@@ -54,14 +112,18 @@ def make_splits(
         space: The factors.
         region: Held-out combinations.
         train: Training table [n, F]; NaN where a factor is absent.
+        eval_points: The most points that are evaluated, as the flag has it;
+            None is no limit.
+        cells: The combinations that exist [n, F], in the order of the grid;
+            by default all.
 
     Raises:
         ConfigError: If the region leaves no ID or (unless it is `none`) no
             OOD grid point.
         ValueError: If a training example lies in the region.
     """
-    grid = space.grid()
-    is_ood = region.contains(grid)
+    every = space.grid() if cells is None else cells
+    is_ood = region.contains(every)
     _check_region(region, is_ood)
     leaks = np.flatnonzero(region.contains(train))
     if leaks.size:
@@ -69,13 +131,47 @@ def make_splits(
             f"{leaks.size} training examples lie in the region "
             f"{region.spec}, the first is {train[leaks[0]].tolist()}"
         )
-    seen = _contains_rows(space.to_index(train), space.to_index(grid))
-    hidden = _hidden_factors(space, grid[is_ood], train)
-    return Splits(train, grid, is_ood, ~is_ood & ~seen, hidden)
+    seen = _contains_rows(space.to_index(train), space.to_index(every))
+    hidden = _hidden_factors(space, every[is_ood], train)
+    points = Points(every, is_ood, ~is_ood & ~seen)
+    is_whole = len(points) == math.prod(space.shape)
+    limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
+    if len(points) <= limit:
+        shown, existing = points, None
+    else:
+        shown, existing = points[_sample_rows(is_ood, limit)], points
+    return Splits(
+        train,
+        shown.factors,
+        shown.is_ood,
+        shown.is_test,
+        hidden,
+        is_complete=is_whole and existing is None,
+        existing=existing,
+        is_streamed=eval_points == 0 and existing is not None,
+    )
+
+
+def _sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
+    """Rows of a sample in order, half of them OOD if there are so many.
+
+    The same for every seed of the training, so that runs can be compared.
+    """
+    rng = np.random.default_rng(0)
+    ood, known = np.flatnonzero(is_ood), np.flatnonzero(~is_ood)
+    num_ood = min(len(ood), max(count // 2, count - len(known)))
+    chosen = [
+        rng.choice(rows, min(size, len(rows)), replace=False)
+        for rows, size in ((ood, num_ood), (known, max(count - num_ood, 1)))
+    ]
+    return np.sort(np.concatenate(chosen))
 
 
 def draw_training_table(
-    config: RunConfig, space: FactorSpace, region: Region
+    config: RunConfig,
+    space: FactorSpace,
+    region: Region,
+    cells: np.ndarray | None = None,
 ) -> np.ndarray:
     """The training positions that the flags ask for, [n, F].
 
@@ -87,10 +183,10 @@ def draw_training_table(
         ConfigError: If `num_train` exceeds the ID cells, or the region
             leaves no room for continuous positions.
     """
-    grid = space.grid()
-    is_ood = region.contains(grid)
+    every = space.grid() if cells is None else cells
+    is_ood = region.contains(every)
     _check_region(region, is_ood)
-    cells = grid[~is_ood]
+    cells = every[~is_ood]
     count = config.data.num_train or len(cells)
     rng = np.random.default_rng([config.training.seed, 0])
     if config.data.coordinates == "continuous":

@@ -42,7 +42,7 @@ def make_sprites(config: RunConfig) -> Dataset:
         name=data.dataset,
         space=space,
         region=region,
-        splits=make_splits(space, region, train),
+        splits=make_splits(space, region, train, config.eval_points),
         render=_make_renderer(data, space),
         image_shape=(data.grid_size, data.grid_size, channels),
         polarity="bright",

@@ -65,7 +65,7 @@ def find_lost_stages(model: keras.Model, space: FactorSpace) -> list[str]:
     Exactly zero, at all of a few points of the grid: behind a rounding, a
     stopped gradient, or a function outside of TensorFlow.
     """
-    points = np.random.default_rng(0).permutation(space.grid())[:NUM_CHECKED]
+    points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     usual, fallback = list_jacobians(model, space)
     exact = compute_stage_metrics(stages, factors, usual)

@@ -1,0 +1,93 @@
+"""A short name for the content of `--data`, so that runs know their data.
+
+Files of many gigabytes must not be read twice before the first step. Their
+size and samples of them tell apart what is likely to be confused: the index
+at the end of an `.npz` alone has a checksum of every array.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tfcomp.config.errors import ConfigError
+
+TFDS = "tfds:"
+SAMPLE = 2**16  # bytes
+NUM_SAMPLES = 64
+
+
+def hash_data(data: str, data_dir: str = "") -> str:
+    """The hash of a file, of a folder, or of a TFDS dataset.
+
+    Args:
+        data: Path, or `tfds:` and a name.
+        data_dir: The TFDS data directory, as the flag has it.
+
+    Raises:
+        ConfigError: If it is not there or cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        if data.startswith(TFDS):
+            path = find_prepared(data.removeprefix(TFDS), data_dir)
+            digest.update((path / "dataset_info.json").read_bytes())
+        elif os.path.isdir(data):
+            for part in _describe_folder(data):
+                digest.update(part)
+        else:
+            for part in _sample_file(data):
+                digest.update(part)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        rule = f"must be a file or a folder that can be read ({reason})"
+        raise ConfigError("data", rule, data) from error
+    return digest.hexdigest()[:16]
+
+
+def find_prepared(name: str, data_dir: str) -> Path:
+    """The folder of the newest version of a TFDS dataset on this machine.
+
+    Args:
+        name: As TFDS has it, `dsprites` or `name/config`.
+        data_dir: As the flag has it; "" looks where TFDS would.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    root = find_data_dir(data_dir)
+    found = [path.parent for path in root.glob(f"{name}/*/dataset_info.json")]
+    found += [path.parent for path in root.glob(f"{name}/dataset_info.json")]
+    if not found:
+        raise FileNotFoundError(0, f"no dataset {name} in {root}")
+    return max(found, key=lambda path: [int(n) for n in path.name.split(".")])
+
+
+def find_data_dir(data_dir: str = "") -> Path:
+    """The TFDS data directory of a run: flag, environment, TFDS default."""
+    chosen = data_dir or os.environ.get("TFDS_DATA_DIR", "")
+    return Path(chosen or "~/tensorflow_datasets").expanduser()
+
+
+def _sample_file(path: str) -> Iterator[bytes]:
+    size = os.path.getsize(path)
+    yield str(size).encode()
+    step = max(SAMPLE, (size - SAMPLE) // (NUM_SAMPLES - 1))
+    with open(path, "rb") as file:
+        for start in [*range(0, size, step), max(0, size - SAMPLE)]:
+            file.seek(start)
+            yield file.read(SAMPLE)
+
+
+def _describe_folder(path: str) -> Iterator[bytes]:
+    """Names and sizes of all files, and the content of tables."""
+    for folder, below, files in os.walk(path):
+        below.sort()
+        for name in sorted(files):
+            file = Path(folder, name)
+            relative = file.relative_to(path)
+            yield f"{relative}\0{file.stat().st_size}\0".encode()
+            if file.suffix.lower() == ".csv":
+                yield file.read_bytes()

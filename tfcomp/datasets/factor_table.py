@@ -1,0 +1,208 @@
+"""`FactorTable`: images of one's own, and the factors that they show.
+
+    table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
+
+Every image is one combination of factors; combinations may be missing. Images
+keep their type in memory, a byte per pixel, and are made float32 when they are
+drawn: divided by 255 if they are integers that exceed 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_factors import describe_classes
+from tfcomp.datasets.table_factors import make_factors
+
+# Images that are looked at together, in bytes.
+BLOCK = 2**26
+# Largest values of an integer pixel: of masks, and of 8 and 16 bits.
+WHITES = (1, 255, 65535)
+
+
+@dataclass(frozen=True)
+class LazyImages:
+    """Images that are read when they are needed.
+
+    Attributes:
+        shape: [n, H, W] or [n, H, W, C].
+        dtype: Of the pixels.
+        load: Reads them all.
+        load_first: Reads the first one.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    load: Callable[[], np.ndarray]
+    load_first: Callable[[], np.ndarray]
+
+
+class FactorTable:
+    """Images and the classes of their factors.
+
+    Args:
+        images: [n, H, W] or [n, H, W, C], integers or floating point numbers;
+            may be mapped to a file, or `LazyImages`.
+        classes: Integers from 0, [n, F]: the value of every factor.
+        values: What the classes stand for, in the unit of the factor, rising:
+            a list of numbers (or None) per factor, or [n, F] as images have
+            it. By default the classes themselves.
+        names: Names of the factors.
+        sizes: Numbers of classes; by default as many as occur.
+        kinds: Per factor `ordered`, `categorical`, `periodic` (the period is
+            one step more than the values) or `periodic:PERIOD`. By default
+            factors are ordered, and categorical if they have `levels` and no
+            values.
+        levels: Names of the classes, a list (or None) per factor.
+        units: Units of the values.
+
+    Attributes:
+        space: The factors that vary; `notes` names those that don't.
+        points: The combinations that exist, [n, F], in the order of the grid.
+        image_shape: Rows, columns, channels.
+
+    Raises:
+        TableError: If something does not fit together; one line, which names
+            the argument, the rule and the value.
+    """
+
+    def __init__(
+        self,
+        images: np.ndarray | LazyImages,
+        classes: np.ndarray,
+        values: Sequence[Any] | np.ndarray | None = None,
+        names: Sequence[str] | None = None,
+        sizes: Sequence[int] | None = None,
+        kinds: Sequence[str] | None = None,
+        levels: Sequence[Sequence[str] | None] | None = None,
+        units: Sequence[str] | None = None,
+    ) -> None:
+        shape = tuple(images.shape)
+        if len(shape) not in (3, 4) or not math.prod(shape):
+            rule = "must be [n, H, W] or [n, H, W, C] and not empty"
+            raise TableError("images", rule, list(shape))
+        if images.dtype.kind not in "buif":
+            rule = "must be integers or floating point numbers"
+            raise TableError("images", rule, images.dtype)
+        self._source = images
+        self.image_shape: tuple[int, int, int] = (*shape[1:], 1)[:3]
+        factors, classes = make_factors(
+            shape[0], classes, values, names, sizes, kinds, levels, units
+        )
+        kept = [i for i in range(len(factors)) if np.ptp(classes[:, i])]
+        if not kept:
+            raise TableError("classes", "must vary", classes[0].tolist())
+        dropped = [f.name for i, f in enumerate(factors) if i not in kept]
+        self.notes = tuple(
+            f"left out: {name}, which has a single value" for name in dropped
+        )
+        self.space = FactorSpace(tuple(factors[i] for i in kept))
+        self._order, self._places = self._sort(classes[:, kept])
+        chosen = classes[self._order][:, kept]
+        self.points = np.stack(
+            [f.values()[c] for f, c in zip(self.space, chosen.T, strict=True)],
+            axis=1,
+        )
+
+    @cached_property
+    def images(self) -> np.ndarray:
+        """All images as they are given, [n, H, W] or [n, H, W, C].
+
+        Raises:
+            TableError: If a pixel is not finite.
+        """
+        lazy = isinstance(self._source, LazyImages)
+        images = self._source.load() if lazy else self._source
+        if images.dtype.kind == "f":
+            for start, block in _split(images):
+                wrong = ~np.isfinite(block).reshape(len(block), -1).all(axis=1)
+                if wrong.any():
+                    row = start + int(wrong.argmax())
+                    rule = "must be finite, there is NaN or infinity in image"
+                    raise TableError("images", rule, row)
+        return images
+
+    @cached_property
+    def scale(self) -> float:
+        """What a white pixel is divided by; 1 for 0/1 images and floats."""
+        if self.images.dtype.kind not in "ui":
+            return 1.0
+        top = 0
+        for _, block in _split(self.images):
+            top = max(top, int(block.max()))
+            if self.images.dtype == np.uint8 and top > 1:
+                break  # only images of 0 and 1 are looked at in full
+        for white in WHITES:
+            if top <= white:
+                return float(white)
+        raise TableError("images", f"must be at most {WHITES[-1]}", top)
+
+    @property
+    def stored_bytes(self) -> int:
+        """What the images take in memory, nothing if they are mapped."""
+        if isinstance(self._source, np.memmap):
+            return 0
+        return math.prod(self._source.shape) * self._source.dtype.itemsize
+
+    @property
+    def polarity(self) -> str:
+        """`dark` if the corners of the first image are bright."""
+        lazy = isinstance(self._source, LazyImages)
+        first = self._source.load_first() if lazy else self._source[0]
+        corners = np.asarray(first, float)[[0, 0, -1, -1], [0, -1, 0, -1]]
+        scale = 255 if first.dtype.kind in "ui" and first.max() > 1 else 1
+        return "dark" if np.median(corners) / scale > 0.5 else "bright"
+
+    def draw(self, factors: np.ndarray) -> np.ndarray:
+        """Images of a table of factor values, float32 [n, *image_shape].
+
+        Those of the nearest values.
+
+        Raises:
+            TableError: If a combination has no image.
+        """
+        factors = np.asarray(factors)
+        index = self.space.to_index(factors)
+        places = np.ravel_multi_index(index.T, self.space.shape)
+        rows = np.searchsorted(self._places, places)
+        rows = np.minimum(rows, len(self._places) - 1)
+        absent = np.flatnonzero(self._places[rows] != places)
+        if absent.size:
+            row = describe_classes(tuple(self.space), index[absent[0]])
+            raise TableError("images", "must contain the combination", row)
+        found = self.images[self._order[rows]].astype(np.float32)
+        found /= np.float32(self.scale)
+        return found.reshape(-1, *self.image_shape)
+
+    def _sort(self, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows in the order of the grid, and their places in it, rising."""
+        shape = self.space.shape
+        if math.prod(shape) > np.iinfo(np.int64).max:
+            raise TableError("sizes", "must have a product below 2^63", shape)
+        places = np.ravel_multi_index(classes.T, shape)
+        order = np.argsort(places, kind="stable")
+        places = places[order]
+        twice = np.flatnonzero(places[1:] == places[:-1])
+        if twice.size:
+            first, second = order[twice[0]], order[twice[0] + 1]
+            row = describe_classes(tuple(self.space), classes[first])
+            rule = f"must differ, images {first} and {second} are both"
+            raise TableError("classes", rule, row)
+        return order, places
+
+
+def _split(images: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Blocks of images that are small beside all of them, and their start."""
+    size = max(1, BLOCK // max(1, images[0].nbytes))
+    for start in range(0, len(images), size):
+        yield start, images[start : start + size]

@@ -1,0 +1,230 @@
+"""What the columns of a table of classes mean: checked, and made factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfcomp.datasets.factors import Factor
+
+KINDS = ("ordered", "periodic", "categorical")
+
+
+class TableError(ValueError):
+    """A table that breaks a rule; one line.
+
+    Args:
+        field: The argument or the member of the file, as `classes`.
+        rule: What must hold, as `must be integers`.
+        value: The value received.
+    """
+
+    def __init__(self, field: str, rule: str, value: object) -> None:
+        super().__init__(f"{field} {rule}, got {value}")
+
+
+def make_factors(
+    num_images: int,
+    classes: np.ndarray,
+    values: Sequence[Any] | np.ndarray | None,
+    names: Sequence[str] | None,
+    sizes: Sequence[int] | None,
+    kinds: Sequence[str] | None,
+    levels: Sequence[Sequence[str] | None] | None,
+    units: Sequence[str] | None,
+) -> tuple[list[Factor], np.ndarray]:
+    """The factors of a table and its classes as integers, [n, F].
+
+    Arguments are those of `FactorTable`.
+
+    Raises:
+        TableError: If they do not fit together.
+    """
+    classes = _check_classes(np.asarray(classes), num_images)
+    count = classes.shape[1]
+    texts = {"names": names, "kinds": kinds, "levels": levels, "units": units}
+    for field, given in {**texts, "sizes": sizes}.items():
+        if given is not None and len(given) != count:
+            rule = f"must have one entry for each of the {count} factors"
+            raise TableError(field, rule, len(given))
+    if names is None:
+        names = [f"factor_{i}" for i in range(count)]
+    names = list(map(str, names))
+    _check_names(names)
+    found = classes.max(axis=0) + 1
+    sizes = found if sizes is None else np.asarray(sizes)
+    for name, size, largest in zip(names, sizes, found - 1, strict=True):
+        if largest >= size:
+            row = int(np.argmax(classes[:, names.index(name)] >= size))
+            rule = f"of {name} must be below its size {size}"
+            raise TableError("classes", rule, f"{largest} (image {row} is one)")
+    scales = _list_values(values, classes, names, sizes)
+    factors = [
+        _make_factor(
+            name,
+            int(sizes[i]),
+            scales[i],
+            None if kinds is None else str(kinds[i]),
+            levels[i] if levels is not None else None,
+            "" if units is None else str(units[i]),
+        )
+        for i, name in enumerate(names)
+    ]
+    return factors, classes
+
+
+def describe_classes(factors: Sequence[Factor], classes: np.ndarray) -> str:
+    """A combination in words, as `shape heart, x 3`."""
+    return ", ".join(
+        f"{factor.name} {factor.describe(float(factor.values()[c]))}"
+        for factor, c in zip(factors, classes, strict=True)
+    )
+
+
+def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
+    if classes.ndim != 2 or not classes.shape[1]:
+        raise TableError("classes", "must be [n, F]", list(classes.shape))
+    if len(classes) != num_images:
+        rule = f"must have a row for each of the {num_images} images"
+        raise TableError("classes", rule, len(classes))
+    if classes.dtype.kind not in "buif":
+        raise TableError("classes", "must be integers", classes.dtype)
+    wrong = ~(np.isfinite(classes) & (classes == np.floor(classes)))
+    wrong |= classes < 0
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        rule = f"must be integers from 0, that of image {row}, factor {column}"
+        raise TableError("classes", rule, classes[row, column])
+    return classes.astype(np.int64)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for number, name in enumerate(names):
+        if not name or name in names[:number] or set(name) & set(",:/ \n"):
+            rule = "must differ and be words without spaces, commas and colons"
+            raise TableError("names", rule, repr(name))
+
+
+def _list_values(
+    values: Sequence[Any] | np.ndarray | None,
+    classes: np.ndarray,
+    names: Sequence[str],
+    sizes: Sequence[int],
+) -> list[np.ndarray | None]:
+    """Per factor the value of every class, None where they are the classes."""
+    if values is None:
+        return [None] * len(names)
+    is_table = isinstance(values, np.ndarray) and values.dtype != object
+    if is_table and values.shape == classes.shape:
+        return [
+            _read_column(values[:, i], classes[:, i], name, sizes[i])
+            for i, name in enumerate(names)
+        ]
+    if len(values) != len(names):
+        rule = (
+            f"must be [n, F], or have a list for each of {len(names)} factors"
+        )
+        raise TableError(
+            "values", rule, np.shape(values) if is_table else len(values)
+        )
+    found: list[np.ndarray | None] = []
+    for name, size, given in zip(names, sizes, values, strict=True):
+        column = None if given is None else np.asarray(given, float)
+        if is_table and column is not None:  # rows of one length
+            column = column[:size] if np.isnan(column[size:]).all() else column
+        if column is not None and column.shape != (size,):
+            rule = f"of {name} must be {size} numbers"
+            raise TableError("values", rule, list(column.shape))
+        found.append(column)
+    return found
+
+
+def _read_column(
+    values: np.ndarray, classes: np.ndarray, name: str, size: int
+) -> np.ndarray | None:
+    """The value of each class, from the value of each image."""
+    present, first, place = np.unique(
+        classes, return_index=True, return_inverse=True
+    )
+    differs = values != values[first][place]
+    if differs.any():  # and where they are NaN
+        row = int(differs.argmax())
+        rule = f"of {name} must be one for class {classes[row]}"
+        same = values[first][place][row]
+        raise TableError(
+            "values", rule, f"{same} and {values[row]} (image {row})"
+        )
+    if len(present) < size:  # nothing is known of the others
+        if not np.array_equal(values[first], present):
+            rule = f"of {name} must be given for all {size} classes"
+            raise TableError("values", rule, f"{len(present)} in the images")
+        return None
+    return np.asarray(values[first], float)
+
+
+def _make_factor(
+    name: str,
+    size: int,
+    values: np.ndarray | None,
+    kind: str | None,
+    levels: Sequence[str] | None,
+    unit: str,
+) -> Factor:
+    names = () if levels is None else tuple(map(str, levels))
+    if len(names) not in (0, size):
+        rule = f"of {name} must be {size} names"
+        raise TableError("levels", rule, len(names))
+    default = "categorical" if names and values is None else "ordered"
+    kind, _, period = (kind or default).partition(":")
+    if kind not in KINDS:
+        raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
+    if kind == "categorical" and values is not None:
+        if not (np.diff(values) > 0).all():  # names that happen to be numbers
+            names, values = names or tuple(f"{v:g}" for v in values), None
+    values = np.arange(size, dtype=float) if values is None else values
+    _check_values(name, values)
+    if size == 1:
+        values = np.array([values[0], values[0] + 1])  # it is left out anyway
+    high = _find_end(name, values, period) if kind == "periodic" else values[-1]
+    even = np.linspace(values[0], high, size, endpoint=kind != "periodic")
+    step = np.diff(values).min()
+    is_even = size == 1 or np.allclose(values, even, rtol=0, atol=1e-4 * step)
+    return Factor(
+        name,
+        size,
+        float(values[0]),
+        float(high if size > 1 else values[1]),
+        unit,
+        periodic=kind == "periodic",
+        categorical=kind == "categorical",
+        levels=() if is_even else tuple(values.tolist()),
+        names=names,
+    )
+
+
+def _check_values(name: str, values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        rule = f"of {name} must be finite"
+        raise TableError("values", rule, values[~np.isfinite(values)][0])
+    # In float32 as well, in which models get them.
+    falls = np.flatnonzero(np.diff(values.astype(np.float32)) <= 0)
+    if falls.size:
+        rule = f"of {name} must rise with its classes"
+        pair = f"{values[falls[0]]:g}, then {values[falls[0] + 1]:g}"
+        raise TableError("values", rule, pair)
+
+
+def _find_end(name: str, values: np.ndarray, period: str) -> float:
+    """The value of a periodic factor that is the first one again."""
+    if not period:
+        return values[-1] + (values[-1] - values[0]) / max(len(values) - 1, 1)
+    try:
+        end = values[0] + float(period)
+    except ValueError:
+        end = np.nan
+    if not end >= values[-1] - 1e-6 * abs(values[-1]):
+        rule = f"of {name} must have a period that its values do not exceed"
+        raise TableError("kinds", rule, period)
+    return end

@@ -1,0 +1,246 @@
+"""Factor tables from one file: `.npz` and `.h5`, our layout and published ones.
+
+    images   [n, H, W] or [n, H, W, C]
+    classes  integers [n, F]
+    values, names, sizes, kinds, levels, units   as of `FactorTable`, optional
+
+In a file, `values` may also be [F, largest size], padded with NaN, and
+`levels` is a string per factor, `square,ellipse,heart`, empty where there are
+none. dSprites, 3DShapes and MPI3D are known by what they contain. No pickle is
+ever opened.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zipfile
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import IO
+from typing import Any
+
+import numpy as np
+
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factor_table import LazyImages
+from tfcomp.datasets.table_factors import TableError
+
+OPTIONS = ("values", "names", "sizes", "kinds", "levels", "units")
+READ_SIZE = 2**22  # bytes of a compressed array that are unpacked at once
+Read = Callable[[str], Any]
+
+DSPRITES: dict[str, Any] = {
+    "names": ["color", "shape", "scale", "orientation", "posX", "posY"],
+    "kinds": [
+        *("categorical", "categorical", "ordered"),
+        # Its first and last values, 0 and 2 pi, are the same.
+        *(f"periodic:{2 * math.pi}", "ordered", "ordered"),
+    ],
+    "levels": [None, ["square", "ellipse", "heart"], None, None, None, None],
+    "units": ["", "", "", "rad", "", ""],
+}
+SHAPES3D: dict[str, Any] = {
+    "names": [
+        *("floor_hue", "wall_hue", "object_hue"),
+        *("scale", "shape", "orientation"),
+    ],
+    "kinds": [*["periodic:1"] * 3, "ordered", "categorical", "ordered"],
+    "units": ["", "", "", "", "", "degrees"],
+}
+MPI3D: dict[str, Any] = {
+    "names": [
+        *("color", "shape", "size", "height", "background"),
+        *("horizontal", "vertical"),
+    ],
+    "kinds": [
+        *("categorical", "categorical", "ordered", "ordered", "categorical"),
+        *("ordered", "ordered"),
+    ],
+}
+# By the number of images, which is all that such a file says.
+MPI3D_SIZES = {
+    1036800: (6, 6, 2, 3, 3, 40, 40),
+    460800: (4, 4, 2, 3, 3, 40, 40),
+}
+MPI3D_LEVELS = [
+    ["white", "green", "red", "blue", "brown", "olive"],
+    ["cone", "cube", "cylinder", "hexagonal", "pyramid", "sphere"],
+    None,
+    None,
+    ["purple", "sea_green", "salmon"],
+    None,
+    None,
+]
+
+
+def read_npz(path: str) -> FactorTable:
+    """A table from an `.npz` file; its images are mapped, or read later.
+
+    Raises:
+        TableError: If it has another layout or contradicts itself.
+        zipfile.BadZipFile: If it is damaged.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = {name.removesuffix(".npy") for name in archive.namelist()}
+
+        def read(name: str) -> np.ndarray:
+            with archive.open(f"{name}.npy") as file:
+                return np.lib.format.read_array(file, allow_pickle=False)
+
+        return _read_layout(
+            names, read, lambda name: _find_images(path, archive, f"{name}.npy")
+        )
+
+
+def read_h5(path: str) -> FactorTable:
+    """A table from an HDF5 file; its images are read later.
+
+    Raises:
+        TableError: As `read_npz`.
+        OSError: If it is damaged.
+    """
+    import h5py
+
+    def find(name: str) -> LazyImages:
+        return LazyImages(
+            file[name].shape,
+            file[name].dtype,
+            lambda: _load_h5(path, name),
+            lambda: _load_h5(path, name, 1)[0],
+        )
+
+    with h5py.File(path) as file:
+        groups = file.items()
+        names = {name for name, item in groups if hasattr(item, "shape")}
+        names |= {f"latents/{name}" for name in file.get("latents", ())}
+        return _read_layout(names, lambda name: file[name][()], find)
+
+
+def _read_layout(
+    names: set[str], read: Read, find: Callable[[str], Any]
+) -> FactorTable:
+    """Makes the table of a file with members of these names."""
+    for latents in ("latents_", "latents/"):
+        if {"imgs", f"{latents}classes"} <= names:
+            has_values = f"{latents}values" in names
+            values = read(f"{latents}values") if has_values else None
+            classes = read(f"{latents}classes")
+            return FactorTable(find("imgs"), classes, values, **DSPRITES)
+    if {"images", "classes"} <= names:
+        options = {name: read(name) for name in OPTIONS if name in names}
+        return FactorTable(find("images"), read("classes"), **_decode(options))
+    if {"images", "labels"} <= names:
+        labels = read("labels")
+        if labels.ndim != 2 or labels.shape[1] != len(SHAPES3D["names"]):
+            raise TableError("labels", "must be [n, 6]", list(labels.shape))
+        classes, values = find_classes(labels)
+        return FactorTable(find("images"), classes, values, **SHAPES3D)
+    if "images" in names:
+        return _make_mpi3d(find("images"))
+    rule = "must have images and classes (docs/extending.md has all layouts)"
+    raise TableError("members", rule, ", ".join(sorted(names)) or "none")
+
+
+def find_classes(labels: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Classes [n, F] and the values of each factor, from values [n, F]."""
+    if not np.isfinite(labels).all():
+        row = np.argwhere(~np.isfinite(labels))[0, 0]
+        raise TableError("labels", "must be finite", f"NaN for image {row}")
+    found = [np.unique(column, return_inverse=True) for column in labels.T]
+    classes = np.stack([index.reshape(-1) for _, index in found], axis=1)
+    return classes, [values for values, _ in found]
+
+
+def _make_mpi3d(images: Any) -> FactorTable:
+    count = images.shape[0] if images.shape else 0
+    if count not in MPI3D_SIZES:
+        rule = (
+            "must come with classes, unless they are MPI3D "
+            f"({' or '.join(f'{n:,}' for n in MPI3D_SIZES)} images)"
+        )
+        raise TableError("images", rule, f"{count:,}")
+    sizes = MPI3D_SIZES[count]
+    levels = MPI3D_LEVELS if sizes[0] == 6 else None
+    classes = np.stack(np.unravel_index(np.arange(count), sizes), axis=1)
+    return FactorTable(images, classes, sizes=sizes, levels=levels, **MPI3D)
+
+
+def _decode(options: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Text as strings, lists of levels without their padding."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        if value.dtype.kind in "SO":  # HDF5 has bytes
+            value = np.array([_to_text(v) for v in value.ravel()])
+        found[name] = value
+        if name == "levels":
+            found[name] = [text.split(",") if text else None for text in value]
+    return found
+
+
+def _to_text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _find_images(
+    path: str, archive: zipfile.ZipFile, name: str
+) -> np.ndarray | LazyImages:
+    """Maps an array of an archive that is stored, reads others later."""
+    info = archive.getinfo(name)
+    with archive.open(info) as file:
+        shape, is_fortran, dtype = _read_header(file)
+    if dtype.hasobject:
+        raise TableError("images", "must be no pickled objects", dtype)
+    if info.compress_type == zipfile.ZIP_STORED:
+        with open(path, "rb") as raw:
+            raw.seek(info.header_offset)
+            # A file's header ends with the lengths of two fields behind it.
+            lengths = struct.unpack("<HH", raw.read(30)[26:])
+            raw.seek(sum(lengths), 1)
+            _read_header(raw)
+            order = "F" if is_fortran else "C"
+            return np.memmap(raw, dtype, "r", raw.tell(), shape, order)
+
+    def load(count: int = shape[0] if shape else 0) -> np.ndarray:
+        size = (count, *shape[1:])
+        images = np.empty(size[:: -1 if is_fortran else 1], dtype)
+        with zipfile.ZipFile(path) as again, again.open(name) as file:
+            _read_header(file)
+            _fill(images, file)
+        return images.T if is_fortran else images
+
+    def load_first() -> np.ndarray:
+        return (load() if is_fortran else load(1))[0]
+
+    return LazyImages(shape, dtype, load, load_first)
+
+
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)
+
+
+def _fill(array: np.ndarray, file: IO[bytes]) -> None:
+    """Reads an array from a stream, with no second copy of it."""
+    room = memoryview(array.reshape(-1).view(np.uint8))
+    while room:
+        count = file.readinto(room[:READ_SIZE])  # type: ignore[attr-defined]
+        if not count:
+            raise EOFError("the file ends within the images")
+        room = room[count:]
+
+
+def _load_h5(path: str, name: str, count: int | None = None) -> np.ndarray:
+    """All images of an HDF5 file, or so many of the first ones."""
+    import h5py
+
+    with h5py.File(path) as file:
+        images = file[name]
+        if count is not None:
+            return images[:count]
+        # At once: chunks of dSprites have parts of thousands of images.
+        found = np.empty(images.shape, images.dtype)
+        images.read_direct(found)
+        return found

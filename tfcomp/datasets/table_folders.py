@@ -1,0 +1,212 @@
+"""Factor tables from folders: images with a CSV, Cars3D, and TFDS datasets."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config.data_hash import find_prepared
+from tfcomp.config.quiet import quiet_startup
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factor_table import LazyImages
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_files import DSPRITES
+from tfcomp.datasets.table_files import SHAPES3D
+from tfcomp.datasets.table_files import find_classes
+
+FILE = "file"  # the column with the name of an image
+TFDS_BATCH = 1024
+
+
+def read_folder(path: str) -> FactorTable:
+    """A table from a folder with one CSV file, or with the cars of Cars3D.
+
+    The CSV has a column `file` and one per factor: numbers, or names, which
+    are then categories in the order in which they occur. `angle:periodic` or
+    `digit:categorical` as the head of a column says what it is.
+
+    Raises:
+        TableError: If it has another layout, or names images that are absent.
+    """
+    folder = Path(path)
+    cars, tables = sorted(folder.glob("*.mat")), sorted(folder.glob("*.csv"))
+    if cars and not tables:
+        return _read_cars(cars)
+    if len(tables) != 1:
+        rule = "must have one .csv file (or the .mat files of Cars3D)"
+        raise TableError("the folder", rule, len(tables))
+    with open(tables[0], newline="", encoding="utf-8-sig") as file:
+        head, *rows = [row for row in csv.reader(file) if row] or [[]]
+    heads = [name.strip().replace(" ", "_") for name in head]
+    if FILE not in heads or len(heads) < 2 or not rows:
+        rule = f"must have rows and columns {FILE} and one per factor"
+        raise TableError(tables[0].name, rule, ",".join(heads) or "nothing")
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(heads):
+            rule = f"must have {len(heads)} columns in every row"
+            got = f"{len(row)} in row {number}"
+            raise TableError(tables[0].name, rule, got)
+    columns = dict(zip(heads, zip(*rows, strict=True), strict=True))
+    files = [folder / name.strip() for name in columns.pop(FILE)]
+    if absent := [file for file in files if not file.is_file()]:
+        rule = "must name images that are in the folder"
+        got = f"{absent[0].relative_to(folder)} ({len(absent)} are absent)"
+        raise TableError(tables[0].name, rule, got)
+    return FactorTable(_find_pictures(files), **_read_columns(columns))
+
+
+def _read_columns(columns: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    found: dict[str, list] = {"names": [], "values": [], "levels": []}
+    classes, kinds = [], []
+    for head, texts in columns.items():
+        name, _, kind = head.partition(":")
+        try:
+            numbers = np.array(texts, float)[:, None]
+        except ValueError:
+            levels = list(dict.fromkeys(text.strip() for text in texts))
+            index = {level: i for i, level in enumerate(levels)}
+            classes.append([index[text.strip()] for text in texts])
+            values, default = None, "categorical"
+        else:
+            column, (values,) = find_classes(numbers)
+            classes.append(column[:, 0])
+            levels, default = None, "ordered"
+        for key, item in zip(found, (name, values, levels), strict=True):
+            found[key].append(item)
+        kinds.append(kind or default)
+    return {"classes": np.stack(classes, axis=1), "kinds": kinds, **found}
+
+
+def _find_pictures(files: list[Path]) -> LazyImages:
+    first = _open_picture(files[0])
+    shape = (len(files), *first.shape)
+
+    def load() -> np.ndarray:
+        images = np.empty(shape, np.uint8)
+        for number, file in enumerate(files):
+            image = _open_picture(file)
+            if image.shape != first.shape:
+                rule = f"must all be {list(first.shape)}"
+                got = f"{list(image.shape)} in {file.name}"
+                raise TableError("images", rule, got)
+            images[number] = image
+        return images
+
+    return LazyImages(shape, first.dtype, load, lambda: first)
+
+
+def _open_picture(file: Path) -> np.ndarray:
+    """Rows, columns and, of a picture in color, red, green and blue."""
+    import PIL.Image
+
+    with PIL.Image.open(file) as picture:
+        if picture.mode[0] in "IF":
+            rule = "must have 8 bits per channel"
+            raise TableError("images", rule, f"{picture.mode} in {file.name}")
+        is_gray = picture.mode in ("1", "L", "LA")
+        return np.asarray(picture.convert("L" if is_gray else "RGB"))
+
+
+def _read_cars(files: list[Path]) -> FactorTable:
+    """Cars3D: a car is a file with `im`, [H, W, C, azimuth, elevation]."""
+    import scipy.io
+
+    def load_car(file: Path) -> np.ndarray:
+        images = scipy.io.loadmat(file, variable_names=["im"]).get("im")
+        if images is None or images.ndim != 5:
+            raise TableError("im", "must have 5 dimensions", file.name)
+        return images.transpose(4, 3, 0, 1, 2)
+
+    first = load_car(files[0])
+    sizes = (*first.shape[:2], len(files))  # elevation, azimuth, type
+    count, pixels = int(np.prod(sizes)), first.shape[2:]
+
+    def load() -> np.ndarray:
+        images = np.empty((*sizes, *pixels), first.dtype)
+        for number, file in enumerate(files):
+            car = load_car(file)
+            if car.shape != first.shape:
+                rule = f"must be like that of {files[0].name}"
+                raise TableError("im", rule, f"another shape in {file.name}")
+            images[:, :, number] = car
+        return images.reshape(count, *pixels)
+
+    return FactorTable(
+        LazyImages((count, *pixels), first.dtype, load, lambda: first[0, 0]),
+        np.stack(np.unravel_index(np.arange(count), sizes), axis=1),
+        names=["elevation", "azimuth", "type"],
+        sizes=sizes,
+        kinds=["ordered", "periodic", "categorical"],
+        levels=[None, None, [file.stem for file in files]],
+    )
+
+
+def read_tfds(name: str, data_dir: str) -> FactorTable:
+    """A table from a TFDS dataset with `image`, `label_*` and `value_*`.
+
+    All images are read at once, since labels cannot be read without them.
+
+    Raises:
+        TableError: If it has other features.
+    """
+    folder = find_prepared(name, data_dir)
+    with quiet_startup():
+        import tensorflow_datasets as tfds
+
+        builder = tfds.builder_from_directory(folder)
+    features, info = builder.info.features, builder.info.splits["train"]
+    factors = [
+        key.removeprefix("label_")
+        for key in features or ()
+        if key.startswith("label_")
+    ]
+    if not factors or "image" not in features:
+        rule = "must be image, label_<factor> and value_<factor>"
+        raise TableError("features", rule, ", ".join(features or ()))
+    pixels = features["image"]
+    shape = (info.num_examples, *pixels.shape)
+    images = np.empty(shape, pixels.np_dtype)
+    labels = np.empty((len(images), len(factors)), np.int64)
+    scales = np.full(labels.shape, np.nan)
+    keys = ["image", *(f"label_{f}" for f in factors)]
+    has_values = all(f"value_{f}" in features for f in factors)
+    if has_values:
+        keys += [f"value_{f}" for f in factors]
+    start = 0
+    # Small data sets are cached, which costs time here.
+    batches = builder.as_dataset(
+        split="train",
+        shuffle_files=False,
+        decoders=tfds.decode.PartialDecoding(dict.fromkeys(keys, True)),
+        read_config=tfds.ReadConfig(try_autocache=False),
+    ).batch(TFDS_BATCH)
+    for batch in batches.as_numpy_iterator():
+        rows = slice(start, start + len(batch["image"]))
+        images[rows] = batch["image"]
+        for column, factor in enumerate(factors):
+            labels[rows, column] = batch[f"label_{factor}"]
+            if has_values:
+                scales[rows, column] = batch[f"value_{factor}"]
+        start = rows.stop
+    known = {"dsprites": DSPRITES, "shapes3d": SHAPES3D}.get(builder.name)
+    options = _match(known, factors) if known else {}
+    values = scales if has_values else None
+    return FactorTable(images, labels, values, names=factors, **options)
+
+
+def _match(known: dict[str, Any], factors: list[str]) -> dict[str, Any]:
+    """Kinds, levels and units of known factors, in the order of TFDS."""
+    tfds_names = {"posX": "x_position", "posY": "y_position"}
+    rows = [tfds_names.get(name, name) for name in known["names"]]
+    rows = [name.removeprefix("label_") for name in rows]
+    if set(rows) != set(factors) and set(rows) - {"color"} != set(factors):
+        return {}
+    places = [rows.index(name) for name in factors]
+    return {
+        key: [column[i] for i in places]
+        for key, column in known.items()
+        if key != "names"
+    }

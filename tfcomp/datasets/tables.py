@@ -1,0 +1,151 @@
+"""The dataset `table`: a file of images and factors as training data."""
+
+from __future__ import annotations
+
+import contextlib
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config.data_hash import TFDS
+from tfcomp.config.data_hash import hash_data
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.splits import draw_training_table
+from tfcomp.datasets.splits import make_splits
+from tfcomp.datasets.table_factors import TableError
+
+# What reading a damaged file raises.
+DAMAGE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+# The last one that was read, by its hash: checks and training look at it.
+_read: dict[str, FactorTable] = {}
+
+
+def make_table(config: RunConfig) -> Dataset:
+    """The dataset of `--data`.
+
+    Raises:
+        ConfigError: For an impossible region or number of examples.
+        RunError: If the file cannot be read, breaks a rule, or is another
+            than the one that the run was made with.
+    """
+    data = config.data
+    if not data.data:
+        raise ConfigError("data", "must name a file for the dataset table", "")
+    found = hash_data(data.data, data.data_dir)
+    if found != data.data_hash:
+        raise RunError(
+            f"--data={data.data} is not what the run was made with: its hash "
+            f"is {found}, not {data.data_hash} (--data_hash= accepts it)"
+        )
+    if found not in _read:
+        _read.clear()
+        with explain_damage(data.data):
+            _read[found] = read_table(data.data, data.data_dir)
+    return make_table_dataset(config, _read[found])
+
+
+def make_table_dataset(config: RunConfig, table: FactorTable) -> Dataset:
+    """A dataset of one's own table, for plugins.
+
+    Raises:
+        ConfigError: For an impossible region or number of examples.
+    """
+    data, space = config.data, table.space
+    if data.coordinates != "grid":
+        rule = "must be grid for a table, which has no images in between"
+        raise ConfigError("coordinates", rule, data.coordinates)
+    region = parse_region(data.region, space)
+    cells = table.points
+    train = draw_training_table(config, space, region, cells)
+
+    def render(factors: Any) -> Any:
+        if isinstance(factors, np.ndarray):
+            return table.draw(factors)
+        import tensorflow as tf
+
+        images = tf.numpy_function(table.draw, [factors], tf.float32)
+        return tf.ensure_shape(images, (None, *table.image_shape))
+
+    def prepare() -> None:
+        with explain_damage(data.data):
+            table.scale  # noqa: B018 (looks at the images)
+
+    with explain_damage(data.data):
+        polarity = table.polarity
+    return Dataset(
+        name=data.dataset,
+        space=space,
+        region=region,
+        splits=make_splits(space, region, train, config.eval_points, cells),
+        render=render,
+        image_shape=table.image_shape,
+        polarity=polarity,
+        has_position=None if {f.unit for f in space} == {"px"} else False,
+        first_row="top",
+        prepare=prepare,
+        notes=table.notes,
+        size_flag="eval_points",
+        stored_bytes=table.stored_bytes,
+    )
+
+
+def read_table(data: str, data_dir: str = "") -> FactorTable:
+    """Reads what `--data` names; recognizes its layout.
+
+    Raises:
+        TableError: If it breaks a rule.
+        ConfigError: If it has another ending.
+    """
+    # Here: the names of datasets must be known without them.
+    from tfcomp.datasets import table_files
+    from tfcomp.datasets import table_folders
+
+    if data.startswith(TFDS):
+        return table_folders.read_tfds(data.removeprefix(TFDS), data_dir)
+    path = Path(data)
+    if path.is_dir():
+        return table_folders.read_folder(data)
+    readers = {
+        ".npz": table_files.read_npz,
+        ".h5": table_files.read_h5,
+        ".hdf5": table_files.read_h5,
+    }
+    if path.suffix.lower() not in readers:
+        rule = "must be .npz, .h5, a folder or tfds:NAME"
+        raise ConfigError("data", rule, data)
+    return readers[path.suffix.lower()](data)
+
+
+@contextlib.contextmanager
+def explain_damage(data: str) -> Iterator[None]:
+    """Makes one line of what a bad file leads to.
+
+    Raises:
+        RunError: Naming the file.
+    """
+    try:
+        yield
+    except TableError as error:
+        raise RunError(f"--data={data}: {error}") from error
+    except ConfigError:
+        raise
+    except DAMAGE as error:
+        text = str(error).strip().splitlines() or [type(error).__name__]
+        raise RunError(f"--data={data} cannot be read ({text[0]})") from error
