@@ -53,10 +53,17 @@ def test_refusal_names_the_largest_part(
 @pytest.mark.parametrize(
     ("flags", "flag"),
     [
-        (["--grid_size=1000"], "grid_size"),
+        (["--grid_size=1000"], "width"),
+        (["--grid_size=600", "--eval_points=360000"], "grid_size"),
         (["--model=mlp", "--width=60000"], "width"),
         (["--batch_size=100000"], "batch_size"),
-        (["--flagfile=rotated_digits.flags", "--num_angles=99999"], "num_ang"),
+        (
+            [
+                *("--flagfile=rotated_digits.flags", "--num_angles=99999"),
+                "--eval_points=99998",
+            ],
+            "num_angles",
+        ),
     ],
 )
 def test_runs_that_no_machine_holds(

@@ -78,10 +78,12 @@ class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
     ) -> dict[str, Any]:
         dataset = self._dataset()
         dataset.prepare()
-        splits = dataset.splits
-        generators = {"train": self._generate_examples(splits.train, False)}
+        splits = dataset.splits.all
+        generators = {
+            "train": self._generate_examples(dataset.splits.train, False)
+        }
         if splits.is_ood.any():
-            ood = splits.grid[splits.is_ood]
+            ood = splits.factors[splits.is_ood]
             generators["ood"] = self._generate_examples(ood, True)
         return generators
 

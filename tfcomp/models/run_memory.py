@@ -40,8 +40,10 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
 
     Of a plugin's model, whose size is not known, there is nothing.
     """
-    points, factors = dataset.splits.grid.shape
-    examples, flag = len(dataset.splits.train), dataset.size_flag
+    splits, examples = dataset.splits, len(dataset.splits.train)
+    points, factors = splits.grid.shape
+    rows = examples + points + len(splits.existing or ())
+    flag = "eval_points" if splits.existing else dataset.size_flag
     pixels = FLOAT * math.prod(dataset.image_shape)
     drawn = 2 + len(dataset.other_truths)  # by the model and by the renderers
     stored = 2 * bool(config.data.examples_dir)  # on arrival, and as a tensor
@@ -49,7 +51,8 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
     weight_flag = "rank" if config.model.model == "low_rank" else "width"
     batch = config.training.batch_size * size.stages * size.widest
     return [
-        Part("tables", "num_train", FLOAT * factors * (points + examples)),
+        Part("tables", "num_train", FLOAT * factors * rows),
+        Part("images of the table", "data", dataset.stored_bytes),
         Part("images of the grid", flag, drawn * points * pixels),
         Part("training images", "num_train", stored * examples * pixels),
         # For the probes, in float64.
@@ -62,22 +65,22 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
 
 def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
     """At least so much of a shipped model: its large layers, no biases."""
-    model, side = config.model, config.data.grid_size
+    model, (side, columns, channels) = config.model, dataset.image_shape
     width, depth, shape = model.width, model.depth, dataset.space.shape
     is_population = model.encoding in ("bump", "one_hot", "positional")
     code = sum(shape) if is_population else len(shape)
-    area = math.prod(dataset.image_shape[:2])
+    area = side * columns
     match model.model:
         case "cnn":
             inner = (2 * 16 + (depth - 2) * 9) * width
-            weights = width * (code * (side // 4) ** 2 + inner)
-            return ModelSize(weights, width * side**2, depth - 1)
+            weights = width * (code * (area // 16) + inner)
+            return ModelSize(weights, width * area, depth - 1)
         case "mlp":
-            weights = width * (code + (depth - 1) * width + area)
+            weights = width * (code + (depth - 1) * width + area * channels)
             return ModelSize(weights, width, depth)
         case "low_rank":
             weights = sum(shape) * model.rank * (2 * side + 1)
-            return ModelSize(weights, len(shape) * side**2, depth + 1)
+            return ModelSize(weights, len(shape) * area, depth + 1)
         case "hard_rendering":
             axes = parse_axes(model.axes, dataset.space)
             low_rank = model.rank * (2 * side + 1)

@@ -64,7 +64,8 @@ class Case:
     def make_config(self, num_bumps: int) -> RunConfig:
         """The training with so many bumps.
 
-        Its number of steps depends on them if `--passes` says so. Flags that
+        Its number of steps depends on them if `--passes` says so, and it is
+        scored everywhere. Flags that
         decide when a run is scored and saved have their defaults, since they
         make no difference here and must not give the training another name.
 
@@ -75,6 +76,7 @@ class Case:
         base = dataclasses.replace(
             self.base,
             eval_every=fresh.eval_every,
+            eval_points=max(fresh.eval_points, self.grid_size**2),
             layerwise_every=fresh.layerwise_every,
             checkpoint_seconds=fresh.checkpoint_seconds,
         )

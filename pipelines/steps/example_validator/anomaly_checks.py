@@ -56,10 +56,10 @@ def check_leaks(dataset: Dataset, train: Examples, ood: Examples) -> Reasons:
 
 def check_splits(dataset: Dataset, train: Examples, ood: Examples) -> Reasons:
     """The splits have the examples that the flags describe."""
-    splits = dataset.splits
+    splits, every = dataset.splits, dataset.splits.all
     for split, found, expected in (
         ("training", train.factors, splits.train),
-        ("held-out", ood.factors, splits.grid[splits.is_ood]),
+        ("held-out", ood.factors, every.factors[every.is_ood]),
     ):
         if len(found) != len(expected):
             yield (
@@ -97,8 +97,8 @@ def check_coverage(dataset: Dataset, train: Examples, _: Examples) -> Reasons:
     Otherwise an OOD error may come from a value that was never seen, and is
     no failure to compose. A gap holds back values altogether, and says so.
     """
-    space, splits = dataset.space, dataset.splits
-    possible = space.to_index(splits.grid[splits.is_id])
+    space, every = dataset.space, dataset.splits.all
+    possible = space.to_index(every.factors[~every.is_ood])
     seen = space.to_index(train.factors)
     for column, factor in enumerate(space):
         missing = np.setdiff1d(possible[:, column], seen[:, column])
