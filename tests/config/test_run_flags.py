@@ -64,7 +64,7 @@ BAD_FLAGS = {
     "--epochs=" + "9" * 5000: "--epochs must be an integer, got '999",
     "--width=0x" + "f" * 5000: "--width must be at most 65536, got a number",
     "--width=60000 --model=mlp": "--width must be smaller: the run takes",
-    "--grid_size=999 --eval_points=999999": "--grid_size must be smaller: the run",
+    "--grid_size=1000 --eval_points=1000000": "--grid_size must be smaller:",
     "--export_dir=/dev/null": "--export_dir must name a folder that can be",
     "--log_dir=" + "a" * 256: "--log_dir must have names of at most 255",
     "--log_dir='a\0b'": "'--log_dir' must not contain the character NUL",

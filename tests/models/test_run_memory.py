@@ -60,7 +60,7 @@ def test_refusal_names_the_largest_part(
         (
             [
                 *("--flagfile=rotated_digits.flags", "--num_angles=99999"),
-                "--eval_points=99998",
+                "--eval_points=1000000",
             ],
             "num_angles",
         ),

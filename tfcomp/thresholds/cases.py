@@ -15,6 +15,7 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.sweeps.grid import MAX_ITEMS
 from tfcomp.thresholds.search import Limits
@@ -76,7 +77,7 @@ class Case:
         base = dataclasses.replace(
             self.base,
             eval_every=fresh.eval_every,
-            eval_points=max(fresh.eval_points, self.grid_size**2),
+            eval_points=LARGEST[int],
             layerwise_every=fresh.layerwise_every,
             checkpoint_seconds=fresh.checkpoint_seconds,
         )
