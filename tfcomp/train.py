@@ -49,11 +49,18 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     axes = format_axes(metrics.get("embeddings", {}))
     return (
         f"\n{format_scores(subsets)}\n\n"
+        f"{format_coverage(metrics.get('coverage', {}))}"
         f"{axes}"
         f"run          {config.run_dir}\n"
         f"{exported}"
         f"look         tensorboard --logdir {config.log_dir}"
     )
+
+
+def format_coverage(coverage: dict[str, float]) -> str:
+    """A line on what training covered; empty for a run of earlier times."""
+    parts = [f"{share:.1%} of {name}" for name, share in coverage.items()]
+    return f"trained on   {', '.join(parts)}\n" if parts else ""
 
 
 def format_axes(embeddings: dict[str, dict[str, float | None]]) -> str:

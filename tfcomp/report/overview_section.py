@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.evaluation.measures import measure_border
 from tfcomp.evaluation.pictures import choose_spread
 from tfcomp.evaluation.pictures import picture_maps
@@ -19,7 +20,7 @@ from tfcomp.report.run_exhibits import to_rows
 
 def make_overview(studies: Sequence[Study]) -> Section:
     """Shows what the runs reach, ID and OOD."""
-    exhibits = [make_scores(studies)]
+    exhibits = [make_scores(studies), make_coverage(studies)]
     for study in studies:
         subsets = {"id": study.splits.is_id, "ood": study.splits.is_ood}
         exhibits += [
@@ -58,6 +59,23 @@ def make_scores(studies: Sequence[Study]) -> Exhibit:
             {"run": study.name, "subset": subset, **scores}
             for study in studies
             for subset, scores in study.evaluation.scores.items()
+        ],
+    )
+
+
+def make_coverage(studies: Sequence[Study]) -> Exhibit:
+    """Lists what training covered."""
+    return Exhibit(
+        "coverage",
+        "What training covered",
+        "Shares of what there is: of the combinations of the factors; of the "
+        "values of a factor, averaged over factors; and of the pixels that "
+        "change from image to image, those that do so in training. A decoder "
+        "that is a free function of each pixel cannot know the others.",
+        rows=[
+            {"run": study.name, "region": study.dataset.region.spec}
+            | measure_coverage(study.dataset)
+            for study in studies
         ],
     )
 

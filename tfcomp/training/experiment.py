@@ -21,6 +21,7 @@ from tfcomp.config.machine import count_cores
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
+from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.storage.files import write_text
@@ -80,6 +81,7 @@ def _run(
         monitor = Monitor(config, models, dataset, summaries)
         cost = train_to_target(config, dataset, models, monitor)
         metrics = {**monitor.finish(model), "train": cost}
+        metrics["coverage"] = measure_coverage(dataset)
         summaries.close()
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)

@@ -1,0 +1,44 @@
+"""What training covers of combinations, values and pixels."""
+
+import numpy as np
+import pytest
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.coverage import measure_coverage
+
+
+def measure(*flags: str) -> dict[str, float]:
+    config = parse_config(["--grid_size=12", "--sigma=0.3", *flags])
+    return measure_coverage(make_dataset(config))
+
+
+@pytest.mark.parametrize(
+    ("region", "combinations", "values", "pixels"),
+    [
+        ("square:4-7", 128 / 144, 1.0, 128 / 144),
+        ("corner:6", 108 / 144, 1.0, 108 / 144),
+        ("gap:x:3-5", 108 / 144, 21 / 24, 108 / 144),
+        ("none", 1.0, 1.0, 1.0),
+    ],
+)
+def test_narrow_bumps_light_one_pixel_each(
+    region: str, combinations: float, values: float, pixels: float
+) -> None:
+    found = measure(f"--region={region}")
+    assert found["combinations"] == pytest.approx(combinations)
+    assert found["values"] == pytest.approx(values)
+    # A bump of this width changes its neighbors by less than 4 in 1000.
+    assert found["pixels"] == pytest.approx(pixels)
+
+
+def test_stripes_cover_all_pixels_and_no_combination() -> None:
+    found = measure("--dataset=stripes", "--region=none")
+    assert found == {"combinations": 0.0, "values": 1.0, "pixels": 1.0}
+
+
+def test_few_examples() -> None:
+    found = measure("--region=none", "--num_train=7")
+    assert found["combinations"] == pytest.approx(7 / 144)
+    assert 0 < found["pixels"] <= 7 / 144
+    assert np.isfinite(list(found.values())).all()
