@@ -12,10 +12,20 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_LATER = {"FactorTable": "tfcomp.datasets.factor_table:FactorTable"}
+# Public names, and where they are; imported when they are first used.
+_LATER = {
+    "FactorTable": "tfcomp.datasets.factor_table:FactorTable",
+    "evaluate": "tfcomp.api:evaluate",
+    "write_report": "tfcomp.api:write_report",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return pkgutil.resolve_name(_LATER[name])
+    from tfcomp.config.quiet import start_tensorflow
+
+    if name == "FactorTable":  # needs no TensorFlow
+        return pkgutil.resolve_name(_LATER[name])
+    with start_tensorflow():
+        return pkgutil.resolve_name(_LATER[name])

@@ -47,10 +47,11 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         from tfcomp.analysis.manifolds import UMAP_HINT
         from tfcomp.analysis.manifolds import has_umap
         from tfcomp.evaluation.loading import load_run
+        from tfcomp.evaluation.study import Study
         from tfcomp.report.report_build import build_report
 
-        runs = [load_run(path) for path in paths]
-    page = build_report(runs, folder)
+        studies = [Study(load_run(path)) for path in paths]
+    page = build_report(studies, folder)
     print(f"report  {page}")
     if not has_umap():
         print(UMAP_HINT)

@@ -130,7 +130,7 @@ def make_study() -> Callable:
         # The stages hang on the image, or they would be no part of the model.
         used = keras.layers.Lambda(lambda parts: parts[0], name="last")
         model = keras.Model(factors, used([image, *hidden]))
-        return Study(LoadedRun(Path("run"), config, dataset, model, {}))
+        return Study(LoadedRun(Path("run"), config, dataset, model, {}, ""))
 
     return make
 

@@ -15,6 +15,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets import make_dataset
 from tfcomp.storage.files import DamagedFileError
+from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.storage.run_folder import check_run
 from tfcomp.storage.run_folder import describe_resume
@@ -26,18 +27,20 @@ class LoadedRun:
     """A finished run.
 
     Attributes:
-        path: Its folder.
+        path: Its folder; None for a model that was trained elsewhere.
         config: Its settings.
         dataset: Its data, made again from the settings.
         model: The trained model, float32.
         metrics: The content of `metrics.json`.
+        description: What the model and its data are, in words.
     """
 
-    path: Path
+    path: Path | None
     config: RunConfig
     dataset: Dataset
     model: keras.Model
     metrics: dict[str, Any]
+    description: str
 
     @property
     def name(self) -> str:
@@ -66,4 +69,5 @@ def load_run(path: str | Path) -> LoadedRun:
         raise RunError(f"--run={path} {rule}") from error
     dataset = make_dataset(config)
     dataset.prepare()
-    return LoadedRun(path, config, dataset, model, metrics)
+    text = (path / FLAGS_FILE).read_text("utf-8")
+    return LoadedRun(path, config, dataset, model, metrics, text)

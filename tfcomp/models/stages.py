@@ -13,12 +13,20 @@ from collections.abc import Sequence
 import keras
 
 
+class Stage(keras.layers.Layer):
+    """Makes the first of its inputs a stage, after the stages that follow."""
+
+    def call(self, inputs: list[keras.KerasTensor]) -> keras.KerasTensor:
+        return inputs[0]
+
+
 def list_stages(model: keras.Model) -> list[str]:
     """Names of the model's stages in the order of the data flow."""
     return [
         layer.name
         for layer in model.layers
-        if re.fullmatch(r"code|stage_\d+|image", layer.name)
+        if isinstance(layer, Stage)
+        or re.fullmatch(r"code|stage_\d+|image", layer.name)
     ]
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from tfcomp import __version__
 from tfcomp.config.progress import show_progress
-from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.projector import MAX_COMPONENTS
 from tfcomp.evaluation.projector import write_projector
 from tfcomp.evaluation.study import Study
@@ -24,7 +23,6 @@ from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.superposition_section import make_superposition
 from tfcomp.report.tuning_section import make_tuning
 from tfcomp.storage.files import write_text
-from tfcomp.storage.run_folder import FLAGS_FILE
 
 SECTIONS = (
     make_overview,
@@ -39,13 +37,12 @@ SECTIONS = (
 )
 
 
-def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
-    """Writes every exhibit of runs with different names, and their page.
+def build_report(studies: Sequence[Study], folder: Path) -> Path:
+    """Writes every exhibit of studies with different names, and their page.
 
     Also adds projector data to the run folders, for TensorBoard. Returns the
     path of the page.
     """
-    studies = [Study(run) for run in runs]
     sections = []
     for make_section in show_progress(
         SECTIONS, "report", "section", len(SECTIONS)
@@ -57,11 +54,12 @@ def build_report(runs: Sequence[LoadedRun], folder: Path) -> Path:
         "Analysis of " + ", ".join(study.name for study in studies),
         f"Made by tfcomp {__version__} from finished runs.",
         sections,
-        {run.name: (run.path / FLAGS_FILE).read_text("utf-8") for run in runs},
+        {study.name: study.run.description for study in studies},
         folder,
     )
     for study in studies:
-        write_projections(study)
+        if study.run.path is not None:
+            write_projections(study)
     path = folder / "report.html"
     write_text(path, page)
     return path

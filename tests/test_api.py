@@ -1,0 +1,199 @@
+"""`tfcomp.evaluate`: models from anywhere, scored as our own."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfcomp
+from tfcomp.analysis.geometry import compute_factorization
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.models.initial_model import make_model
+from tfcomp.training.export import export_model
+
+SMOKE = parse_config(["--flagfile=smoke.flags", "--width=4"])
+CLASSES = np.stack(
+    np.meshgrid(range(3), range(4), range(4), indexing="ij"), -1
+).reshape(-1, 3)
+PAGES = Path(__file__).parents[1] / "docs" / "extending.md"
+
+
+def draw(classes: np.ndarray) -> np.ndarray:
+    """A bar of 1 to 3 pixels in one of 16 places."""
+    images = np.zeros((len(classes), 8, 12), np.float32)
+    for image, (length, x, y) in zip(images, classes.astype(int), strict=True):
+        image[2 * y, 3 * x : 3 * x + 1 + length] = 1
+    return images
+
+
+@pytest.fixture(scope="module")
+def table() -> tfcomp.FactorTable:
+    pixels = (255 * draw(CLASSES)).astype(np.uint8)
+    return tfcomp.FactorTable(pixels, CLASSES, names=["length", "x", "y"])
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(-1, 8, 12), (-1, 8, 12, 1), (-1, 1, 8, 12), (-1, 96)],
+    ids=["rows and columns", "channels last", "channels first", "flat"],
+)
+def test_a_function_of_arrays(
+    table: tfcomp.FactorTable, shape: tuple[int, ...]
+) -> None:
+    result = tfcomp.evaluate(
+        lambda classes: 0.9 * draw(classes).reshape(shape),
+        table,
+        "length:2,x:2-3",
+        inputs="classes",
+    )
+    for subset in ("id", "ood"):
+        scores = result.scores[subset]
+        assert scores["relative_mse"] == pytest.approx(0.01, rel=1e-4)
+        assert scores["position_accuracy"] is None
+    assert result.run.dataset.splits.is_ood.sum() == 8
+    assert result.coverage["combinations"] == pytest.approx(40 / 48)
+
+
+def test_lost_derivatives_are_differences(table: tfcomp.FactorTable) -> None:
+    """A function that is linear in the factors has exact differences."""
+    slopes = np.random.default_rng(0).normal(size=(3, 96)).astype(np.float32)
+
+    def evaluate(values: np.ndarray) -> dict[str, np.ndarray]:
+        return {"image": values @ slopes, "half": values @ slopes[:, :7]}
+
+    result = tfcomp.evaluate(evaluate, table, "x:3", stages=["half"])
+    study = result.study
+    assert study.stages == ["half", "image"]
+    expected = slopes[:, :7] @ slopes[:, :7].T
+    np.testing.assert_allclose(study.metrics["half"][5], expected, rtol=1e-4)
+    assert set(study.lost_stages) == {"half", "image"}
+    factorization = compute_factorization(expected[None])[0]
+    found = result.measures["factorization"][0]
+    assert found == pytest.approx(factorization, rel=1e-4)
+
+
+def test_keras_model_and_saved_model_give_our_own_numbers(
+    tmp_path: Path,
+) -> None:
+    dataset = make_dataset(SMOKE)
+    model = make_model(SMOKE, dataset, "float32")
+    own = Evaluator(model, dataset)
+    scores = own.evaluate().scores
+    metrics = own.measure_geometry()
+    jacobian_fn = choose_jacobian(model, dataset.space)
+    version = export_model(model, tmp_path / "exported", jacobian_fn)
+    model.save(tmp_path / "model.keras")
+    for source in (model, str(version), tmp_path / "model.keras"):
+        result = tfcomp.evaluate(source, dataset)
+        assert result.study.stages == list(metrics)
+        assert not result.study.lost_stages
+        for subset, expected in scores.items():
+            assert result.scores[subset] == pytest.approx(expected, rel=1e-5)
+        for stage, g in metrics.items():
+            np.testing.assert_allclose(
+                result.study.metrics[stage], g, rtol=1e-3, atol=1e-6
+            )
+
+
+def test_layers_of_a_foreign_keras_model(table: tfcomp.FactorTable) -> None:
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(5, "relu", name="first"),
+            keras.layers.Dense(96, name="last"),
+        ]
+    )
+    result = tfcomp.evaluate(
+        model, table, "x:3", stages=["first"], inputs="unit"
+    )
+    assert result.study.stages == ["first", "image"]
+    unit = table.space.grid() / [2, 3, 3]
+    expected = model(tf.constant(unit, tf.float32)).numpy()
+    found = result.study.evaluation.images.reshape(48, 96)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_report_compares_models(
+    table: tfcomp.FactorTable, tmp_path: Path
+) -> None:
+    good, poor = (
+        tfcomp.evaluate(
+            lambda classes, share=share: share * draw(classes),
+            table,
+            "length:2,x:2-3",
+            inputs="classes",
+            name=name,
+        )
+        for name, share in (("good", 1.0), ("poor", 0.5))
+    )
+    page = tfcomp.write_report([good, poor], tmp_path / "report")
+    text = page.read_text()
+    assert "Analysis of good, poor" in text
+    assert "Region: length:2,x:2-3" in text
+    assert (tmp_path / "report" / "poor_samples_ood.png").exists()
+    with pytest.raises(ConfigError, match="must differ"):
+        tfcomp.write_report([good, good], tmp_path / "report")
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "problem"),
+    [
+        (draw, {"inputs": "pixels"}, "inputs must be one of"),
+        (draw, {"stages": ["hidden"]}, "gives no hidden"),
+        (lambda f: draw(f)[:, :4], {}, r"must draw images \[8, 12, 1\]"),
+        (7, {}, "a model or a function"),
+    ],
+)
+def test_what_is_no_model(
+    table: tfcomp.FactorTable, model, arguments: dict, problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        tfcomp.evaluate(model, table, "x:3", **arguments)
+
+
+def test_no_model_at_a_path(table: tfcomp.FactorTable, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none.keras"):
+        with pytest.raises(RunError, match="must hold a model"):
+            tfcomp.evaluate(path, table, "x:3")
+
+
+def test_region_of_another_dataset() -> None:
+    with pytest.raises(ConfigError, match="must be that of the dataset"):
+        tfcomp.evaluate(lambda f: f, make_dataset(SMOKE), "corner:3")
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, tfcomp; tfcomp.FactorTable; "
+        "assert not {'tensorflow', 'keras', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = tfcomp.nothing
+
+
+def test_documented_pytorch_decoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    code = re.search(
+        r"<!-- pytorch -->\n```python\n(.*?)```", PAGES.read_text(), re.DOTALL
+    )[1]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    monkeypatch.chdir(tmp_path)
+    pixels = (255 * draw(CLASSES)).astype(np.uint8)
+    np.savez("shapes.npz", images=pixels, classes=CLASSES)
+    space: dict = {}
+    exec(code, space)
+    assert space["result"].scores["ood"]["relative_mse"] > 0
+    assert (tmp_path / "report" / "report.html").exists()

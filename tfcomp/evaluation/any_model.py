@@ -1,0 +1,223 @@
+"""Any model as a Keras model with named stages, to be measured as one of ours.
+
+Exact derivatives pass through Keras models and SavedModels. A function of
+NumPy arrays (PyTorch, JAX, ONNX, ...) has none that TensorFlow can see: they
+are differences over the grid there, which is said (`find_lost_stages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfcomp.config.errors import RunError
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.models.stages import Stage
+from tfcomp.models.stages import list_stages
+from tfcomp.models.stages import make_stage_model
+
+INPUTS = ("values", "classes", "unit")
+IMAGE = "image"
+# From factors [n, F] to named activations [n, ...], images among them.
+Outputs = Mapping[str, Any]
+
+
+def wrap_model(
+    model: Any, dataset: Dataset, stages: Sequence[str], inputs: str
+) -> keras.Model:
+    """A Keras model with the stages `stages` and `image`.
+
+    Args:
+        model: A Keras model, the folder of a SavedModel or the file of a Keras
+            model, or a function from factors [n, F] (NumPy, float32) to
+            images, or to a dictionary with `image` and the stages.
+        dataset: Its data.
+        stages: Names of layers, of outputs of a SavedModel's signature
+            `activations`, or of entries of the dictionary. For a model of
+            tfcomp the default are its own.
+        inputs: What the model takes, `values`, `classes` (integers from 0) or
+            `unit` (every factor from 0 to 1).
+
+    Raises:
+        ValueError: If `inputs` is none of these, a stage does not exist, or
+            an output is no image of the data's size.
+        RunError: If there is no model at that path.
+    """
+    if inputs not in INPUTS:
+        raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
+    names, call = _open(model, list(stages))
+    space = dataset.space
+    layer = _Outside(call, dataset, inputs, names)
+    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    found = layer(factors)
+    before: list[keras.KerasTensor] = []
+    for name in [*names, IMAGE]:  # in this order among the layers
+        before = [Stage(name=name)([found[name], *before])]
+    return keras.Model(factors, before[0], name="outside")
+
+
+class _Outside(keras.layers.Layer):
+    """Calls a model with factors in the form that it takes."""
+
+    def __init__(
+        self,
+        call: Callable[[tf.Tensor], Outputs],
+        dataset: Dataset,
+        inputs: str,
+        names: list[str],
+    ) -> None:
+        super().__init__(name="outside", dtype="float32")
+        self._call, self._inputs = call, inputs
+        self._space, self._image_shape = dataset.space, dataset.image_shape
+        probe = self._run(tf.constant(dataset.splits.grid[:2]))
+        missing = [name for name in [*names, IMAGE] if name not in probe]
+        if missing:
+            raise ValueError(f"the model gives no {', '.join(missing)}")
+        self._shapes = {n: tuple(probe[n].shape[1:]) for n in [*names, IMAGE]}
+
+    def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = self._run(factors)
+        return {
+            name: tf.ensure_shape(
+                tf.cast(found[name], tf.float32), (None, *shape)
+            )
+            for name, shape in self._shapes.items()
+        }
+
+    def compute_output_spec(
+        self, factors: keras.KerasTensor
+    ) -> dict[str, keras.KerasTensor]:
+        return {
+            name: keras.KerasTensor((None, *shape), "float32")
+            for name, shape in self._shapes.items()
+        }
+
+    def _run(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = dict(self._call(_convert(factors, self._space, self._inputs)))
+        found[IMAGE] = _to_images(found[IMAGE], self._image_shape)
+        return found
+
+
+def _convert(factors: tf.Tensor, space: FactorSpace, inputs: str) -> tf.Tensor:
+    """Factor values in the form that a model takes, [n, F]."""
+    if inputs == "values":
+        return factors
+    if inputs == "classes":
+        index = tf.numpy_function(space.to_index, [factors], tf.int64)
+        return tf.ensure_shape(tf.cast(index, tf.float32), factors.shape)
+    low = np.array([f.values()[0] for f in space], np.float32)
+    high = np.array([f.values()[-1] for f in space], np.float32)
+    return (factors - low) / np.maximum(high - low, 1e-30)
+
+
+def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
+    """Images [n, H, W, C] from those, [n, C, H, W], [n, H, W] or flat."""
+    images = tf.cast(images, tf.float32)
+    rows, columns, channels = shape
+    found = tuple(images.shape[1:])
+    if found == (channels, rows, columns) != shape:
+        return tf.transpose(images, (0, 2, 3, 1))
+    if found not in (shape, (rows, columns), (rows * columns * channels,)):
+        raise ValueError(
+            f"the model must draw images {list(shape)}, got {list(found)}"
+        )
+    return tf.reshape(images, (-1, *shape))
+
+
+def _open(
+    model: Any, stages: list[str]
+) -> tuple[list[str], Callable[[tf.Tensor], Outputs]]:
+    """The names of its stages, and a function to all of its outputs."""
+    if isinstance(model, (str, Path)):
+        model = _load(Path(model))
+    if isinstance(model, keras.Model):
+        own = [name for name in list_stages(model) if name != IMAGE]
+        names = stages or own
+        part = make_stage_model(model, names) if names else None
+        return names, lambda f: {
+            **(part(f) if part else {}),
+            IMAGE: _pick_image(model(f)),
+        }
+    if hasattr(model, "signatures"):
+        return _open_signatures(model, stages)
+    if not callable(model):
+        raise ValueError(f"model must be a model or a function, got {model!r}")
+    return stages, _call_numpy(model, [*stages, IMAGE])
+
+
+def _load(path: Path) -> Any:
+    try:
+        if path.is_dir():
+            return tf.saved_model.load(str(path))
+        return keras.models.load_model(path)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise RunError(f"{path} must hold a model: {reason}") from error
+
+
+def _open_signatures(
+    loaded: Any, stages: list[str]
+) -> tuple[list[str], Callable[[tf.Tensor], Outputs]]:
+    """A SavedModel: its default signature, and `activations` for stages."""
+    draw = loaded.signatures["serving_default"]
+    activate = loaded.signatures.get("activations")
+    own = sorted(activate.structured_outputs) if activate else []
+    names = stages or [name for name in own if name != IMAGE]
+    missing = sorted(set(names) - set(own))
+    if missing:
+        raise ValueError(f"the SavedModel has no stages {', '.join(missing)}")
+    (argument,) = draw.structured_input_signature[1]
+
+    # A signature does not keep the variables of its model.
+    def call(factors: tf.Tensor, owner: Any = loaded) -> Outputs:
+        found = activate(factors=factors) if names else {}
+        image = _pick_image(draw(**{argument: factors}))
+        return {**found, IMAGE: image}
+
+    return names, call
+
+
+def _pick_image(outputs: Any) -> Any:
+    if not isinstance(outputs, Mapping):
+        return outputs
+    return outputs[IMAGE] if IMAGE in outputs else [*outputs.values()][-1]
+
+
+def _call_numpy(
+    function: Callable[[np.ndarray], Any], names: list[str]
+) -> Callable[[tf.Tensor], Outputs]:
+    """A function of arrays, called from within TensorFlow."""
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def evaluate(factors: np.ndarray) -> list[np.ndarray]:
+        found = function(factors)
+        if not isinstance(found, Mapping):
+            found = {IMAGE: found}
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise ValueError(f"the model gives no {', '.join(missing)}")
+        return [np.asarray(found[name], np.float32) for name in names]
+
+    def call(factors: tf.Tensor) -> Outputs:
+        if tf.executing_eagerly():  # also learns the shapes
+            arrays = evaluate(factors.numpy())
+            shapes.update(
+                {n: a.shape[1:] for n, a in zip(names, arrays, strict=True)}
+            )
+            return dict(zip(names, map(tf.constant, arrays), strict=True))
+        types = [tf.float32] * len(names)
+        found = tf.numpy_function(evaluate, [factors], types)
+        return {
+            name: tf.ensure_shape(value, (None, *shapes[name]))
+            for name, value in zip(names, found, strict=True)
+        }
+
+    return call
