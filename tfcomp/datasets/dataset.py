@@ -111,16 +111,27 @@ class Dataset:
         parts = np.array_split(factors, len(factors) // size + 1)
         return np.concatenate([np.asarray(render(part)) for part in parts])
 
+    @property
+    def sample_note(self) -> str:
+        """What results cover, where that is not every combination."""
+        splits, size = self.splits, math.prod(self.space.shape)
+        if splits.is_complete:
+            return ""
+        missing = "maps and tuning, which need a complete grid, are left out"
+        if splits.existing is None:
+            return f"{len(splits.grid):,} of {size:,} images exist; {missing}"
+        what = "analyses look" if splits.is_streamed else "evaluation looks"
+        return (
+            f"{what} at a sample of {len(splits.grid):,} of the "
+            f"{len(splits.all):,} combinations, {splits.is_ood.sum():,} of "
+            f"them held out (--eval_points); {missing}"
+        )
+
     def announcements(self) -> list[str]:
         """What a user should know before reading scores of this split."""
         lines, splits = list(self.notes), self.splits
-        if splits.existing is not None:
-            lines.append(
-                f"{'analyses' if splits.is_streamed else 'evaluation'} of a "
-                f"sample of {len(splits.grid):,} of the {len(splits.all):,} "
-                f"combinations, {splits.is_ood.sum():,} of them held out "
-                "(--eval_points); nothing that needs a complete grid"
-            )
+        if self.sample_note:
+            lines.append(self.sample_note)
         if splits.hidden:
             names = " and ".join(splits.hidden)
             lines.append(

@@ -1,4 +1,4 @@
-"""Evaluation of a decoder: exhaustive scores and layerwise numbers."""
+"""Evaluation of a decoder: scores of all combinations, numbers of stages."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from tfcomp.analysis import summarize_geometry
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.probes import Scores
 from tfcomp.analysis.probes import probe_rows
+from tfcomp.analysis.scores import average_scores
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.scores import compute_scores
+from tfcomp.analysis.scores import score_images
 from tfcomp.config.progress import show_progress
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.derivatives import describe_lost_stages
 from tfcomp.evaluation.derivatives import find_lost_stages
@@ -34,10 +37,15 @@ from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import make_stage_model
 
+# Points that are scored at once, and that a model draws at once where its
+# images are not kept.
+BLOCK = 1024
+STREAMED_BATCH = 256
+
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Outputs and scores over the whole grid.
+    """Outputs over the grid, and scores of `Splits.scored`.
 
     Attributes:
         images: Model outputs at every grid point, [n, H, W, C].
@@ -69,6 +77,16 @@ def score_subsets(
             dataset.reference,
         )
         for name, rows in subsets.items()
+    }
+
+
+def average_subsets(
+    each: Mapping[str, np.ndarray], subsets: Mapping[str, np.ndarray]
+) -> dict[str, dict[str, float | None]]:
+    """Scores of subsets of points, from those of every point, [n] by name."""
+    return {
+        subset: average_scores({name: v[rows] for name, v in each.items()})
+        for subset, rows in subsets.items()
     }
 
 
@@ -152,18 +170,59 @@ class Evaluator:
         self._dataset, self._seed = dataset, seed
 
     def evaluate(self) -> Evaluation:
-        """Scores the model at every grid point, ID and OOD apart."""
+        """Scores the model, ID and OOD apart; images are those of the grid."""
         dataset, splits = self._dataset, self._dataset.splits
         images = evaluate_in_batches(self._draw, splits.grid)["image"]
         truth = dataset.render_array(splits.grid)
-        subsets = {"id": splits.is_id, "ood": splits.is_ood}
-        test = {"id_test": splits.is_test} if splits.is_test.any() else {}
-        scores = score_subsets(dataset, images, truth, subsets | test)
+        subsets = splits.scored.subsets
+        found = self._score({"image": images, "truth": truth})
+        scores = average_subsets(found, subsets)
+        subsets.pop("id_test", None)
         for name, render in dataset.other_truths.items():
-            other = dataset.render_array(splits.grid, render)
+            found = self._score({"image": images}, render)
             named = {f"{key}_{name}": rows for key, rows in subsets.items()}
-            scores |= score_subsets(dataset, images, other, named)
+            scores |= average_subsets(found, named)
         return Evaluation(images, truth, scores)
+
+    def _score(
+        self, kept: dict[str, np.ndarray], render: Render | None = None
+    ) -> dict[str, np.ndarray]:
+        """Scores of every point that is scored, [n] by name, in blocks.
+
+        Args:
+            kept: `image` and `truth` over the grid, where they are known;
+                all points that are scored are drawn if the grid is not all.
+            render: What outputs are compared with, by default the truth.
+        """
+        dataset, splits = self._dataset, self._dataset.splits
+        factors = splits.scored.factors
+        starts: Iterable[int] = range(0, len(factors), BLOCK)
+        if splits.is_streamed:
+            kept = {}
+            starts = show_progress(starts, "scores", "block", len(starts))
+        parts = []
+        for start in starts:
+            rows = slice(start, start + BLOCK)
+            values = factors[rows]
+            known = {name: images[rows] for name, images in kept.items()}
+            if "image" not in known:
+                batch = (self._draw, values, STREAMED_BATCH)
+                known["image"] = evaluate_in_batches(*batch)["image"]
+            if "truth" not in known:
+                known["truth"] = dataset.render_array(values, render)
+            parts.append(
+                score_images(
+                    known["image"],
+                    known["truth"],
+                    values if dataset.has_position else None,
+                    dataset.polarity,
+                    dataset.reference,
+                )
+            )
+        return {
+            name: np.concatenate([part[name] for part in parts])
+            for name in parts[0]
+        }
 
     def measure_geometry(self) -> dict[str, np.ndarray]:
         """Metric tensors of every stage over the whole grid, [n, F, F].

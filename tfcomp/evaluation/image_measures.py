@@ -37,6 +37,8 @@ def measure_border(study: Study) -> Numbers | Lists:
     if not study.splits.is_ood.any():
         return {}
     error, distance = study.relative_error, study.border_distance
+    if np.isinf(distance).all():
+        return {}  # too many combinations to count steps
     steps = np.unique(distance[np.isfinite(distance) & (distance > 0)])
     return {
         "border_rank_correlation": correlate_with_distance(error, distance),

@@ -163,9 +163,11 @@ def choose_spread(rows: np.ndarray) -> np.ndarray:
 
 
 def get_region_mask(dataset: Dataset) -> np.ndarray | None:
-    """The region over the factor grid; None if nothing is held out."""
+    """The region over a complete grid; None if nothing is held out."""
     is_ood = dataset.splits.is_ood
-    return is_ood.reshape(dataset.space.shape) if is_ood.any() else None
+    if not (is_ood.any() and dataset.splits.is_complete):
+        return None
+    return is_ood.reshape(dataset.space.shape)
 
 
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:

@@ -101,7 +101,7 @@ def measure_tuning(study: Study) -> Lists:
     sum of functions of single factors, mean over live units; 1 for stripes.
     `additive_share_weighted`: the same, units weighted by their variance.
     """
-    if len(study.dataset.space) < 2:
+    if len(study.dataset.space) < 2 or not study.splits.is_complete:
         return {}  # of one factor everything is additive
     summaries = [summarize_tuning(t) for t in study.tuning.values()]
     names = {

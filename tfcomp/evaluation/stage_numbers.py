@@ -6,7 +6,6 @@ in blocks of units, are reduced to this, and dropped.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -32,16 +31,16 @@ class StageNumbers:
     """One stage.
 
     Attributes:
-        tuning: Of all its units.
+        tuning: Of all its units; None without a complete grid, as the maps.
         units: The units that are shown, [k].
         maps: Their activations over the grid, [k, *shape].
         probe: The scores of its linear probe.
         components: All its principal components, which keep all distances.
     """
 
-    tuning: Tuning
+    tuning: Tuning | None
     units: np.ndarray
-    maps: np.ndarray
+    maps: np.ndarray | None
     probe: dict[str, float | None]
     components: Components
 
@@ -49,7 +48,7 @@ class StageNumbers:
 def reduce_stage(
     blocks: Iterable[np.ndarray],
     num_units: int,
-    shape: Sequence[int],
+    shape: Sequence[int] | None,
     is_ood: np.ndarray,
     probe: Callable[[np.ndarray], dict[str, float | None]],
 ) -> StageNumbers:
@@ -58,10 +57,14 @@ def reduce_stage(
     Args:
         blocks: Its activations, [n, units of the block] each.
         num_units: How many there are in all blocks.
-        shape: Size of the grid per factor.
+        shape: Size of the grid per factor; None if it is not complete.
         is_ood: Which grid points are held out, [n].
         probe: Scores of what `compute_rows` gives.
     """
+    if shape is None:
+        rows = compute_rows(blocks, num_units, is_ood)
+        units, components = np.zeros(0, int), compute_components(rows)
+        return StageNumbers(None, units, None, probe(rows), components)
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
     columns: list[np.ndarray] = []
@@ -96,10 +99,11 @@ def reduce_stage(
 def measure_stage(
     blocks: Iterable[np.ndarray],
     num_units: int,
-    shape: Sequence[int],
+    shape: Sequence[int] | None,
+    num_points: int,
     probe: Callable[[np.ndarray], float | None],
-) -> tuple[Tuning, float | None]:
-    """The tuning of a stage and its probe over the whole grid.
+) -> tuple[Tuning | None, float | None]:
+    """The tuning of a stage and its probe over all of so many points.
 
     Arguments are those of `reduce_stage`; `probe` gets rows in whose
     normalization every point takes part.
@@ -108,10 +112,11 @@ def measure_stage(
 
     def watch() -> Iterator[np.ndarray]:
         for block in blocks:
-            decomposed.append(decompose_units(block, shape))
+            if shape is not None:
+                decomposed.append(decompose_units(block, shape))
             yield block
             del block  # or it would stay until the next one is there
 
-    held_out = np.zeros(math.prod(shape), bool)
+    held_out = np.zeros(num_points, bool)
     score = probe(compute_rows(watch(), num_units, held_out))
-    return combine_units(decomposed, shape), score
+    return shape and combine_units(decomposed, shape), score

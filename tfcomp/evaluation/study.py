@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -35,6 +36,8 @@ from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
 
 TRUTH = "truth"
+# Combinations among which distances to the border are counted.
+MAX_CELLS = 2 * 10**7
 
 
 class Study:
@@ -60,7 +63,7 @@ class Study:
     @property
     def has_map(self) -> bool:
         """Whether results can be drawn as maps over two factors."""
-        return has_map(self.dataset.space)
+        return self.splits.is_complete and has_map(self.dataset.space)
 
     @property
     def has_hole(self) -> bool:
@@ -87,7 +90,17 @@ class Study:
     @cached_property
     def border_distance(self) -> np.ndarray:
         """Grid steps from every grid point to the nearest ID one, [n]."""
-        return compute_border_distance(self.splits.is_ood, self.dataset.space)
+        space, every = self.dataset.space, self.splits.all
+        if self.splits.is_complete:
+            return compute_border_distance(every.is_ood, space)
+        if math.prod(space.shape) > MAX_CELLS:
+            return np.full(len(self.splits.grid), np.inf)
+        # What does not exist is not known either.
+        is_unknown = np.ones(space.shape, bool)
+        is_unknown[tuple(space.to_index(every.factors).T)] = every.is_ood
+        distance = compute_border_distance(is_unknown.ravel(), space)
+        rows = space.to_index(self.splits.grid).T
+        return distance.reshape(space.shape)[tuple(rows)]
 
     @cached_property
     def metrics(self) -> dict[str, np.ndarray]:
@@ -117,7 +130,9 @@ class Study:
 
     @property
     def tuning(self) -> dict[str, Tuning]:
-        """Tuning of the units of every stage."""
+        """Tuning of the units of every stage; nothing without all the grid."""
+        if not self.splits.is_complete:
+            return {}
         if "numbers" in vars(self):
             return {stage: n.tuning for stage, n in self.numbers.items()}
         return {stage: tuning for stage, (tuning, _) in self._units.items()}
@@ -130,21 +145,27 @@ class Study:
     @cached_property
     def _units(self) -> dict[str, tuple[Tuning, float | None]]:
         """What measures need of the units of a stage, in one pass."""
-        shape, probe = self.dataset.space.shape, self._evaluator.probe_grid
+        num_points, probe = len(self.splits.grid), self._evaluator.probe_grid
         return {
-            stage: measure_stage(blocks, num_units, shape, probe)
+            stage: measure_stage(
+                blocks, num_units, self._shape, num_points, probe
+            )
             for stage, num_units, blocks in self._evaluator.read_stages()
         }
 
     @cached_property
     def numbers(self) -> dict[str, StageNumbers]:
         """What the report shows of every stage."""
-        shape, is_ood = self.dataset.space.shape, self.splits.is_ood
-        probe = self._evaluator.probe
+        is_ood, probe = self.splits.is_ood, self._evaluator.probe
         return {
-            stage: reduce_stage(blocks, num_units, shape, is_ood, probe)
+            stage: reduce_stage(blocks, num_units, self._shape, is_ood, probe)
             for stage, num_units, blocks in self._evaluator.read_stages()
         }
+
+    @property
+    def _shape(self) -> tuple[int, ...] | None:
+        """Size of the grid per factor, None if it is not complete."""
+        return self.dataset.space.shape if self.splits.is_complete else None
 
     @cached_property
     def superposition(self) -> SuperpositionScores:
@@ -188,8 +209,9 @@ class Study:
 
     @property
     def curves(self) -> list[Curve]:
-        """Lines through the grid, where one factor is ordered."""
-        return list_curves(self.dataset.space)
+        """Lines through a complete grid, where one factor is ordered."""
+        is_complete = self.splits.is_complete
+        return list_curves(self.dataset.space) if is_complete else []
 
     @cached_property
     def gaps(self) -> list[Curve]:

@@ -52,7 +52,12 @@ def build_report(studies: Sequence[Study], folder: Path) -> Path:
             save_exhibit(exhibit, folder)
     page = render_page(
         "Analysis of " + ", ".join(study.name for study in studies),
-        f"Made by tfcomp {__version__} from finished runs.",
+        f"Made by tfcomp {__version__} from finished runs."
+        + "".join(
+            f" {study.name}: {study.dataset.sample_note}."
+            for study in studies
+            if study.dataset.sample_note
+        ),
         sections,
         {study.name: study.run.description for study in studies},
         folder,

@@ -22,7 +22,9 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def make_tuning(studies: Sequence[Study]) -> Section:
     """Shows whether units answer to one factor or to combinations."""
-    studies = [s for s in studies if len(s.dataset.space) > 1]
+    studies = [
+        s for s in studies if len(s.dataset.space) > 1 and s.splits.is_complete
+    ]
     exhibits = [make_shares(studies)] if studies else []
     for study in studies:
         exhibits.append(make_distribution(study))

@@ -60,7 +60,9 @@ class RunSummaries:
         self._writer = tf.summary.create_file_writer(config.run_dir)
         self._config = config
         self._dataset = dataset
-        self._has_maps = has_map(dataset.space)
+        space, is_complete = dataset.space, dataset.splits.is_complete
+        self._has_maps = is_complete and has_map(space)
+        self._has_curves = is_complete and bool(list_curves(space))
 
     def write_description(self, model: keras.Model, header: str) -> None:
         """Text, hyperparameters and the layout of the combined charts.
@@ -100,7 +102,7 @@ class RunSummaries:
             if self._has_maps:
                 figure = picture_landscape(dataset, evaluation)
                 write_figure("landscape/relative_mse", figure)
-            if list_curves(dataset.space):
+            if self._has_curves:
                 figure = picture_error_curve(dataset, evaluation)
                 write_figure("error_curve/mse", figure)
 
@@ -156,7 +158,7 @@ def describe_run(
     config: RunConfig, dataset: Dataset, model: keras.Model, header: str
 ) -> str:
     """What the run is, in Markdown, and the versions that it is made with."""
-    splits = dataset.splits
+    splits, num_ood = dataset.splits, dataset.splits.all.is_ood.sum()
     notes = "".join(f"\n**Note:** {n}\n" for n in dataset.announcements())
     flags = "\n".join(f"    --{k}={v}" for k, v in config.identity().items())
     code = textwrap.indent(header.rstrip(), "    ")
@@ -164,7 +166,7 @@ def describe_run(
         f"A **{config.model.model}** decoder ({model.count_params():,} "
         f"weights) draws **{config.data.dataset}** from a "
         f"**{config.model.encoding}** code. Region **{config.data.region}** "
-        f"is held out: {splits.is_id.sum()} ID and {splits.is_ood.sum()} OOD "
+        f"is held out: {len(splits.all) - num_ood} ID and {num_ood} OOD "
         f"combinations, {len(splits.train)} training examples.\n{notes}\n"
         f"Made with\n\n{code}\n\nFlags\n\n{flags}\n"
     )
