@@ -11,7 +11,9 @@ from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import RunError
 from tfcomp.config.errors import suggest
 
-COMMANDS = "train analyze compare measure sweep threshold materialize".split()
+COMMANDS = (
+    "train analyze compare measure sweep threshold materialize paper_figures"
+).split()
 
 
 def main(argv: list[str]) -> int:
@@ -36,7 +38,7 @@ def _describe(name: str) -> str:
     # Read, not imported: a list of the commands takes a tenth of a second.
     text = Path(__file__).with_name(f"{name}.py").read_text("utf-8")
     purpose = ast.get_docstring(ast.parse(text)).splitlines()[0]
-    return f"tfcomp {name:12}{purpose}"
+    return f"tfcomp {name:14}{purpose}"
 
 
 def run() -> None:

@@ -43,6 +43,7 @@ COMMANDS = {
     "tfcomp.analyze": ("", [f"--run={RUN}"]),
     "tfcomp.measure": ("measure_all", [f"--runs={RUN}"]),
     "tfcomp.compare": ("write_output", [f"--runs={RUN}", "--output=table"]),
+    "tfcomp.paper_figures": ("", [f"--runs={RUN}"]),
     "pipelines.run_local": ("", ["--profile=smoke"]),
     "pipelines.compile": ("", ["--profile=smoke"]),
     "pipelines.reproduce": ("", [f"--runs={RUN}"]),

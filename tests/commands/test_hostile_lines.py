@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("hostile_lines.py")
-NUM_COMMANDS = 10
+NUM_COMMANDS = 11
 
 
 @pytest.mark.parametrize(

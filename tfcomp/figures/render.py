@@ -13,19 +13,22 @@ DPI = 100  # pixels per inch
 _PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 
 
-def figure_to_png(figure: Figure, num_colors: int | None = None) -> bytes:
-    """Renders a figure as a PNG file of 100 pixels per inch.
+def figure_to_png(
+    figure: Figure, num_colors: int | None = None, dpi: int = DPI
+) -> bytes:
+    """Renders a figure as a PNG file.
 
     Args:
         figure: The figure, which is left as it was.
         num_colors: Size of a palette, at most 256, which makes files of
             lines and text a third as large; None keeps every color.
+        dpi: Pixels per inch.
 
     Returns:
         The content of the file.
     """
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, backend="agg")
+    figure.savefig(buffer, format="png", dpi=dpi, backend="agg")
     if num_colors is None:
         return buffer.getvalue()
     picture = Image.open(buffer).convert("RGB")

@@ -1,0 +1,82 @@
+"""Draws every figure and table of the paper from finished runs.
+
+    python -m tfcomp.paper_figures --runs='tensorboard_logs/*' --output=figures
+
+writes PNG files and index.md, which says what the paper shows, which runs were
+used, and, for all that is missing, the command that makes it. Pictures of
+scores are drawn from packed evidence, too; pictures of networks need run
+folders. Without --runs it draws what needs no run and lists all commands.
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from pathlib import Path
+from typing import Any
+
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.command import run_command
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import suggest
+from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.run_search import split_patterns
+
+FLAGS = {
+    "runs": (
+        "",
+        "Run folders, folders that contain them, or packed evidence: patterns "
+        "with *, separated by commas.",
+    ),
+    "output": ("paper_figures", "The folder for the figures and index.md."),
+    "only": ("", "Figures to draw, separated by commas; by default all."),
+}
+
+
+def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    command = shlex.join(["python", "-m", "tfcomp.paper_figures", *argv[1:]])
+    draw = functools.partial(draw_figures, command=command)
+    return run_command(argv, __doc__, make_flags(FLAGS), draw)
+
+
+def draw_figures(settings: dict[str, Any], command: str) -> int:
+    """Draws what the runs allow, and says what is missing.
+
+    Raises:
+        ConfigError: If there is no folder to write, nothing to read, or no
+            such figure.
+    """
+    if not settings["output"]:
+        raise ConfigError("output", "must name a folder", "")
+    check_folder("output", settings["output"])
+    # These import libraries for figures, after the flags are checked.
+    from tfcomp.claims import Evidence
+    from tfcomp.claims import read_evidence
+    from tfcomp.paper import read_figures
+    from tfcomp.paper import write_figures
+
+    figures = read_figures()
+    names = split_patterns(settings["only"]) or list(figures)
+    for name in names:
+        if name not in figures:
+            hint = suggest(name, figures) or f" of {'; '.join(figures)}"
+            raise ConfigError("only", f"must name figures{hint}", name)
+    patterns = split_patterns(settings["runs"])
+    evidence = read_evidence(patterns) if patterns else Evidence()
+    if patterns and not (evidence.runs or evidence.studies):
+        rule = "must match finished runs or threshold searches"
+        raise ConfigError("runs", rule, settings["runs"])
+    output = Path(settings["output"])
+    chosen = [figures[name] for name in names]
+    for entry in write_figures(chosen, evidence, output, command):
+        print(f"{entry.figure.name:8} {entry}", flush=True)
+    for note in evidence.notes:
+        print(f"note {note}")
+    print(f"\nindex  {output / 'index.md'}")
+    return 0
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)
