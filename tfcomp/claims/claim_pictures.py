@@ -130,13 +130,13 @@ def draw_lines(
     caption: str,
     logy: bool = False,
 ) -> Figures:
-    """Numbers over places: mean over seeds, and its interval.
+    """Errors over places: mean over seeds, and its interval.
 
     Args:
         x: The places; a line may end before the last of them.
         lines: Name of a line to its columns, one a place.
         xlabel: What the places are.
-        ylabel: What the numbers are.
+        ylabel: What the numbers are, none of which is below 0.
         caption: Of the figure, which is drawn if a line has a number.
         logy: Whether the scale of the numbers is logarithmic.
     """
@@ -145,8 +145,7 @@ def draw_lines(
     means, bands = {}, {}
     for name, columns in lines.items():
         missing = [()] * (len(x) - len(columns))
-        limits = POSITIVE if logy else REAL
-        mean, width = summarize([*columns, *missing], limits)
+        mean, width = summarize([*columns, *missing], POSITIVE)
         if np.isfinite(mean).any():
             means[name] = mean
             bands[name] = mean - width[:, 0], mean + width[:, 1]

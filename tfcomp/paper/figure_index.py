@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_BYTES = 300_000
-# Twice the resolution of the reports; below it what a noisy picture needs to
-# stay small.
-RESOLUTIONS = (200, 140, 100)
-COLORS = (256, 64, 16)
+# Pixels per inch, twice those of the reports, and colors; then what a noisy
+# picture needs to stay small.
+QUALITIES = ((200, 256), (200, 32), (140, 32), (100, 16))
 TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
 
@@ -122,9 +121,8 @@ def compress(figure: Figure) -> bytes:
     """A PNG file of twice the usual resolution, smaller than the limit."""
     from tfcomp.figures.render import figure_to_png
 
-    for dpi in RESOLUTIONS:
-        for num_colors in COLORS:
-            picture = figure_to_png(figure, num_colors, dpi)
-            if len(picture) < MAX_BYTES:
-                return picture
+    for dpi, num_colors in QUALITIES:
+        picture = figure_to_png(figure, num_colors, dpi)
+        if len(picture) < MAX_BYTES:
+            break
     return picture

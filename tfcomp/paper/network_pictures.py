@@ -39,14 +39,28 @@ MAX_NETWORKS = 10
 
 def draw_each(found: Found, name: str) -> Drawn:
     """Exhibits of `EACH` of every network by itself."""
-    studies = load_studies(found).values()
-    return _collect(e for study in studies for e in EACH[name](study))
+    drawn, said = {}, set()
+    for label, study in load_studies(found).items():
+        for exhibit in EACH[name](study):
+            if exhibit.figure is None:
+                continue
+            title = exhibit.title.removesuffix(f": {label}")
+            words = [f"{label}. {title}.", exhibit.caption]
+            # What pictures have in common is said once.
+            drawn[" ".join(w for w in words if w not in said)] = exhibit.figure
+            said.add(exhibit.caption)
+    return drawn
 
 
 def draw_rows(found: Found, start: str) -> Drawn:
     """What networks whose label starts so draw at the same positions."""
     studies = load_studies(found, start)
-    return _collect([make_output_rows([*studies.values()])] if studies else [])
+    if not studies:
+        return {}
+    labels = [k.removeprefix(start).lstrip(", ") for k in studies]
+    exhibit = make_output_rows([*studies.values()], labels)
+    caption = f"{start}. {exhibit.caption}" if start else exhibit.caption
+    return {caption: exhibit.figure}
 
 
 def load_studies(found: Found, start: str = "") -> dict[str, Study]:
@@ -126,7 +140,3 @@ EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
     "gap": show_gap,
     "manifold": show_manifold,
 }
-
-
-def _collect(exhibits: Iterable[Exhibit]) -> Drawn:
-    return {f"{e.title}. {e.caption}": e.figure for e in exhibits if e.figure}

@@ -35,10 +35,13 @@ def make_row_comparison(studies: Sequence[Study]) -> Section:
     )
 
 
-def make_output_rows(studies: Sequence[Study]) -> Exhibit:
+def make_output_rows(
+    studies: Sequence[Study], labels: Sequence[str] = ()
+) -> Exhibit:
     """The truth in the first row, then a row for each of comparable runs.
 
-    The table has the OOD scores of every run against each truth that it is
+    The labels are theirs, by default names or what tells the runs apart. The
+    table has the OOD scores of every run against each truth that it is
     compared with. For stripes and bumps these are the bump (`ood`) and the
     plus that two stripes make (`ood_plus`).
     """
@@ -46,13 +49,13 @@ def make_output_rows(studies: Sequence[Study]) -> Exhibit:
     shown = choose_spread(np.flatnonzero(first.splits.is_ood))
     settings = [study.run.config.identity() for study in studies]
     flags = choose_flags(settings)
-    labels = [study.name for study in studies]
+    names = [study.name for study in studies]
     if len(flags) == 1:  # a series, of which the values say more than names
-        labels = [f"{flags[0]} {make_label(s, flags)}" for s in settings]
+        names = [f"{flags[0]} {make_label(s, flags)}" for s in settings]
     images = [study.evaluation.images[shown] for study in studies]
     truth = first.evaluation.truth[shown]
     figure = draw_rows(
-        {"truth": truth, **dict(zip(labels, images, strict=True))},
+        {"truth": truth, **dict(zip(labels or names, images, strict=True))},
         first.splits.grid[shown] if first.dataset.has_position else None,
         get_pixel_mask(first.dataset),
         title="Held-out positions",
