@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("early") is None)
+    # What is imported by now stays, and need not be searched for garbage.
+    gc.freeze()
+    gc.set_threshold(10_000)
 
 
 @pytest.fixture
@@ -46,6 +50,17 @@ def umap() -> Iterator[None]:
     del sys.modules["umap"]
     yield
     sys.modules["umap"] = None  # type: ignore[assignment]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _rough_layout() -> Iterator[None]:
+    """Takes one step to arrange a figure: half the time of a run is for them.
+
+    Where figures themselves are tested they are arranged as for users.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 1)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -187,6 +187,9 @@ def test_table_is_not_the_state_of_the_order(dataset: Dataset) -> None:
 TWO_REPLICAS = """
 import sys
 import numpy as np
+from tfcomp.config.quiet import start_tensorflow
+with start_tensorflow():
+    import tensorflow
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.config.run_flags import parse_config

@@ -46,8 +46,9 @@ def compute_gradients(layer: LowRankEmbedding, inputs, cotangent) -> list:
 
 def run_python(code: str, *args: str) -> None:
     """Runs code in a process of its own."""
+    start = "from tfcomp.config.quiet import *\nwith start_tensorflow(): pass\n"
     subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *args],
+        [sys.executable, "-c", start + textwrap.dedent(code), *args],
         cwd=pathlib.Path(__file__).parents[2],
         check=True,
         timeout=120,

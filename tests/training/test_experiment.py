@@ -35,6 +35,9 @@ LAYER_NUMBERS = (
 # Prints the losses of five epochs.
 TRAIN_WITH_REPLICAS = """
 import sys
+from tfcomp.config.quiet import start_tensorflow
+with start_tensorflow():
+    import tensorflow
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.batches import make_batches

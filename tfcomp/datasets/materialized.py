@@ -31,6 +31,8 @@ from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.code_version import hash_files
+from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import lock_folder
 
 BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
@@ -38,6 +40,8 @@ DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"
 SPRITES = "tfcomp.datasets.sprite_images.sprite_images_dataset_builder"
 PIXELS = ("region", "grid_size", "sigma", "polarity")
 DRAWN = ("coordinates", "num_train")
+# The hash of all other files of a dataset, when it was written.
+DIGEST_FILE = "sha256.txt"
 DIGIT = ("digit_source", "digit_class", "digit_classes", "digit_index")
 
 
@@ -96,14 +100,19 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
         # TFDS tells on stdout of a download, and there is none.
         with lock_folder(parent, wait=True), redirect_stdout(io.StringIO()):
             for folder in parent.glob(f"*/{name}"):
+                for version in folder.iterdir():
+                    if _is_as_written(version):
+                        return version
                 if not _can_be_read(config, parent):
                     shutil.rmtree(folder)
             builder = make_builder(config, parent)
             builder.download_and_prepare()
+            folder = Path(builder.data_dir)
+            write_text(folder / DIGEST_FILE, _hash_examples(folder))
+            return folder
     except OSError as error:
         rule = "must be a folder that can be written"
         raise RunError(f"--examples_dir {rule}: {error}") from error
-    return Path(builder.data_dir)
 
 
 def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
@@ -239,6 +248,20 @@ def _load(builder: Any, split: str) -> Examples:
     columns = [table[f"value_{name}"] for name in builder.factor_names]
     factors = np.stack(columns, axis=1)
     return Examples(factors[order], table["image"][order])
+
+
+def _hash_examples(folder: Path) -> str:
+    files = sorted(folder.iterdir())
+    return hash_files((f.name, f) for f in files if f.name != DIGEST_FILE)
+
+
+def _is_as_written(folder: Path) -> bool:
+    """Whether nothing has changed, which is known without TensorFlow."""
+    try:
+        known = (folder / DIGEST_FILE).read_bytes()
+    except OSError:
+        return False
+    return known == _hash_examples(folder).encode()
 
 
 def _can_be_read(config: RunConfig, examples_dir: Path) -> bool:

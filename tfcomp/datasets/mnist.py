@@ -17,6 +17,9 @@ from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 
+# Examples that are looked at together, which is quicker than one by one.
+_BATCH_SIZE = 256
+
 
 def has_mnist(folder: Path) -> bool:
     """Whether MNIST is in a TFDS data directory; reads nothing of it."""
@@ -86,11 +89,15 @@ def _scan(
         # Small data sets are cached, which warns where reading stops early.
         read_config=tfds.ReadConfig(try_autocache=False),
     )
-    of_class: Any = examples.filter(lambda e: e["label"] == digit)
-    for example in of_class.skip(index).take(1):
-        pixels = tf.io.decode_image(example["image"], channels=1)
-        image = np.asarray(pixels)[..., 0].astype(np.float32) / 255.0
-        if image.shape != (28, 28):
-            raise ValueError(f"an image of shape {image.shape}")
-        return image, index + 1
-    return None, int(of_class.reduce(0, lambda total, _: total + 1))
+    count = 0
+    batch: Any
+    for batch in examples.batch(_BATCH_SIZE):
+        rows = np.flatnonzero(batch["label"].numpy() == digit)
+        if index < count + len(rows):
+            encoded = batch["image"][rows[index - count]]
+            pixels = np.asarray(tf.io.decode_image(encoded, channels=1))
+            if pixels.shape != (28, 28, 1):
+                raise ValueError(f"an image of shape {pixels.shape}")
+            return pixels[..., 0].astype(np.float32) / 255.0, index + 1
+        count += len(rows)
+    return None, count

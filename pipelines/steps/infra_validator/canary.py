@@ -9,6 +9,7 @@ signature, request and output, an array `<signature>/<request>/<output>`.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str]) -> None:
     # To Python these are modules that cannot be imported. It must be so
     # before TensorFlow comes, which imports Keras if it is there.
     sys.modules.update(dict.fromkeys(BLOCKED))
+    gc.disable()  # which would search all that an import makes
     import numpy as np
     import tensorflow as tf
 
