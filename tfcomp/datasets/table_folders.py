@@ -158,15 +158,16 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
 
         builder = tfds.builder_from_directory(folder)
     features, info = builder.info.features, builder.info.splits["train"]
-    factors = [
+    factors = sorted(  # features come in any order
         key.removeprefix("label_")
         for key in features or ()
         if key.startswith("label_")
-    ]
+    )
     if not factors or "image" not in features:
         rule = "must be image, label_<factor> and value_<factor>"
         raise TableError("features", rule, ", ".join(features or ()))
     pixels = features["image"]
+    factors, options = _describe(builder.name, factors)
     shape = (info.num_examples, *pixels.shape)
     images = np.empty(shape, pixels.np_dtype)
     labels = np.empty((len(images), len(factors)), np.int64)
@@ -191,22 +192,21 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
             if has_values:
                 scales[rows, column] = batch[f"value_{factor}"]
         start = rows.stop
-    known = {"dsprites": DSPRITES, "shapes3d": SHAPES3D}.get(builder.name)
-    options = _match(known, factors) if known else {}
     values = scales if has_values else None
     return FactorTable(images, labels, values, names=factors, **options)
 
 
-def _match(known: dict[str, Any], factors: list[str]) -> dict[str, Any]:
-    """Kinds, levels and units of known factors, in the order of TFDS."""
-    tfds_names = {"posX": "x_position", "posY": "y_position"}
-    rows = [tfds_names.get(name, name) for name in known["names"]]
-    rows = [name.removeprefix("label_") for name in rows]
-    if set(rows) != set(factors) and set(rows) - {"color"} != set(factors):
-        return {}
-    places = [rows.index(name) for name in factors]
-    return {
-        key: [column[i] for i in places]
+def _describe(name: str, factors: list[str]) -> tuple[list, dict[str, Any]]:
+    """Factors of a TFDS dataset in order, and what is known of each."""
+    known = {"dsprites": DSPRITES, "shapes3d": SHAPES3D}.get(name, {})
+    synonyms = {"posX": "x_position", "posY": "y_position"}
+    names = [synonyms.get(n, n) for n in known.get("names", ())]
+    if not set(factors) <= set(names):
+        return factors, {}
+    places = [place for place, n in enumerate(names) if n in factors]
+    options = {
+        key: [column[place] for place in places]
         for key, column in known.items()
         if key != "names"
     }
+    return [names[place] for place in places], options

@@ -1,0 +1,439 @@
+"""Tables of own images: every layout, every mistake, batches and samples."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import PIL.Image
+import pytest
+import scipy.io
+
+import tfcomp
+from tfcomp import train
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import Dataset
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.tables import read_table
+
+SIZES = (3, 2, 4)
+CLASSES = np.stack(np.unravel_index(np.arange(24), SIZES), axis=1)
+IMAGES = np.arange(24 * 5 * 6, dtype=np.uint8).reshape(24, 5, 6)
+NAMES = ["shape", "size", "x"]
+KINDS = ["categorical", "ordered", "periodic"]
+
+
+def load(path: str | Path, *flags: str) -> Dataset:
+    config = parse_config(
+        ["--dataset=table", f"--data={path}", "--region=none", *flags]
+    )
+    dataset = make_dataset(config)
+    dataset.prepare()
+    return dataset
+
+
+def write_own(path: Path, compressed: bool = False, **others: Any) -> Path:
+    save = np.savez_compressed if compressed else np.savez
+    members = {"images": IMAGES, "classes": CLASSES, "names": NAMES} | others
+    save(path, **{k: v for k, v in members.items() if v is not None})
+    return path
+
+
+def assert_draws(table: FactorTable, images: np.ndarray, white: float) -> None:
+    """Images in the order of the grid, all combinations being there."""
+    expected = images.reshape(len(images), *table.image_shape) / white
+    np.testing.assert_allclose(table.draw(table.space.grid()), expected)
+
+
+@pytest.mark.parametrize("ending", ["npz", "packed.npz", "h5"])
+def test_own_layout(ending: str, tmp_path: Path) -> None:
+    path, levels = tmp_path / f"mine.{ending}", ["square,heart,bar", "", ""]
+    options = {
+        "kinds": KINDS,
+        "levels": levels,
+        # Padded, and not evenly spaced.
+        "values": np.array(
+            [[0, 1, 2, np.nan], [1, 5, *[np.nan] * 2], range(4)]
+        ),
+    }
+    if ending == "h5":
+        with h5py.File(path, "w") as file:
+            parts = {"images": IMAGES, "classes": CLASSES, "names": NAMES}
+            for name, value in (parts | options).items():
+                file[name] = value
+    else:
+        write_own(path, ending == "packed.npz", **options)
+    table = read_table(str(path))
+    assert isinstance(table._source, np.memmap) is (ending == "npz")
+    assert_draws(table, IMAGES, 255)
+    shape, size, x = table.space
+    assert shape.categorical and shape.names == ("square", "heart", "bar")
+    assert size.values().tolist() == [1, 5]
+    assert x.periodic and x.high == 4
+    assert table.images.dtype == np.uint8
+
+
+def test_fortran_order_and_other_types(tmp_path: Path, rng) -> None:
+    images = np.asfortranarray(rng.random((24, 4, 3, 3)).astype(np.float32))
+    for packed in (False, True):
+        path = write_own(tmp_path / f"{packed}.npz", packed, images=images)
+        assert_draws(read_table(str(path)), images, 1)
+    wide = IMAGES.astype(np.uint16) * 200
+    assert_draws(FactorTable(wide, CLASSES), wide, 65535)
+    assert_draws(FactorTable(IMAGES % 2, CLASSES), IMAGES % 2, 1)
+
+
+@pytest.mark.parametrize("ending", ["npz", "h5"])
+def test_dsprites(ending: str, tmp_path: Path) -> None:
+    sizes = (1, 3, 6, 4, 2, 2)
+    count = math.prod(sizes)
+    classes = np.stack(np.unravel_index(np.arange(count), sizes), axis=1)
+    images = (np.arange(count * 16) % 3 == 0).astype(np.uint8)
+    images = images.reshape(count, 4, 4)
+    angles = np.linspace(0, 2 * np.pi, 4)  # the last is the first again
+    scales = np.linspace(0.5, 1, 6)
+    values = classes.astype(float)
+    values[:, :2] += 1
+    values[:, 2], values[:, 3] = scales[classes[:, 2]], angles[classes[:, 3]]
+    path = tmp_path / f"dsprites.{ending}"
+    if ending == "npz":
+        np.savez_compressed(
+            path,
+            imgs=images,
+            latents_values=values,
+            latents_classes=classes,
+            metadata=np.array({"date": "April 2017"}, dtype=object),
+        )
+    else:
+        with h5py.File(path, "w") as file:
+            file.create_dataset("imgs", data=images, chunks=(24, 2, 4))
+            file["latents/classes"], file["latents/values"] = classes, values
+    table = read_table(str(path))
+    assert table.space.names == (
+        "shape",
+        "scale",
+        "orientation",
+        "posX",
+        "posY",
+    )
+    assert table.notes == ("left out: color, which has a single value",)
+    assert_draws(table, images, 1)
+    shape, scale, orientation, *_ = table.space
+    assert shape.names == ("square", "ellipse", "heart")
+    np.testing.assert_allclose(scale.values(), scales, rtol=1e-6)
+    np.testing.assert_allclose(orientation.values(), angles, rtol=1e-6)
+    assert orientation.periodic
+    assert orientation.high == pytest.approx(2 * np.pi)
+
+
+def test_3dshapes(tmp_path: Path) -> None:
+    sizes = (2, 2, 3, 2, 4, 3)
+    classes = np.stack(np.unravel_index(np.arange(288), sizes), axis=1)
+    labels = classes * [0.1, 0.1, 0.1, 0.5, 1.0, 30.0] - [0, 0, 0, -0.75, 0, 30]
+    images = np.arange(288 * 12, dtype=np.uint8).reshape(288, 2, 2, 3)
+    with h5py.File(tmp_path / "3dshapes.h5", "w") as file:
+        file["images"], file["labels"] = images, labels
+    table = read_table(str(tmp_path / "3dshapes.h5"))
+    assert table.space.shape == sizes
+    assert table.space["orientation"].values().tolist() == [-30, 0, 30]
+    assert table.space["floor_hue"].periodic
+    assert table.space["shape"].categorical
+    assert_draws(table, images, 255)
+
+
+@pytest.mark.parametrize(("count", "colors"), [(1036800, 6), (460800, 4)])
+def test_mpi3d(count: int, colors: int, tmp_path: Path) -> None:
+    images = np.zeros((count, 1, 1, 3), np.uint8)
+    images[-1] = 255
+    np.savez(tmp_path / "mpi3d.npz", images=images)
+    table = read_table(str(tmp_path / "mpi3d.npz"))
+    assert table.space.shape == (colors, colors, 2, 3, 3, 40, 40)
+    last = np.array([[f.values()[-1] for f in table.space]])
+    assert table.draw(last).tolist() == [[[[1.0, 1.0, 1.0]]]]
+    assert ("cylinder" in table.space["shape"].names) is (colors == 6)
+
+
+def test_cars3d(tmp_path: Path, rng) -> None:
+    cars = rng.integers(0, 256, (2, 3, 4, 3, 5, 4), np.uint8)
+    for number, car in enumerate(cars):
+        scipy.io.savemat(tmp_path / f"car_{number}.mat", {"im": car})
+    table = read_table(str(tmp_path))
+    assert table.space.names == ("elevation", "azimuth", "type")
+    stacked = cars.transpose(5, 4, 0, 1, 2, 3)  # as the field has it
+    assert_draws(table, stacked.reshape(-1, 3, 4, 3), 255)
+
+
+def write_folder(folder: Path, color: bool = False) -> list[str]:
+    rows = ["file,shape,angle:periodic"]
+    for number, row in enumerate(CLASSES[:8]):
+        name, pixels = f"{number}.png", IMAGES[number]
+        image = np.stack([pixels] * 3, axis=-1) if color else pixels
+        PIL.Image.fromarray(image).save(folder / name)
+        rows.append(f"{name},{'ab'[row[1]]},{row[2] * 90}")
+    (folder / "list.csv").write_text("\n".join(rows))
+    return rows
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_folder_with_csv(color: bool, tmp_path: Path) -> None:
+    write_folder(tmp_path, color)
+    table = read_table(str(tmp_path))
+    shape, angle = table.space
+    assert shape.names == ("a", "b") and shape.categorical
+    assert angle.values().tolist() == [0, 90, 180, 270]
+    assert angle.periodic and angle.high == 360
+    images = IMAGES[:8, :, :, None].repeat(3 if color else 1, axis=-1)
+    assert_draws(table, images, 255)
+
+
+def test_tfds(tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
+
+    labels = {
+        f"label_{name}": tfds.features.ClassLabel(num_classes=size)
+        for name, size in zip(NAMES, SIZES, strict=True)
+    }
+    values = {f"value_{name}": np.float32 for name in NAMES}
+    image = tfds.features.Image(shape=(5, 6, 1))
+    features = tfds.features.FeaturesDict({"image": image, **labels, **values})
+    order = np.random.default_rng(0).permutation(24)
+    examples = [
+        {"image": IMAGES[i, ..., None]}
+        | dict(zip(labels, CLASSES[i].tolist(), strict=True))
+        | dict(zip(values, CLASSES[i] * 2.0, strict=True))
+        for i in order
+    ]
+    import tensorflow as tf
+
+    columns = {k: np.stack([e[k] for e in examples]) for k in examples[0]}
+    for name in values:
+        columns[name] = columns[name].astype(np.float32)
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name="mine",
+        version="1.0.0",
+        features=features,
+        split_datasets={"train": tf.data.Dataset.from_tensor_slices(columns)},
+        data_dir=tmp_path,
+    )
+    table = load("tfds:mine", f"--data_dir={tmp_path}")
+    assert table.space.names == tuple(sorted(NAMES))
+    assert table.space["x"].values().tolist() == [0, 2, 4, 6]
+    expected = IMAGES[..., None] / 255
+    np.testing.assert_allclose(table.render(table.space.grid()), expected)
+
+
+def break_csv(folder: Path) -> Path:
+    write_folder(folder)
+    (folder / "3.png").unlink()
+    return folder
+
+
+def cut(path: Path) -> Path:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    return path
+
+
+NAN = np.where(CLASSES == 2, np.nan, CLASSES)
+BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "flat": (
+        lambda p: write_own(p, images=IMAGES[:, 0]),
+        "images must be [n, H, W] or [n, H, W, C] and not empty, got [24, 6]",
+    ),
+    "short": (
+        lambda p: write_own(p, classes=CLASSES[:-1]),
+        "classes must have a row for each of the 24 images, got 23",
+    ),
+    "no classes": (
+        lambda p: write_own(p, classes=None),
+        "images must come with classes, unless they are MPI3D",
+    ),
+    "nothing": (
+        lambda p: write_own(p, images=None, classes=None),
+        "members must have images and classes (docs/extending.md has all "
+        "layouts), got names",
+    ),
+    "beyond": (
+        lambda p: write_own(p, sizes=[3, 2, 3]),
+        "classes of x must be below its size 3, got 3 (image 3 is one)",
+    ),
+    "duplicate": (
+        lambda p: write_own(p, classes=CLASSES % [3, 2, 3]),
+        "classes must differ, images 0 and 3 are both, got shape 0, size 0, "
+        "x 0",
+    ),
+    "nan class": (
+        lambda p: write_own(p, classes=NAN),
+        "classes must be integers from 0, that of image 2, factor 2, got nan",
+    ),
+    "nan value": (
+        lambda p: write_own(p, values=NAN),
+        "values of shape must be one for class 2, got nan and nan (image 16)",
+    ),
+    "nan pixel": (
+        lambda p: write_own(p, images=np.where(IMAGES == 99, np.nan, IMAGES)),
+        "images must be finite, there is NaN or infinity in image, got 3",
+    ),
+    "falling": (
+        lambda p: write_own(p, values=-CLASSES.astype(float)),
+        "values of shape must rise with its classes, got -0, then -1",
+    ),
+    "names": (
+        lambda p: write_own(p, names=["a", "b"]),
+        "names must have one entry for each of the 3 factors, got 2",
+    ),
+    "kind": (
+        lambda p: write_own(p, kinds=["round", "ordered", "ordered"]),
+        "kinds of shape must be one of",
+    ),
+    "pickled": (
+        lambda p: write_own(p, images=IMAGES.astype(object)),
+        "images must be no pickled objects, got object",
+    ),
+    "pickled names": (
+        lambda p: write_own(p, names=np.array(NAMES, object)),
+        "cannot be read (Object arrays cannot be loaded",
+    ),
+    "cut": (lambda p: cut(write_own(p)), "cannot be read (File is not a zip"),
+    "no zip": (lambda p: p.write_text("x") and p, "cannot be read (File is"),
+    "absent": (
+        lambda p: break_csv(p.parent),
+        "list.csv must name images that are in the folder, got 3.png (1 are",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_file_is_one_line(case: str, tmp_path: Path) -> None:
+    make, text = BAD[case]
+    path = make(tmp_path / "bad.npz")
+    with pytest.raises(RunError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"--data={path}")
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_damage_inside_of_the_images(tmp_path: Path) -> None:
+    path = write_own(tmp_path / "own.npz", compressed=True)
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("images.npy").header_offset
+    content = bytearray(path.read_bytes())
+    content[start + 150 : start + 400] = bytes(250)
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="cannot be read"):
+        load(path)
+
+
+def test_truncated_h5(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["images"], file["classes"] = IMAGES, CLASSES
+    cut(tmp_path / "own.h5")
+    with pytest.raises(RunError, match="cannot be read"):
+        load(tmp_path / "own.h5")
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--data="], "--data must name a file"),
+        (["--data=none.npz"], "--data must be a file or a folder that can be"),
+        (["--data=tfds:nothing"], "--data must be a file or a folder"),
+        (["--coordinates=continuous"], "--coordinates must be grid"),
+        (["--data_hash=0"], "is not what the run was made with"),
+    ],
+)
+def test_bad_flags_write_nothing(
+    flags: list[str], text: str, tmp_path: Path, monkeypatch
+) -> None:
+    path = write_own(tmp_path / "own.npz")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--dataset=table", f"--data={path}", "--region=none", *flags]
+    with pytest.raises((ConfigError, RunError), match=text):
+        train.main(["train", *arguments])
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_hash_names_the_content_and_not_the_place(tmp_path: Path) -> None:
+    first = parse_config([f"--data={write_own(tmp_path / 'a.npz')}"])
+    second = parse_config([f"--data={write_own(tmp_path / 'b.npz')}"])
+    assert first.identity() == second.identity()
+    other = IMAGES.copy()
+    other[12, 3, 3] += 1
+    third = parse_config(
+        [f"--data={write_own(tmp_path / 'b.npz', images=other)}"]
+    )
+    assert first.identity() != third.identity()
+
+
+def test_python_interface_and_missing_combinations() -> None:
+    chosen = np.random.default_rng(1).permutation(24)[:15]
+    table = tfcomp.FactorTable(
+        IMAGES[chosen],
+        CLASSES[chosen],
+        values=[None, [1, 10], None],
+        names=NAMES,
+        sizes=SIZES,
+        levels=[["a", "b", "c"], None, None],
+        units=["", "cm", "px"],
+    )
+    assert table.points.shape == (15, 3)
+    index = table.space.to_index(table.points)
+    assert np.all(np.diff(np.ravel_multi_index(index.T, SIZES)) > 0)
+    for point, image in zip(index, table.draw(table.points), strict=True):
+        row = int(np.flatnonzero((CLASSES == point).all(axis=1))[0])
+        np.testing.assert_allclose(image[..., 0], IMAGES[row] / 255)
+    assert table.space["shape"].categorical
+    missing = np.setdiff1d(np.arange(24), chosen)[0]
+    factors = table.space.grid()[missing : missing + 1]
+    with pytest.raises(TableError, match="must contain the combination, got"):
+        table.draw(factors)
+
+
+def test_corners_tell_the_background(tmp_path: Path) -> None:
+    assert FactorTable(IMAGES, CLASSES).polarity == "bright"
+    assert FactorTable(255 - IMAGES // 2, CLASSES).polarity == "dark"
+
+
+def test_batches_are_the_same_from_any_step(tmp_path: Path) -> None:
+    from tfcomp.datasets import batches
+
+    path = write_own(tmp_path / "own.npz")
+    dataset = load(path, "--region=shape:1", "--num_train=9")
+    found = {}
+    for limit in (0, batches.MAX_STORED):  # gathered, rendered at once
+        batches.MAX_STORED, kept = limit, batches.MAX_STORED
+        all_of_them = list(batches.make_batches(dataset, 4, 7, num_steps=6))
+        later = list(batches.make_batches(dataset, 4, 7, 3, 6))
+        batches.MAX_STORED = kept
+        for (f, x), (g, y) in zip(all_of_them[3:], later[:3], strict=True):
+            np.testing.assert_array_equal(f, g)
+            np.testing.assert_array_equal(x, y)
+        found[limit] = np.concatenate([x for _, x in all_of_them])
+    first, second = found.values()
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
+    flags = [f"--region=random:{share}", "--eval_points=8"]
+    dataset = load(write_own(tmp_path / "own.npz"), *flags)
+    splits, every = dataset.splits, dataset.splits.all
+    assert not splits.is_complete and len(splits.grid) == 8
+    num_ood = round(24 * share)
+    assert splits.is_ood.sum() == min(num_ood, max(4, 8 - (24 - num_ood)))
+    rows = {tuple(row) for row in every.factors[every.is_ood].tolist()}
+    assert {tuple(r) for r in splits.grid[splits.is_ood].tolist()} <= rows
+    index = dataset.space.to_index(splits.grid)
+    assert np.all(np.diff(np.ravel_multi_index(index.T, SIZES)) > 0)
+    assert "a sample of 8 of the 24" in dataset.announcements()[0]
+    whole = load(tmp_path / "own.npz", flags[0], "--eval_points=24")
+    assert whole.splits.is_complete and whole.splits.existing is None

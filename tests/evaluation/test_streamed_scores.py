@@ -1,0 +1,90 @@
+"""Scores of all points in blocks, and analyses of a part of the grid."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from tfcomp.analysis.scores import compute_scores
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation import evaluator as evaluator_module
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.measures import measure_study
+from tfcomp.evaluation.study import Study
+from tfcomp.models.initial_model import make_model
+
+SIZES = (2, 4, 5)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with 36 of 40 combinations of a name, a value and an angle."""
+    path = tmp_path_factory.mktemp("table") / "own.npz"
+    classes = np.stack(np.unravel_index(np.arange(40), SIZES), axis=1)[4:]
+    images = np.random.default_rng(0).integers(0, 255, (36, 8, 6), np.uint8)
+    kinds = ["categorical", "ordered", "periodic"]
+    np.savez(path, images=images, classes=classes, kinds=kinds)
+    return path
+
+
+def load(table: Path, *flags: str) -> Study:
+    config = parse_config(
+        [
+            *("--dataset=table", f"--data={table}", "--region=factor_1:2-3"),
+            *("--model=mlp", "--width=8", "--encoding=ramp", *flags),
+        ]
+    )
+    dataset = make_dataset(config)
+    keras.utils.set_random_seed(0)
+    model = make_model(config, dataset, "float32")
+    return Study(LoadedRun(table, config, dataset, model, {}, ""))
+
+
+def test_streamed_scores_are_those_of_all_points(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfcomp.datasets.splits.MAX_ANALYZED", 10)
+    monkeypatch.setattr(evaluator_module, "BLOCK", 7)
+    study = load(table, "--eval_points=0", "--num_train=9")
+    splits, dataset = study.splits, study.dataset
+    assert splits.is_streamed and len(splits.scored) == 36
+    assert study.evaluation.images.shape == (10, 8, 6, 1)
+    every = splits.scored
+    images = study.run.model.predict(every.factors, verbose=0)
+    truth = dataset.render_array(every.factors)
+    assert list(study.evaluation.scores) == ["id", "ood", "id_test"]
+    for name, rows in every.subsets.items():
+        pairs = (images[rows], truth[rows], None, dataset.polarity)
+        expected = compute_scores(*pairs, dataset.reference)
+        for key, value in study.evaluation.scores[name].items():
+            assert value == pytest.approx(expected[key], rel=1e-6)
+
+
+def test_blocks_change_no_bit(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = load(table)
+    whole = study.evaluation.scores
+    monkeypatch.setattr(evaluator_module, "BLOCK", 5)
+    blocks = Evaluator(study.run.model, study.dataset).evaluate().scores
+    assert blocks == whole
+
+
+@pytest.mark.parametrize("flags", [[], ["--eval_points=20"]])
+def test_measures_of_a_part_of_the_grid(table: Path, flags: list[str]) -> None:
+    study = load(table, *flags)
+    assert not study.splits.is_complete
+    assert not study.has_map and not study.curves and not study.tuning
+    measures = measure_study(study)
+    assert "additive_share" not in measures
+    assert np.isfinite(measures["factorization"]).all()
+    # Grid steps to the nearest point that training may see.
+    index = study.dataset.space.to_index(study.splits.grid)
+    expected = np.maximum(index[:, 1] - 1, 0)
+    gone = (index[:, 0] == 0) & (index[:, 1] <= 2)  # beside what is missing
+    np.testing.assert_array_equal(study.border_distance[~gone], expected[~gone])
+    numbers = study.numbers["stage_0"]
+    assert numbers.tuning is None and numbers.maps is None
