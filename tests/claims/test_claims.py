@@ -173,3 +173,15 @@ def test_other_superposers_stand_beside_c4() -> None:
     )
     assert not any(part.decides for part in beside)
     assert result.verdict is Verdict.REFUTED
+
+
+def test_bands_of_errors_stay_above_zero() -> None:
+    runs = [
+        run
+        for seed, run in enumerate(plant_claim("C3", "reproduced").runs)
+        for run in set_measures([run], border_relative_mse=[4.0**seed] * 3)
+    ]
+    (figure,) = BY_NAME["C3"].draw(Evidence(tuple(runs))).values()
+    (band,) = figure.axes[0].collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert 0 < heights.min() < 22 < heights.max()  # the mean of 1, 4, 16, 64

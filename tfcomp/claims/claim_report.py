@@ -62,42 +62,58 @@ def write_report(
         RunError: If the folder cannot be written.
     """
     output = Path(output)
-    results, fresh = judge(evidence), judge_fresh(evidence)
-    used = list_used_runs([*results, *fresh])
-    shown: dict = {
-        "results": results,
-        "fresh": fresh,
-        "first": {result.claim.name: result for result in results},
-        "facts": describe_origin(evidence, used, command),
-        "pictures": draw_claims(evidence, results),
-        "fresh_pictures": draw_claims(select_fresh(evidence), fresh),
-        "varied": list_varied_flags(used),
-        "num_runs": len(used),
-        "text": result_text,
-    }
+    shown = judge_both(evidence, command)
+    results, fresh = shown["results"], shown["fresh"]
+    shown["pictures"] = draw_claims(evidence, results)
+    shown["fresh_pictures"] = draw_claims(select_fresh(evidence), fresh)
+    pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
+    pages["claims.json"] = format_json(shown)
     rows = [
         {"version": version, **row}
         for version, found in ((1, results), (2, fresh))
         for result in found
         for row in result_text.list_rows(result)
     ]
-    content: dict = {"origin": shown["facts"]}
-    for name, found in (("claims", results), ("fresh", fresh)):
-        content[name] = [result_text.describe_result(r) for r in found]
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
     try:
         (output / "figures").mkdir(parents=True, exist_ok=True)
         for ending, name in (("", "pictures"), ("_v2", "fresh_pictures")):
             for claim, drawn in shown[name].items():
                 save_pictures(output / "figures", f"{claim}{ending}", drawn)
         write_csv(output / "claims.csv", rows)
-        write_text(output / "claims.json", text)
         for name, page in pages.items():
             write_text(output / name, page)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
     return Report(output / "report.html", tuple(results), tuple(fresh))
+
+
+def make_tables(evidence: Evidence) -> dict[str, str]:
+    """The tables in Markdown by the names of their files, without pictures."""
+    shown = judge_both(evidence)
+    return {path.name: render(path, shown) for path in TEMPLATES.glob("*.md")}
+
+
+def judge_both(evidence: Evidence, command: str = "") -> dict[str, Any]:
+    """What templates show, but for the pictures."""
+    results, fresh = judge(evidence), judge_fresh(evidence)
+    used = list_used_runs([*results, *fresh])
+    return {
+        "results": results,
+        "fresh": fresh,
+        "first": {result.claim.name: result for result in results},
+        "facts": describe_origin(evidence, used, command),
+        "varied": list_varied_flags(used),
+        "num_runs": len(used),
+        "text": result_text,
+    }
+
+
+def format_json(shown: Mapping[str, Any]) -> str:
+    """The content of `claims.json`."""
+    content = {"origin": shown["facts"]}
+    for name, key in (("claims", "results"), ("fresh", "fresh")):
+        content[name] = [result_text.describe_result(r) for r in shown[key]]
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def draw_claims(

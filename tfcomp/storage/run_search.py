@@ -62,5 +62,6 @@ def find_folders(
 
 def _report(error: OSError) -> None:
     """Names what cannot be looked into, as another user's `lost+found`."""
-    if not isinstance(error, FileNotFoundError):  # gone since it was listed
+    # Gone since it was listed, or a file that a pattern matches.
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
         print(f"left out: {describe_refusal(error)}", file=sys.stderr)
