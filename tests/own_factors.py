@@ -61,7 +61,8 @@ def make(config: Any) -> Dataset:
     space = SPACES[config.data.dataset]
     region = parse_region(config.data.region, space)
     grid = space.grid()
-    splits = make_splits(space, region, grid[~region.contains(grid)])
+    train = grid[~region.contains(grid)]
+    splits = make_splits(space, region, train, config.eval_points)
     shape = (HEIGHT, WIDTH - (config.data.dataset == "odd"), 3)
     return Dataset(config.data.dataset, space, region, splits, render, shape)
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.analysis.planted import hold_out
 from tests.analysis.planted import make_grid
+from tests.own_factors import TILES
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.datasets.factors import Factor
@@ -23,7 +24,7 @@ def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:
         steps = np.abs(grid[~is_ood] - point)  # [n_id, F]
         around = np.where(periodic, space.shape - steps, np.inf)
         steps = np.minimum(steps, around)
-        steps[categorical & (steps > 0)] = np.inf
+        steps[categorical & (steps > 0)] = 1
         distances.append(steps.max(axis=1).min())
     return np.array(distances)
 
@@ -40,8 +41,10 @@ def make_angle(size: int) -> Factor:
         FactorSpace((make_angle(12),)),
         FactorSpace((make_angle(7), make_categories("digit", [0, 4]))),
         FactorSpace((make_angle(5), Factor("x", 5, 0.0, 4.0))),
+        TILES,
+        FactorSpace(tuple(make_categories(n, [0, 1, 2]) for n in "ab")),
     ],
-    ids=["pixels", "angle", "digits", "angle and x"],
+    ids=["pixels", "angle", "digits", "angle and x", "tiles", "names"],
 )
 def test_distance_against_all_pairs(
     space: FactorSpace, share: float, rng: np.random.Generator

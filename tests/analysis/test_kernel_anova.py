@@ -36,6 +36,32 @@ def test_shares_equal_the_definition(rng: np.random.Generator) -> None:
     assert shuffled == pytest.approx(found)
 
 
+def test_orders_of_three_factors(rng: np.random.Generator) -> None:
+    grid = make_grid(2, 3, 2)
+    gram = np.cov(rng.normal(size=(len(grid), 5)))
+    count = len(grid)
+    first, second = np.divmod(np.arange(count**2), count)
+    pairs = np.hstack([grid[first], grid[second]])  # both arguments
+
+    def explain(*factors: int) -> float:
+        """Variance of the means over what other factors do."""
+        columns = [c for f in factors for c in (f, f + 3)]
+        _, cell = np.unique(pairs[:, columns], axis=0, return_inverse=True)
+        flat, cell = gram.ravel(), cell.ravel()
+        means = np.bincount(cell, flat) / np.bincount(cell)
+        return means[cell].var() / gram.var()
+
+    single = sum(map(explain, range(3)))
+    found = summarize_anova(gram, grid)
+    assert found["anova_single"] == found["factorization_ratio"]
+    assert found["anova_single"] == pytest.approx(single)
+    both = sum(explain(*f) for f in itertools.combinations(range(3), 2))
+    assert found["anova_pairwise"] == pytest.approx(both - 2 * single)
+    assert found["anova_higher"] == pytest.approx(1 - both + single)
+    additive = summarize_anova(kernels.make_factorized_kernel(grid), grid)
+    assert additive["anova_single"] == pytest.approx(1)
+
+
 @pytest.mark.parametrize("width", [0.0, 1.5])
 def test_additive_kernels_have_a_ratio_of_one(width: float) -> None:
     found = summarize_anova(kernels.make_factorized_kernel(GRID, width), GRID)

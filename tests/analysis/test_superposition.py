@@ -8,6 +8,7 @@ from tests.analysis.planted import hold_out
 from tests.analysis.planted import make_bumps
 from tests.analysis.planted import make_grid
 from tests.analysis.planted import superpose
+from tests.own_factors import TILES
 from tfcomp.analysis import superposition as sp
 
 SIZE = 16
@@ -36,6 +37,41 @@ def test_a_superposer_scores_one() -> None:
     assert summary["superposition_span_r2"] == pytest.approx(1)
     assert summary["conjunctive_r2"] < 0.3
     assert summary["conjunctive_span_r2"] < 0.5
+
+
+def test_sharers_of_any_factor(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = TILES.grid()
+    is_ood = rng.random(len(grid)) < 0.1
+    outputs = rng.random((len(grid), 40))
+    monkeypatch.setattr(sp, "MAX_POINTS", 7)
+    monkeypatch.setattr(sp, "MAX_MEMORIES", 20)
+    scores = sp.compute_superposition(grid, outputs, is_ood, TILES)
+    scored = np.flatnonzero(np.isfinite(scores.r2["superposition"]))
+    assert len(scored) == 7
+    known = outputs[~is_ood]
+    for i in scored:
+        row = np.flatnonzero(is_ood)[i]
+        shares = grid[~is_ood] == grid[row]  # [n_id, 4]
+        means = np.stack([known[column].mean(axis=0) for column in shares.T])
+        weights = np.linalg.lstsq(means.T, outputs[row], rcond=None)[0]
+        error = np.sum((outputs[row] - weights @ means) ** 2)
+        expected = 1 - error / np.sum(outputs[row] ** 2)
+        assert scores.r2["superposition"][i] == pytest.approx(expected)
+        steps = np.abs(
+            TILES.to_index(grid[~is_ood]) - TILES.to_index(grid)[row]
+        )
+        steps[:, 2] = np.minimum(steps[:, 2], 5 - steps[:, 2])  # it is periodic
+        steps[:, 3] = steps[:, 3] > 0  # and that one has no order
+        nearest = np.linalg.norm(steps, axis=1).min()
+        assert scores.distance[i] == pytest.approx(nearest)
+
+
+def test_many_memories_are_those_that_share_most() -> None:
+    shares = np.array([[1, 0], [0, 0], [1, 1], [0, 1], [0, 1]], bool)
+    distances = np.array([3.0, 0.0, 5.0, 1.0, 2.0])
+    assert sp.choose_memories(shares, distances).tolist() == [0, 2, 3, 4]
 
 
 def test_a_composer_scores_nothing() -> None:

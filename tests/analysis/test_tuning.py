@@ -81,6 +81,22 @@ def test_scale_shift_and_order_of_values_do_not_matter(
     np.testing.assert_allclose(found.factor_shares[:, ::-1], expected)
 
 
+def test_orders_of_three_factors() -> None:
+    a, b, c, d = np.ix_([-1, 1], [-1, 0, 1], [-1, 1], [7])
+    units = [a + b, a * b + 2 * a * c, a * b * c, a * b + b + a * b * c]
+    maps = [
+        np.broadcast_to(unit + 0 * d * (a + b + c), (2, 3, 2, 1))
+        for unit in units
+    ]
+    activations = np.stack([m.ravel() for m in maps], axis=1)
+    tuning = compute_tuning(activations.astype(float), (2, 3, 2, 1))
+    np.testing.assert_allclose(
+        tuning.additive_share, [1, 0, 0, 1 / 3], atol=1e-9
+    )
+    np.testing.assert_allclose(tuning.pair_share, [0, 1, 0, 1 / 3], atol=1e-9)
+    assert not tuning.factor_shares[:, 3].any()
+
+
 def test_blocks_make_no_difference(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +125,7 @@ def test_summary_weights_units_by_their_variance() -> None:
         "additive_share_mean": pytest.approx(2 / 3),
         "additive_share_median": pytest.approx(1),
         "additive_share_weighted": pytest.approx(weighted),
+        "pair_share_mean": pytest.approx(1 / 3),
         "dead_unit_fraction": 0.25,
     }
     assert all(type(value) is float for value in summary.values())
@@ -151,7 +168,7 @@ def test_selection_is_pivoted_orthogonalization(
     assert select_units(activations, tuning.variance, 6).tolist() == expected
 
 
-@pytest.mark.parametrize("shape", [(5, 5), (30, 1), ()])
+@pytest.mark.parametrize("shape", [(5, 5), (30, 0), ()])
 def test_shape_must_fit(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="shape must have"):
         compute_tuning(np.zeros((30, 2)), shape)

@@ -7,7 +7,6 @@ from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.factors import make_categories
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.grid_curves import find_interval
-from tfcomp.datasets.grid_curves import has_map
 from tfcomp.datasets.grid_curves import list_curves
 
 ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)
@@ -30,12 +29,10 @@ def test_a_curve_for_every_name() -> None:
             points = space.grid()[curve.rows]
             np.testing.assert_array_equal(points[:, column], ANGLE.values())
             assert set(points[:, 1 - column]) == {digit}
-        assert not has_map(space)
 
 
 def test_two_ordered_factors_have_a_map_instead() -> None:
     assert list_curves(make_pixel_space(4)) == []
-    assert has_map(make_pixel_space(4))
     assert list_curves(FactorSpace((DIGITS,))) == []
 
 

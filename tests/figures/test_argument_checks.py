@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.curve_plots import draw_curve_panels
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.embedding_plots import draw_embeddings
@@ -25,10 +27,11 @@ from tfcomp.figures.tuning_plots import draw_tuning
 
 X = np.array([1.0, 10.0, 100.0])
 IMAGES = np.zeros((3, 4, 5))  # [n, H, W]
-UNITS = np.zeros((2, 5, 3))  # [k, nx, ny]
+UNITS = np.zeros((2, 5, 3))
+X_FACTOR = Factor("x", 3, 0.0, 2.0)
+LINE = GridMap(X, (X_FACTOR,))
 STAGES = ["code", "stage_0", "image"]
 LABELS = {"xlabel": "x", "ylabel": "y"}
-NAMES = {"axis_names": ("x", "y")}
 
 # Arguments that fit, of which every case below changes some.
 GOOD = {
@@ -43,10 +46,10 @@ GOOD = {
         "embeddings": {"a": np.zeros((12, 2))},
         "factors": np.zeros((12, 2)),
         "is_ood": np.zeros(12, bool),
-        "factor_names": ["x", "angle"],
-        "periodic": [False, True],
+        "space": [X_FACTOR, X_FACTOR],
     },
-    draw_maps: {"mask": None, "label": "MSE", **NAMES},
+    draw_maps: {"label": "MSE"},
+    GridMap: {"values": X, "factors": (X_FACTOR,)},
     draw_power_laws: {"guides": {}, **LABELS},
     Scaling: {},
     compute_outline: {},
@@ -56,12 +59,7 @@ GOOD = {
         "ylabel": "MSE",
     },
     merge_stages: {},
-    draw_tuning: {
-        "maps": UNITS,
-        "labels": ["a", "b"],
-        "mask": None,
-        **NAMES,
-    },
+    draw_tuning: {"plane": None},
     draw_index_distribution: {"label": "index"},
 }
 
@@ -113,12 +111,12 @@ GOOD = {
             {"embeddings": {"a": np.zeros((12, 3))}},
             "embeddings must have",
         ),
-        (draw_manifolds, {"factor_names": ["x"]}, "factors must have shape"),
+        (draw_manifolds, {"space": [X_FACTOR]}, "factors must have shape"),
         (draw_manifolds, {"is_ood": X > 0}, "is_ood must have shape"),
         (draw_maps, {"maps": {}}, "must have at least one entry"),
-        (draw_maps, {"maps": {"a": X}}, "must have the same"),
-        (draw_maps, {"maps": {"a": UNITS[0], "b": UNITS[0].T}}, "the same"),
-        (draw_maps, {"maps": {"a": UNITS[0]}, "mask": UNITS[0].T}, "the same"),
+        (draw_maps, {"maps": {"a": LINE}}, "two factors each"),
+        (GridMap, {"values": X[:2]}, r"sizes of the factors, \(3,\).*\(2,\)"),
+        (GridMap, {"mask": UNITS[0] > 0}, r"the factors, \(3,\).*\(5, 3\)"),
         (Scaling, {"points": [(16, 0)]}, "above 0"),
         (draw_power_laws, {"series": {"a": Scaling()}}, "at least one point"),
         (compute_outline, {"mask": X > 0}, r"\[nx, ny\], received \(3,\)"),
@@ -135,9 +133,7 @@ GOOD = {
         (draw_stage_panels, {"stages": {"b": STAGES}}, r"every line.*\['a'\]"),
         (merge_stages, {"lists": [["a", "b"], ["b", "a"]]}, "same order for"),
         (merge_stages, {"lists": [["a", "a"]]}, "same order for all lines"),
-        (draw_tuning, {"maps": UNITS[0]}, "maps must have shape"),
-        (draw_tuning, {"labels": ["a"]}, "labels must have shape"),
-        (draw_tuning, {"mask": UNITS[0].T}, "mask must have shape"),
+        (draw_tuning, {"units": {}}, "at least one entry"),
         (draw_index_distribution, {"values": {}}, "at least one stage"),
     ],
 )

@@ -6,10 +6,13 @@ from matplotlib.figure import Figure
 
 from tests.figures.looks import get_image_axes
 from tests.figures.looks import get_legend
+from tfcomp.datasets.factors import Factor
 from tfcomp.figures.embedding_plots import draw_embeddings
 from tfcomp.figures.embedding_plots import draw_profiles
 from tfcomp.figures.embedding_plots import draw_spectrum
 from tfcomp.figures.render import figure_to_png
+
+FACTOR = Factor("x", 5, 0.0, 300.0, "km", periodic=True)
 
 
 def draw(matrices: object, **options: object) -> Figure:
@@ -121,13 +124,15 @@ def test_spectrum_of_dead_matrices_is_left_out() -> None:
 
 def test_profiles_share_one_scale_and_name_their_axis() -> None:
     profiles = {"rows": np.full((5, 4), 3.0), "columns": -np.ones((5, 6))}
-    figure = draw_profiles(profiles, factor_label="x (px)", title="of x")
+    figure = draw_profiles(profiles, factor=FACTOR, title="of x")
     panels = get_image_axes(figure)
     assert [axes.get_title() for axes in panels] == ["rows", "columns"]
     for axes, profile in zip(panels, profiles.values(), strict=True):
         image = axes.images[0]
         np.testing.assert_array_equal(image.get_array(), profile)
         assert image.get_clim() == (-3, 3)
+        ticks = [t.get_text() for t in axes.yaxis.get_ticklabels()]
+        assert ticks == ["0", "60", "120", "180", "240"]
     assert figure_to_png(figure)
     with pytest.raises(ValueError, match="the profiles rows must have shape"):
-        draw_profiles({"rows": np.ones(3)}, factor_label="x")
+        draw_profiles({"rows": np.ones(3)}, factor=FACTOR)

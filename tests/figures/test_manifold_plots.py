@@ -1,5 +1,7 @@
 """Figures of manifolds: points, colors, and the marked gap."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib import colormaps
@@ -7,6 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.collections import PathCollection
 
 from tests.figures.looks import get_legend
+from tfcomp.datasets.factors import Factor
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.figures.render import figure_to_png
 
@@ -16,8 +19,10 @@ EMBEDDINGS = {f"stage_{i}": points for i, points in enumerate(POINTS)}
 FACTORS = np.stack([INDEX, 30 * INDEX[::-1]], axis=1)
 IS_OOD = np.isin(INDEX, [4, 5, 6])
 NAMES = ["x (px)", "angle (deg)"]
-LABELS = {"factor_names": NAMES, "periodic": [False, True]}
-ONE_LABEL = {"factor_names": NAMES[:1], "periodic": [False]}
+X = Factor("x", 12, 0.0, 11.0, "px")
+ANGLE = Factor("angle", 12, 0.0, 360.0, "deg", periodic=True)
+LABELS = {"space": [X, ANGLE]}
+ONE_LABEL = {"space": [X]}
 
 
 def test_a_row_of_panels_per_factor() -> None:
@@ -54,8 +59,8 @@ def test_dead_stages_say_so() -> None:
 
 @pytest.mark.parametrize("periodic", [False, True])
 def test_curves_connect_neighbours_and_mark_the_gap(periodic: bool) -> None:
-    label = {"factor_names": NAMES[:1], "periodic": [periodic]}
-    figure = draw_manifolds(EMBEDDINGS, FACTORS[:, :1], IS_OOD, **label)
+    space = [dataclasses.replace(X, periodic=periodic)]
+    figure = draw_manifolds(EMBEDDINGS, FACTORS[:, :1], IS_OOD, space=space)
     for axes, points in zip(figure.axes, POINTS, strict=False):
         gap, curve = (
             c for c in axes.collections if isinstance(c, LineCollection)
@@ -79,8 +84,7 @@ def test_many_stages_take_several_rows(num_factors: int) -> None:
         {f"stage_{i}": POINTS[0] for i in range(7)},
         FACTORS[:, :num_factors],
         np.zeros(12, bool),
-        factor_names=NAMES[:num_factors],
-        periodic=[False] * num_factors,
+        space=[X] * num_factors,
     )
     panels = figure.axes[: 7 * num_factors]
     assert len(figure.axes) == 7 * num_factors + num_factors

@@ -8,20 +8,29 @@ from tests.figures.looks import assert_text_is_apart
 from tests.figures.looks import get_image_axes
 from tests.figures.looks import get_legend
 from tests.figures.looks import get_outline
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.map_plots import draw_maps
 from tfcomp.figures.region_marks import compute_outline
 from tfcomp.figures.render import figure_to_array
 from tfcomp.figures.render import figure_to_png
 
-LABELS = {"label": "MSE (1)", "axis_names": ("x (px)", "y (px)")}
+LABELS = {"label": "MSE (1)"}
 
 
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
 MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1
 
 
+def label(values: np.ndarray, mask: np.ndarray | None = None) -> GridMap:
+    """A map over x and y in px."""
+    sides = zip("xy", values.shape, strict=True)
+    factors = (Factor(f, n, 0.0, max(n - 1.0, 1.0), "px") for f, n in sides)
+    return GridMap(values, tuple(factors), mask)
+
+
 def draw_map(values: np.ndarray, mask: np.ndarray | None = None) -> Figure:
-    return draw_maps({"MSE": values}, mask, **LABELS)
+    return draw_maps({"MSE": label(values, mask)}, **LABELS)
 
 
 def test_map_has_x_to_the_right_and_y_upwards() -> None:
@@ -55,7 +64,7 @@ def test_brightest_pixel_of_the_picture_is_at_x_y() -> None:
 
 
 def test_given_limits() -> None:
-    figure = draw_maps({"MSE": VALUES}, None, limits=(-1, 3), **LABELS)
+    figure = draw_maps({"MSE": label(VALUES)}, limits=(-1, 3), **LABELS)
     (axes,) = get_image_axes(figure)
     assert axes.images[0].get_clim() == (-1, 3)
     assert not axes.collections and not figure.legends
@@ -83,7 +92,8 @@ def test_constant_map_is_drawn(value: float) -> None:
 
 def test_maps_share_one_scale_and_one_bar() -> None:
     maps = {"first": VALUES, "second": VALUES - 20, "third": VALUES * np.nan}
-    figure = draw_maps(maps, MASK, title="Stages", **LABELS)
+    labelled = {name: label(array, MASK) for name, array in maps.items()}
+    figure = draw_maps(labelled, title="Stages", **LABELS)
     panels = get_image_axes(figure)
     assert [axes.get_title() for axes in panels] == list(maps)
     for axes, array in zip(panels, maps.values(), strict=True):
@@ -99,8 +109,8 @@ def test_maps_share_one_scale_and_one_bar() -> None:
 
 
 def test_many_maps_fill_rows_evenly() -> None:
-    maps = {f"stage_{index}": VALUES for index in range(8)}
-    panels = get_image_axes(draw_maps(maps, None, **LABELS))
+    maps = {f"stage_{index}": label(VALUES) for index in range(8)}
+    panels = get_image_axes(draw_maps(maps, **LABELS))
     assert len(panels) == 8
     assert panels[0].get_subplotspec().get_gridspec().get_geometry() == (2, 4)
     named = [axes.get_title() for axes in panels if axes.get_xlabel()]
@@ -113,9 +123,32 @@ def test_text_of_maps_is_apart(shape: tuple[int, int], num_maps: int) -> None:
     values = np.linspace(-7, 1, np.prod(shape)).reshape(shape)
     names = [f"conv_transpose_block_{index}" for index in range(num_maps)]
     figure = draw_maps(
-        dict.fromkeys(names, values),
-        values > 0,
+        dict.fromkeys(names, label(values, values > 0)),
         title="Log-volume of every stage, run donut_depth4_bump_seed3, ID, OOD",
         **LABELS,
     )
+    assert_text_is_apart(figure)
+
+
+def test_axes_show_values_and_names() -> None:
+    angle = Factor("cut", 12, 0.0, 360.0, unit="degrees", periodic=True)
+    radius = Factor("radius", 3, 1.0, 8.0, levels=(1.0, 2.5, 8.0))
+    shape = Factor("shape", 2, 0.0, 1.0, names=("box", "heart"))
+    first = GridMap(np.eye(12, 3), (angle, radius))
+    second = GridMap(np.eye(3, 2), (radius, shape))
+    figure = draw_maps({"a": first, "b": second}, **LABELS)
+    ticks = [
+        {t.get_text(): t.get_position() for t in axis.get_ticklabels()}
+        for axes in get_image_axes(figure)
+        for axis in (axes.xaxis, axes.yaxis)
+    ]
+    angles, radii = ticks[:2]
+    assert [x for x, _ in angles.values()] == [0, 3, 6, 9]
+    assert list(angles) == ["0", "90", "180", "270"]
+    assert [y for _, y in radii.values()] == [0, 1, 2]
+    assert list(radii) == ["1", "2.5", "8"]
+    assert list(ticks[2]) == ["1", "2.5", "8"]
+    assert list(ticks[3]) == ["box", "heart"]
+    names = [axes.get_xlabel() for axes in get_image_axes(figure)]
+    assert names == ["cut (degrees)", "radius"]
     assert_text_is_apart(figure)

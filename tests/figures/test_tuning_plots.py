@@ -6,20 +6,27 @@ from matplotlib.figure import Figure
 
 from tests.figures.looks import assert_text_is_apart
 from tests.figures.looks import get_legend
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.datasets.grid_maps import Plane
 from tfcomp.figures.render import figure_to_png
 from tfcomp.figures.tuning_plots import draw_index_distribution
 from tfcomp.figures.tuning_plots import draw_tuning
 
 MAPS = np.arange(30.0).reshape(2, 5, 3)  # [k, nx, ny]
 MASK = np.isin(MAPS[0], [4, 7])  # x = 1 and 2, y = 1
-NAMES = ("x (px)", "y (px)")
 
 
 def draw(
     maps: np.ndarray, mask: np.ndarray | None = None, title: str = ""
 ) -> Figure:
-    labels = [f"unit {i}" for i in range(len(maps))]
-    return draw_tuning(maps, labels, mask, axis_names=NAMES, title=title)
+    sides = zip("xy", maps.shape[1:], strict=True)
+    factors = tuple(Factor(f, n, 0.0, float(n), "px") for f, n in sides)
+    units = {
+        f"unit {i}": GridMap(unit, factors, mask) for i, unit in enumerate(maps)
+    }
+    plane = Plane(factors, (slice(None), slice(None)), "")
+    return draw_tuning(units, plane, title=title)
 
 
 def get_rows(figure: Figure, count: int) -> np.ndarray:

@@ -1,89 +1,137 @@
-"""Runs on colored images of many factors, from training to the report."""
+"""Runs on colored images of many factors: training, measures, report."""
 
-import csv
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.own_factors import REGIONS
-from tfcomp import analyze
+from tests.own_factors import TILES
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.measures import measure_references
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.study import Study
+from tfcomp.models.initial_model import make_model
+from tfcomp.report.report_build import SECTIONS
+from tfcomp.report.report_build import write_projections
 from tfcomp.training.experiment import train_and_evaluate
 
-MODELS = {"tiles": "cnn", "one": "mlp", "seven": "mlp"}
 
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunConfig]:
-    folder = tmp_path_factory.mktemp("own")
-    configs = {}
-    for name, region in REGIONS.items():
-        flags = [
+def make_config(name: str, *flags: str) -> RunConfig:
+    return parse_config(
+        [
             "--flagfile=smoke.flags",
             f"--dataset={name}",
-            f"--region={region}",
-            f"--model={MODELS[name]}",
-            "--epochs=2",
+            f"--region={REGIONS[name]}",
+            "--model=mlp",
             "--width=8",
-            f"--export={name == 'tiles'}",
+            "--depth=2",
             f"--run_name={name}",
-            f"--log_dir={folder}/logs",
-            f"--export_dir={folder}/models",
+            *flags,
         ]
-        configs[name] = parse_config(flags)
-        train_and_evaluate(configs[name])
-    return configs
+    )
+
+
+def make_study(name: str, *flags: str) -> Study:
+    """A study of a network before training."""
+    config = make_config(name, *flags)
+    dataset = make_dataset(config)
+    model = make_model(config, dataset, "float32")
+    return Study(LoadedRun(Path("run"), config, dataset, model, {}, ""))
 
 
 @pytest.fixture(scope="module")
-def report(
-    runs: dict[str, RunConfig], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    paths = ",".join(config.run_dir for config in runs.values())
-    assert (
-        analyze.main(["analyze", f"--run={paths}", f"--output={folder}"]) == 0
-    )
-    return folder
-
-
-def load_study(config: RunConfig) -> Study:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("tiles")
+    places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
+    config = make_config("tiles", "--model=cnn", "--epochs=2", *places)
+    train_and_evaluate(config)
     return Study(load_run(config.run_dir))
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.read_text().splitlines()))
+def list_exhibits(study: Study) -> dict[str, list[dict]]:
+    """The rows of all exhibits of a report, which need not be drawn."""
+    sections = [make_section([study]) for make_section in SECTIONS]
+    return {e.name: list(e.rows) for s in sections for e in s.exhibits}
 
 
 def test_relative_errors_of_color_refer_to_the_mean_training_image(
-    runs: dict[str, RunConfig],
+    trained: Study,
 ) -> None:
-    study = load_study(runs["tiles"])
-    dataset, splits = study.dataset, study.splits
+    dataset, splits = trained.dataset, trained.splits
     mean = dataset.render_array(splits.train).mean(axis=0)
     rows = splits.is_ood
     truth = dataset.render_array(splits.grid[rows])
-    images = study.run.model.predict(splits.grid[rows], verbose=0)
+    images = trained.run.model.predict(splits.grid[rows], verbose=0)
     expected = np.mean((images - truth) ** 2) / np.mean((mean - truth) ** 2)
-    scores = study.run.metrics["ood"]
+    scores = trained.run.metrics["ood"]
     assert scores["relative_mse"] == pytest.approx(expected, rel=1e-4)
     assert scores["position_error"] is None
+    write_projections(trained)
+    assert "green" in (trained.run.path / "projector/metadata.tsv").read_text()
 
 
-def test_report_of_all(report: Path) -> None:
-    assert (report / "report.html").exists()
-    rows = read_csv(report / "tiles_samples_ood.csv")
-    assert {row["color"] for row in rows} <= {"green", "blue"}
+def test_references(trained: Study) -> None:
+    found = measure_references(trained)
+    assert len(found) == 6
+    assert found["mean_image_relative_mse_ood"] == pytest.approx(1, abs=1e-6)
+    assert found["nearest_id_relative_mse_id"] == 0
+    assert 0 < found["additive_relative_mse_id"] < 1
 
 
-@pytest.mark.parametrize("name", list(REGIONS))
-def test_measures_are_plain_numbers(
-    runs: dict[str, RunConfig], name: str
-) -> None:
-    found = measure_study(load_study(runs[name]))
-    assert found["stages"][-1] == "image"
+def test_report_of_four_factors(trained: Study) -> None:
+    exhibits = list_exhibits(trained)
+    pairs = {"x_size", "x_phase", "size_phase"}
+    assert {f"tiles_log_volume_{pair}" for pair in pairs} <= set(exhibits)
+    assert {
+        "landscape_tiles",
+        "tiles_superposition_map",
+    } <= set(exhibits)
+    assert {row["color"] for row in exhibits["tiles_samples_ood"]} <= {
+        "green",
+        "blue",
+    }
+    orders = exhibits["tiles_kernel_orders"][0]
+    keys = ("anova_single", "anova_pairwise", "anova_higher")
+    assert sum(orders[key] for key in keys) == pytest.approx(1)
+
+
+def test_report_of_a_sample() -> None:
+    study = make_study("tiles", "--eval_points=100")
+    assert not study.splits.is_complete and len(study.splits.grid) == 100
+    exhibits = list_exhibits(study)
+    assert "tiles_kernel_orders" not in exhibits
+    assert "additive_share" not in exhibits
+    # Maps are of points of their own.
+    whole = make_study("tiles")
+    assert len(exhibits["landscape_tiles"]) < np.prod(TILES.shape)
+    error = study.mapped.dataset.make_map(study.mapped.relative_error)
+    expected = whole.dataset.make_map(whole.relative_error)
+    for plane in study.dataset.planes:
+        np.testing.assert_allclose(
+            error.cut(plane).values, expected.cut(plane).values, rtol=1e-4
+        )
+    rows = whole.dataset.space.to_index(study.splits.grid)
+    distance = whole.border_distance.reshape(TILES.shape)[tuple(rows.T)]
+    np.testing.assert_array_equal(study.border_distance, distance)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [("one", "ramp"), ("seven", "one_hot"), ("tiles", "bump")],
+)
+def test_measures_are_plain_numbers(name: str, encoding: str) -> None:
+    study = make_study(name, f"--encoding={encoding}")
+    found = measure_study(study)
+    json.dumps(found, allow_nan=False)
+    assert ("superposition_r2" in found) == (name != "one")
+    assert ("anova_single" in found) == (name != "one")
+    assert ("pair_share" in found) == (name != "one")
+    assert ("factorization" in found) == (name != "one")
+    sections = SECTIONS if name == "one" else SECTIONS[:1]
+    assert all(make([study]).title for make in sections)

@@ -2,9 +2,9 @@
 
 Section 3.2 of the paper: some codes generalize near the border of the region,
 where bumps overlap with those that were trained on. Distances are counted in
-grid steps along the ordered factors (the larger one of the two), to the
-nearest grid point that is not held out; other values of a categorical factor
-are no neighbors.
+grid steps along the factors (the largest one of all), to the nearest grid
+point that is not held out; any other class of a categorical factor is one step
+away.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def compute_border_distance(
         space: The factors; a periodic one goes on behind its last value.
 
     Returns:
-        Distances [prod(space.shape)]: 0 for ID points, infinite where all
-        points with the same categorical values are held out.
+        Distances [prod(space.shape)]: 0 for ID points, infinite if all points
+        are held out.
     """
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
@@ -39,6 +39,10 @@ def compute_border_distance(
     steps = np.empty(slices.shape)
     for point in np.ndindex(slices.shape[: len(names)]):
         steps[point] = _measure(slices[point], periodic)
+    # Through another class: the shortest way of all, but at least one step.
+    classes = tuple(range(len(names)))
+    others = np.maximum(steps.min(axis=classes, keepdims=True), 1.0)
+    steps = np.where(slices, np.minimum(steps, others), 0.0)
     return steps.transpose(np.argsort(names + ordered)).ravel()
 
 
@@ -67,6 +71,8 @@ def correlate_with_distance(
 def _measure(mask: np.ndarray, periodic: list[bool]) -> np.ndarray:
     if mask.all():
         return np.full(mask.shape, np.inf)
+    if not mask.ndim:  # without an ordered factor
+        return np.zeros(())
     # One copy of the grid on either side of a periodic factor is enough.
     padding = [
         (size, size) if wraps else (0, 0)

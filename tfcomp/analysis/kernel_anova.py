@@ -18,9 +18,14 @@ memorization does. The constant says nothing of x or y, so it is in
 neither sum. The first terms of a Schmidt decomposition are *not* those of low
 order: a product of functions of x and of y is one Schmidt term, and is of the
 highest order.
+
+Of more factors there are terms of one factor each, of pairs, and of more; the
+ratio is the share of those of one factor.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
@@ -35,32 +40,50 @@ FLOOR = 1e-12
 def summarize_anova(
     gram: np.ndarray, factors: np.ndarray
 ) -> dict[str, float | None]:
-    """The shares of a kernel's terms in its variance over pairs of points.
+    """The shares of a kernel's terms in its variance, by their order.
 
     Args:
         gram: Symmetric matrix [n, n].
-        factors: Values of exactly two factors, [n, 2]; every combination of
-            the values that occur, once each, in any order.
+        factors: Values of the factors, [n, F]; every combination of the
+            values that occur, once each, in any order.
 
     Returns:
-        `anova_first`, `anova_second` (the terms of one factor each),
-        `anova_pairwise` (the rest; the three add up to 1), and
-        `factorization_ratio`, the sum of the first two. None for a kernel
-        that does not vary or is not finite.
+        Of two factors `anova_first`, `anova_second` (the terms of one factor
+        each) and `anova_pairwise` (the rest; the three add up to 1). Of any
+        other number `anova_single`, `anova_pairwise` and `anova_higher`,
+        the sums of the terms of one factor, of two and of more. And
+        `factorization_ratio`, the share of all terms of one factor. None for
+        a kernel that does not vary or is not finite.
 
     Raises:
-        ValueError: As `compute_schmidt_values`.
+        ValueError: If the factors are no full grid.
     """
-    blocks = arrange_grid(gram, factors)  # [x, y, x', y']
-    mean = blocks.mean()
-    first = blocks.mean(axis=(1, 3)) - mean
-    second = blocks.mean(axis=(0, 2)) - mean
+    blocks = arrange_grid(gram, factors)  # [x, y, ..., x', y', ...]
+    mean, count = blocks.mean(), blocks.ndim // 2
     total = np.mean((blocks - mean) ** 2)
-    parts = np.array([np.mean(first**2), np.mean(second**2)])
     varies = total > FLOOR * np.mean(blocks**2)
-    shares = parts / total if varies else np.full(2, np.nan)
+    scale = total if varies else np.nan
+    single = [_keep(blocks, [i]) - mean for i in range(count)]
+    shares = np.array([np.mean(term**2) for term in single]) / scale
     ratio = min(shares.sum(), 1.0)  # but for an ulp
-    names = ("anova_first", "anova_second", "anova_pairwise")
-    numbers = dict(zip(names, (*shares, 1 - ratio), strict=True))
+    if count == 2:
+        names = ("anova_first", "anova_second", "anova_pairwise")
+        numbers = dict(zip(names, (*shares, 1 - ratio), strict=True))
+    else:
+        pairs = sum(
+            np.mean((_keep(blocks, [i, j]) - mean - single[i] - single[j]) ** 2)
+            for i, j in itertools.combinations(range(count), 2)
+        )
+        names = ("anova_single", "anova_pairwise", "anova_higher")
+        orders = (ratio, pairs / scale, max(1 - ratio - pairs / scale, 0.0))
+        numbers = dict(zip(names, orders, strict=True))
     numbers["factorization_ratio"] = ratio
     return {name: finite_or_none(value) for name, value in numbers.items()}
+
+
+def _keep(blocks: np.ndarray, factors: list[int]) -> np.ndarray:
+    """Mean over both arguments of all factors but some; keeps its axes."""
+    count = blocks.ndim // 2
+    others = [i for i in range(count) if i not in factors]
+    axes = (*others, *(count + i for i in others))
+    return blocks.mean(axis=axes, keepdims=True)

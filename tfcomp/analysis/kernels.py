@@ -27,6 +27,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tfcomp.analysis.finite import finite_or_none
+from tfcomp.datasets.factors import FactorSpace
 
 # Relative norm below which a centered kernel counts as zero: what is left of
 # a constant one after the rounding of its float32 products.
@@ -154,11 +155,14 @@ def summarize_best_alignment(
     return numbers
 
 
-def convert_to_steps(factors: np.ndarray) -> np.ndarray:
+def convert_to_steps(
+    factors: np.ndarray, space: FactorSpace | None = None
+) -> np.ndarray:
     """Factor values in grid steps from the first value of each factor.
 
     Makes distances along different factors comparable. A step is the mean
-    spacing of the values that occur, so the table [n, F] must be on a grid.
+    spacing of the values that occur, so the table [n, F] must be on a grid;
+    with a space, steps are those between its values.
 
     Returns:
         Coordinates [n, F], float64, from 0 up to a factor's size less one.
@@ -172,12 +176,36 @@ def convert_to_steps(factors: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"factors must be finite; received {factors[row]} in row {row}"
         )
+    if space is not None:
+        return space.to_index(factors).astype(np.float64)
     columns = []
     for values in factors.T:
         distinct = np.unique(values)
         spacing = np.ptp(distinct) / max(len(distinct) - 1, 1)
         columns.append((values - distinct[0]) / (spacing or 1.0))
     return np.stack(columns, axis=1)
+
+
+def compute_offsets(
+    points: np.ndarray, point: np.ndarray, space: FactorSpace | None = None
+) -> np.ndarray:
+    """Grid steps from one point to others along every factor, [n, F].
+
+    Args:
+        points: Coordinates in grid steps, [n, F].
+        point: Those of the one point, [F].
+        space: The factors: a periodic one goes on behind its last value, and
+            any other class of a categorical one is one step away. None for
+            factors that are neither.
+    """
+    # Rounded, so that equal distances are equal numbers.
+    offsets = np.abs(points - point).round(6)
+    for column, factor in zip(offsets.T, space or (), strict=False):
+        if factor.categorical:
+            column[:] = column > 0
+        elif factor.periodic:
+            np.minimum(column, factor.size - column, out=column)
+    return offsets
 
 
 def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:

@@ -55,6 +55,10 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
         ValueError: If the factors are no full grid of two factors or the
             Gram matrix is not symmetric over it.
     """
+    if np.shape(factors)[1:] != (2,):
+        raise ValueError(
+            f"factors must have shape [n, 2]; received {np.shape(factors)}"
+        )
     blocks = arrange_grid(gram, factors)
     nx, ny = blocks.shape[:2]
     if not np.isfinite(blocks).all():
@@ -103,37 +107,32 @@ def summarize_schmidt(
 
 
 def arrange_grid(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """A Gram matrix [n, n] over a grid of two factors as [x, y, x', y'].
+    """A Gram matrix [n, n] over a grid as [x, y, ..., x', y', ...].
 
-    Raises ValueError if the factors are no full grid of two factors or the
-    matrix has another size.
+    Raises ValueError if the factors [n, F] are no full grid or the matrix has
+    another size.
     """
-    order, (nx, ny) = _order_grid(factors)
+    order, shape = _order_grid(np.asarray(factors))
     gram = np.asarray(gram, np.float64)
-    if gram.shape != (nx * ny, nx * ny):
+    if gram.shape != (len(order), len(order)):
         raise ValueError(
-            f"gram must have shape {(nx * ny, nx * ny)}, one row per point; "
-            f"received {gram.shape}"
+            f"gram must have shape {(len(order), len(order))}, one row per "
+            f"point; received {gram.shape}"
         )
-    return gram[np.ix_(order, order)].reshape(nx, ny, nx, ny)
+    return gram[np.ix_(order, order)].reshape(shape * 2)
 
 
-def _order_grid(factors: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-    # The order of rows in which y runs fastest, and the size of each factor.
-    factors = np.asarray(factors)
-    if factors.ndim != 2 or factors.shape[1] != 2:
+def _order_grid(factors: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
+    # The order of rows in which the last factor runs fastest, and all sizes.
+    places = [np.unique(f, return_inverse=True)[1] for f in factors.T]
+    shape = tuple(int(place.max()) + 1 for place in places)
+    cells = np.ravel_multi_index(places, shape)
+    if not np.array_equal(np.sort(cells), np.arange(np.prod(shape))):
         raise ValueError(
-            f"factors must have shape [n, 2]; received {factors.shape}"
+            f"factors must hold each of {' x '.join(map(str, shape))} "
+            f"combinations once; received {len(factors)} points"
         )
-    x, y = (np.unique(f, return_inverse=True)[1] for f in factors.T)
-    nx, ny = int(x.max()) + 1, int(y.max()) + 1
-    cells = x * ny + y
-    if not np.array_equal(np.sort(cells), np.arange(nx * ny)):
-        raise ValueError(
-            f"factors must hold each of {nx} x {ny} combinations once; "
-            f"received {len(factors)} points"
-        )
-    return np.argsort(cells), (nx, ny)
+    return np.argsort(cells), shape
 
 
 def _split(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

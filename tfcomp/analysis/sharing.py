@@ -28,11 +28,15 @@ import scipy.optimize
 
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.gram import flatten_outputs
+from tfcomp.analysis.kernels import compute_offsets
 from tfcomp.analysis.kernels import convert_to_steps
 from tfcomp.analysis.superposition import FAR
+from tfcomp.analysis.superposition import choose_memories
+from tfcomp.analysis.superposition import choose_scored
 from tfcomp.analysis.superposition import find_blank
 from tfcomp.analysis.superposition import normalize_outputs
 from tfcomp.analysis.threads import single_threaded
+from tfcomp.datasets.factors import FactorSpace
 
 SETS = ("sharing", "rival", "single")
 # Memories of the rival differ by more than so many grid steps, in each factor.
@@ -43,7 +47,10 @@ EVEN = 1e-12
 
 @single_threaded
 def compute_sharing(
-    factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
+    factors: np.ndarray,
+    outputs: np.ndarray,
+    is_ood: np.ndarray,
+    space: FactorSpace | None = None,
 ) -> dict[str, np.ndarray]:
     """R^2 of every OOD output on each of `SETS`, at most 1.
 
@@ -51,22 +58,28 @@ def compute_sharing(
         factors: Factor values on a grid, [n, F].
         outputs: Bright outputs [n, ...]; flattened to [n, pixels].
         is_ood: Whether each point lies in the held-out region, [n].
+        space: The factors, if some are periodic or categorical: points of
+            different classes are clear of each other.
 
     Returns:
         By set, [n_ood] in the order of the table. NaN where the output is
         blank or the same in all pixels, where an output in use is not
-        finite, and where no ID point shares a value.
+        finite, where no ID point shares a value, and at points that were
+        not chosen (see `superposition`).
     """
     is_ood = np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
     known, unseen = flat[~is_ood], flat[is_ood]
-    points = convert_to_steps(factors)
-    # Rounded, so that equal distances are equal numbers.
-    offsets = np.abs(points[is_ood][:, None] - points[~is_ood]).round(6)
+    points = convert_to_steps(factors, space)
+    clear = [0.0 if f.categorical else CLEAR for f in space or ()] or CLEAR
     r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
-    is_drawn = ~find_blank(unseen, known)
-    for i in np.flatnonzero((offsets == 0).any(axis=(1, 2)) & is_drawn):
-        scores = _score_point(unseen[i], known, offsets[i])
+    scored = choose_scored(len(unseen), points.shape[1])
+    for i in np.flatnonzero(scored & ~find_blank(unseen, known)):
+        point = points[is_ood][i]
+        offsets = compute_offsets(points[~is_ood], point, space)
+        if not (offsets == 0).any():
+            continue
+        scores = _score_point(unseen[i], known, offsets, clear)
         for name, score in zip(SETS, scores, strict=True):
             r2[name][i] = score
     return r2
@@ -94,16 +107,24 @@ def summarize_sharing(
 
 
 def _score_point(
-    target: np.ndarray, known: np.ndarray, offsets: np.ndarray
+    target: np.ndarray,
+    known: np.ndarray,
+    offsets: np.ndarray,
+    least: float | list[float],
 ) -> tuple[float, float, float]:
-    # Target [pixels], known [n_id, pixels], offsets [n_id, F] in grid steps;
-    # R^2 in the order of SETS.
+    # Target [pixels], known [n_id, pixels], offsets [n_id, F] in grid steps,
+    # and which of them are clear; R^2 in the order of SETS.
     shares = offsets == 0
-    sharing = shares.any(axis=1)
-    clear = np.flatnonzero((offsets > CLEAR).all(axis=1))
-    distance = np.linalg.norm(offsets[clear], axis=1).round(6)
-    nearest = clear[np.argsort(distance, kind="stable")[: sharing.sum()]]
-    single = [_explain(target, known[mask]) for mask in shares.T if mask.any()]
+    distances = np.linalg.norm(offsets, axis=1).round(6)
+    sharing = choose_memories(shares, distances)
+    clear = np.flatnonzero((offsets > least).all(axis=1))
+    order = np.argsort(distances[clear], kind="stable")
+    nearest = clear[order[: len(sharing)]]
+    single = [
+        _explain(target, known[choose_memories(mask[:, None], distances)])
+        for mask in shares.T
+        if mask.any()
+    ]
     return (
         _explain(target, known[sharing]),
         _explain(target, known[nearest]),

@@ -47,12 +47,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.optimize
-from scipy.spatial.distance import cdist
 
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.gram import flatten_outputs
+from tfcomp.analysis.kernels import compute_offsets
 from tfcomp.analysis.kernels import convert_to_steps
 from tfcomp.analysis.threads import single_threaded
+from tfcomp.datasets.factors import FactorSpace
 
 PREDICTORS = (
     "superposition",
@@ -64,6 +65,10 @@ PREDICTORS = (
 # From here on no bump of an ID neighbor reaches a bump in the region (of
 # sigma 1), in grid steps.
 FAR = 4.0
+# Of more ID points that share a factor, those that share most of them.
+MAX_MEMORIES = 256
+# Of more OOD points of three factors or more, a fixed random choice.
+MAX_POINTS = 256
 # Root mean square, relative to the median ID output, up to which an output
 # is blank: above the float32 rounding of a decoder.
 BLANK = 1e-4
@@ -75,8 +80,8 @@ class SuperpositionScores:
 
     Attributes:
         r2: R^2 of each of `PREDICTORS` by name. NaN at a point that is
-            blank, where an output in use is not finite, or where no ID
-            point shares a value.
+            blank, where an output in use is not finite, where no ID point
+            shares a value, or that was not chosen (see `MAX_POINTS`).
         is_blank: Whether the output is blank.
         distance: Distance to the nearest ID point, in grid steps.
     """
@@ -88,7 +93,10 @@ class SuperpositionScores:
 
 @single_threaded
 def compute_superposition(
-    factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
+    factors: np.ndarray,
+    outputs: np.ndarray,
+    is_ood: np.ndarray,
+    space: FactorSpace | None = None,
 ) -> SuperpositionScores:
     """Scores how far OOD outputs are superpositions of ID outputs.
 
@@ -99,22 +107,51 @@ def compute_superposition(
         factors: Factor values on a grid, [n, F].
         outputs: Bright outputs [n, ...]; flattened to [n, pixels].
         is_ood: Whether each point lies in the held-out region, [n].
+        space: The factors, if some are periodic or categorical.
     """
     is_ood = np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
     known, unseen = flat[~is_ood], flat[is_ood]
-    points = convert_to_steps(factors)
-    shares = points[is_ood][:, None] == points[~is_ood]  # [n_ood, n_id, F]
-    # Rounded, so that equal distances are equal numbers.
-    distances = cdist(points[is_ood], points[~is_ood]).round(6)
+    points = convert_to_steps(factors, space)
     is_blank = find_blank(unseen, known)
     r2 = {name: np.full(len(unseen), np.nan) for name in PREDICTORS}
-    for i in np.flatnonzero(shares.any(axis=(1, 2)) & ~is_blank):
-        scores = _score_point(unseen[i], known, shares[i], distances[i])
+    distance = np.full(len(unseen), np.inf)
+    scored = choose_scored(len(unseen), points.shape[1])
+    for i, point in enumerate(points[is_ood]):
+        offsets = compute_offsets(points[~is_ood], point, space)
+        distances = np.linalg.norm(offsets, axis=1).round(6)
+        distance[i] = distances.min(initial=np.inf)
+        if is_blank[i] or not scored[i] or not (offsets == 0).any():
+            continue
+        scores = _score_point(unseen[i], known, offsets == 0, distances)
         for name, score in zip(PREDICTORS, scores, strict=True):
             r2[name][i] = score
-    distance = distances.min(axis=1, initial=np.inf)
     return SuperpositionScores(r2, is_blank, distance)
+
+
+def choose_scored(count: int, num_factors: int) -> np.ndarray:
+    """Which of the OOD points are scored: all, or some of many factors."""
+    chosen = np.ones(count, bool)
+    if num_factors > 2 and count > MAX_POINTS:
+        order = np.random.default_rng(0).permutation(count)
+        chosen[order[MAX_POINTS:]] = False
+    return chosen
+
+
+def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """The ID points that share a factor; of many those that share most.
+
+    Args:
+        shares: Whether ID points share each factor, [n_id, F].
+        distances: Of these points, [n_id].
+
+    Returns:
+        At most `MAX_MEMORIES` of their rows, rising.
+    """
+    counts = shares.sum(axis=1)
+    rows = np.flatnonzero(counts)
+    order = np.lexsort((distances[rows], -counts[rows]))
+    return np.sort(rows[order[:MAX_MEMORIES]])
 
 
 @single_threaded
@@ -173,13 +210,13 @@ def _score_point(
     # Target [pixels], known [n_id, pixels], shares [n_id, F], distances
     # [n_id]; R^2 in the order of PREDICTORS.
     num_factors = shares.shape[1]
-    sharing = shares.any(axis=1)
+    sharing = choose_memories(shares, distances)
     means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
     shells = [
         known[distances == distance].mean(axis=0)
         for distance in np.unique(distances)[:num_factors]
     ]
-    nearest = np.argsort(distances, kind="stable")[: sharing.sum()]
+    nearest = np.argsort(distances, kind="stable")[: len(sharing)]
     return (
         _project(target, np.stack(means)),
         _project(target, known[sharing], nonnegative=True),

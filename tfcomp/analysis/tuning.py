@@ -13,11 +13,13 @@ effects of a balanced analysis of variance, which are orthogonal. A stripe, and
 a sum of stripes, has an additive share of 1; a centered product of factors has
 0; a Gaussian bump of unit width in the middle of a 28 x 28 grid has 0.22.
 Variances are population variances over the grid. With one factor every share
-is 1.
+is 1. The pair share is that of the interactions of two factors, and the rest
+is of higher order.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,6 +44,7 @@ class Tuning:
         variance: Of every unit over the grid, [units].
         factor_shares: Of every factor in it, [units, F]; NaN for dead units
             and for those with activations that are not finite.
+        pair_share: Of the interactions of any two factors, [units] likewise.
         is_dead: Whether the variance is at most `DEAD_VARIANCE` of the
             largest one, [units].
     """
@@ -49,6 +52,7 @@ class Tuning:
     shape: tuple[int, ...]
     variance: np.ndarray
     factor_shares: np.ndarray
+    pair_share: np.ndarray
     is_dead: np.ndarray
 
     @property
@@ -64,7 +68,7 @@ def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
     Args:
         activations: One stage at every grid point, [n, ...] with
             n = prod(shape), last factor fastest; flattened to [n, units].
-        shape: Size of the grid per factor, every one at least 2.
+        shape: Size of the grid per factor.
 
     Returns:
         Variances and shares of every unit.
@@ -85,9 +89,10 @@ def compute_stage_tuning(
 def decompose_units(
     block: np.ndarray, shape: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of units [n, units] and that of each main effect, [units, F].
+    """Variance of units [n, units], and that of its effects, [units, F + 1].
 
-    In parts, to copy no more than a part.
+    These are the main effects, and the interactions of all pairs together. In
+    parts, to copy no more than a part.
     """
     shape = tuple(int(size) for size in shape)
     parts = iterate_units(_flatten(block, shape))
@@ -101,14 +106,16 @@ def combine_units(
 ) -> Tuning:
     """The tuning of a stage from what `decompose_units` gives of its blocks."""
     variance = np.concatenate([variance for variance, _ in decomposed])
-    parts = np.concatenate([parts for _, parts in decomposed])  # [units, F]
+    parts = np.concatenate([parts for _, parts in decomposed])
     is_finite = np.isfinite(variance)
     largest = variance[is_finite].max(initial=0.0)
     is_dead = is_finite & (variance <= DEAD_VARIANCE * largest)
     is_known = is_finite & ~is_dead
     shares = np.full_like(parts, np.nan)
     shares[is_known] = parts[is_known] / variance[is_known, None]
-    return Tuning(tuple(map(int, shape)), variance, shares, is_dead)
+    return Tuning(
+        tuple(map(int, shape)), variance, shares[:, :-1], shares[:, -1], is_dead
+    )
 
 
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
@@ -117,15 +124,17 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
     Returns:
         `additive_share_mean`, `additive_share_median` (every live unit counts
         the same) and `additive_share_weighted` (by variance: the additive
-        part of the variance of the whole stage), None where no unit is
-        alive or some are not finite; `dead_unit_fraction`.
+        part of the variance of the whole stage) and `pair_share_mean`, None
+        where no unit is alive or some are not finite; `dead_unit_fraction`.
     """
     share = tuning.additive_share[~tuning.is_dead]
+    pairs = tuning.pair_share[~tuning.is_dead]
     variance = tuning.variance[~tuning.is_dead]
     scores: dict[str, float | None] = {
         "additive_share_mean": None,
         "additive_share_median": None,
         "additive_share_weighted": None,
+        "pair_share_mean": None,
         "dead_unit_fraction": float(np.mean(tuning.is_dead)),
     }
     if share.size and np.isfinite(share).all():
@@ -133,6 +142,7 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
         scores["additive_share_mean"] = float(np.mean(share))
         scores["additive_share_median"] = float(np.median(share))
         scores["additive_share_weighted"] = float(weighted)
+        scores["pair_share_mean"] = float(np.mean(pairs))
     return scores
 
 
@@ -173,10 +183,10 @@ def select_units(
 
 
 def _flatten(activations: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    if len(activations) != np.prod(shape) or min(shape, default=0) < 2:
+    if not shape or len(activations) != np.prod(shape):
         raise ValueError(
-            "shape must have sizes of at least 2 whose product is the number "
-            f"of activations, {len(activations)}, received {shape}."
+            "shape must have sizes whose product is the number of "
+            f"activations, {len(activations)}, received {shape}."
         )
     return np.reshape(activations, (len(activations), -1))
 
@@ -184,7 +194,7 @@ def _flatten(activations: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def _decompose(
     block: np.ndarray, shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of units [n, block] in total, and of each main effect."""
+    """Variance of units [n, block] in total, and of its effects."""
     with np.errstate(invalid="ignore", over="ignore"):
         block = block.astype(np.float64)
         # A row is taken off first, so that a constant unit is exactly zero.
@@ -192,16 +202,27 @@ def _decompose(
         block -= block.mean(axis=0)
         variance = np.einsum("nu,nu->u", block, block) / len(block)
         grid = block.reshape(*shape, block.shape[1])
-        effects = _average_others(grid, range(len(shape)))  # [size, block]
-        parts = [np.mean(effect**2, axis=0) for effect in effects]
-    return variance, np.stack(parts, axis=1)
+        axes = range(len(shape))
+        effects = [_average_others(grid, [axis]) for axis in axes]
+        parts = [_average_all(effect**2) for effect in effects]
+        if len(shape) == 2:
+            pairs = np.maximum(variance - sum(parts), 0.0)
+        else:
+            pairs = np.zeros_like(variance)
+            for i, j in itertools.combinations(axes, 2):
+                both = _average_others(grid, [i, j]) - effects[i] - effects[j]
+                pairs += _average_all(both**2)
+    return variance, np.stack([*parts, pairs], axis=1)
 
 
-def _average_others(maps: np.ndarray, axes: range) -> list[np.ndarray]:
-    # For each axis, the mean over the others.
-    return [
-        maps.mean(axis=tuple(a for a in axes if a != kept)) for kept in axes
-    ]
+def _average_others(maps: np.ndarray, kept: list[int]) -> np.ndarray:
+    # The mean over the other factors, whose axes stay, of length one.
+    others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
+    return maps.mean(axis=others, keepdims=True)
+
+
+def _average_all(maps: np.ndarray) -> np.ndarray:
+    return maps.reshape(-1, maps.shape[-1]).mean(axis=0)
 
 
 def _remove(values: np.ndarray, basis: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ import numpy as np
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.datasets.grid_maps import Plane
+from tfcomp.datasets.grid_maps import list_planes
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import Splits
 
@@ -21,6 +25,7 @@ DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # that are rendered at once
 Render = Callable[[Any], Any]
 MAX_AVERAGED = 4096  # training images
+MAX_CELLS = 2 * 10**7  # of a space that maps are cut from
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,62 @@ class Dataset:
         """The reference in words."""
         return "a blank image" if self.has_background else "the mean image"
 
+    @cached_property
+    def planes(self) -> list[Plane]:
+        """Where maps can be drawn: none without two ordered factors.
+
+        Of a large space none either: it would have to be written down.
+        """
+        if self.known is None:
+            return []
+        every = self.splits.all
+        held_out = self._spread(every.factors, every.is_ood, False)
+        return list_planes(self.space.factors, held_out, self.known)
+
+    @cached_property
+    def known(self) -> np.ndarray | None:
+        """Which combinations are ID, [*sizes]; None of a large space."""
+        if math.prod(self.space.shape) > MAX_CELLS:
+            return None
+        every = self.splits.all
+        return self._spread(every.factors, ~every.is_ood, False)
+
+    def make_map(self, values: np.ndarray) -> GridMap:
+        """Numbers per grid point [n] as a map; NaN at all other points."""
+        every = self.splits.all
+        mask = self._spread(every.factors, every.is_ood, False)
+        found = self._spread(self.splits.grid, values, np.nan)
+        return GridMap(found, self.space.factors, mask if mask.any() else None)
+
+    @cached_property
+    def mapped(self) -> Dataset:
+        """The data with a grid that has the points of all maps."""
+        if self.splits.is_complete or not self.planes:
+            return self
+        every, space = self.splits.all, self.space
+        is_shown = np.zeros(space.shape, bool)
+        for plane in self.planes:
+            is_shown[plane.index] = True
+        rows = is_shown[tuple(space.to_index(every.factors).T)]
+        shown = every[rows]
+        splits = dataclasses.replace(
+            self.splits,
+            grid=shown.factors,
+            is_ood=shown.is_ood,
+            is_test=shown.is_test,
+            existing=every,
+            is_streamed=False,
+        )
+        return dataclasses.replace(self, splits=splits)
+
+    def _spread(
+        self, points: np.ndarray, values: np.ndarray, empty: Any
+    ) -> np.ndarray:
+        """Values of points [n] in an array of the whole space."""
+        spread = np.full(self.space.shape, empty, np.result_type(values, empty))
+        spread[tuple(self.space.to_index(points).T)] = values
+        return spread
+
     def render_array(
         self, factors: np.ndarray, render: Render | None = None
     ) -> np.ndarray:
@@ -117,7 +178,7 @@ class Dataset:
         splits, size = self.splits, math.prod(self.space.shape)
         if splits.is_complete:
             return ""
-        missing = "maps and tuning, which need a complete grid, are left out"
+        missing = "tuning, which needs a complete grid, is left out"
         if splits.existing is None:
             return f"{len(splits.grid):,} of {size:,} images exist; {missing}"
         what = "analyses look" if splits.is_streamed else "evaluation looks"

@@ -42,17 +42,12 @@ def list_curves(space: FactorSpace) -> list[Curve]:
     curves = []
     for line in lines:
         names = [
-            f"{f.name} {grid[line[0], i]:g}"
+            f"{f.name} {f.describe(grid[line[0], i])}"
             for i, f in enumerate(space)
             if i != column
         ]
         curves.append(Curve(", ".join(names) or factor.name, factor, line))
     return curves
-
-
-def has_map(space: FactorSpace) -> bool:
-    """Whether numbers over the grid can be drawn as a map."""
-    return len(space) == 2 and len(space.ordered) == 2
 
 
 def find_interval(curve: Curve, is_ood: np.ndarray) -> tuple | None:

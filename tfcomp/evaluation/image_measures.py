@@ -14,6 +14,7 @@ from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.interpolation import summarize_interpolation
+from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import find_multiple_peaks
 from tfcomp.analysis.sharing import compute_sharing
@@ -52,9 +53,9 @@ def measure_superposition(study: Study) -> Numbers:
     """Are OOD outputs sums of memorized ones? (section 3.3, figure 1d)
 
     `superposition_r2` and `conjunctive_r2`: R^2 of OOD outputs on the mean
-    ID outputs that share x and that share y, and on as many means of the
-    nearest ID outputs; means over OOD points. `superposition_span_r2` and
-    `conjunctive_span_r2`: on all ID outputs that share x or y with
+    ID outputs that share each factor, and on as many means of the nearest ID
+    outputs; means over OOD points. `superposition_span_r2` and
+    `conjunctive_span_r2`: on all ID outputs that share a factor with
     nonnegative weights of their own, and on as many nearest ones. Of points
     at least `FAR` grid steps from ID: `superposition_far_r2`, and so on.
     """
@@ -79,7 +80,8 @@ def measure_sharing(study: Study) -> Numbers:
     if not study.has_hole:
         return {}
     outputs, is_ood = study.bright_outputs, study.splits.is_ood
-    r2 = compute_sharing(study.splits.grid, outputs, is_ood)
+    space = study.dataset.space
+    r2 = compute_sharing(study.splits.grid, outputs, is_ood, space)
     return summarize_sharing(r2, study.superposition.distance)
 
 
@@ -103,13 +105,19 @@ def measure_alignment(study: Study) -> Numbers:
     """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)
 
     The numbers of `Study.align` for the cosines of all pairs of outputs, and
-    those of `summarize_best_alignment`, with kernels of any width.
+    over two ordered factors those of `summarize_best_alignment`, with kernels
+    of any width. Of other grids the shares of orders, of `summarize_anova`.
     """
     if not study.has_hole:
         return {}
     gram = compute_cosine_gram(study.bright_outputs)
     points = (study.splits.grid, study.splits.is_ood)
-    return {**study.align(gram), **summarize_best_alignment(gram, *points)}
+    numbers = study.align(gram)
+    if study.is_plane:
+        numbers |= summarize_best_alignment(gram, *points)
+    elif study.splits.is_complete:
+        numbers |= summarize_anova(gram, study.splits.grid)
+    return numbers
 
 
 def measure_interpolation(study: Study) -> Numbers:

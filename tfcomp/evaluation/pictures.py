@@ -6,7 +6,9 @@ pictures; this is where they are composed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -17,6 +19,7 @@ from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.grid_curves import find_interval
 from tfcomp.datasets.grid_curves import list_curves
+from tfcomp.datasets.grid_maps import Plane
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import compute_relative_error
@@ -28,7 +31,7 @@ from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
 
 SHOWN_SAMPLES = 8
-VOLUME_LABEL = "log(volume / px²)"
+_POWERS = {1: "", 2: "²", 3: "³"}
 
 
 def picture_samples(
@@ -66,11 +69,27 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
 
 
 def label_volume(space: FactorSpace) -> str:
-    """Axis label of log-volumes, which are per unit of the ordered factors."""
-    units = [space.factors[i].unit or "step" for i in space.ordered]
-    if units == ["px", "px"]:
-        return VOLUME_LABEL
-    return f"log(volume / {' / '.join(units)})"
+    """Axis label of log-volumes, which are per unit of the ordered factors.
+
+    As `log(volume / px²)`; a factor without a unit stands for itself.
+    """
+    factors = [space.factors[i] for i in space.ordered]
+    counts = Counter(factor.unit or factor.name for factor in factors)
+    units = [
+        unit + _POWERS.get(count, f"^{count}") for unit, count in counts.items()
+    ]
+    product = "·".join(units)
+    return f"log(volume / {f'({product})' if len(units) > 1 else product})"
+
+
+def describe_planes(dataset: Dataset) -> str:
+    """A sentence on where maps of two of several factors are."""
+    if len(dataset.space) == 2:
+        return ""
+    return (
+        " The other factors stand where the map has most of both, held-out "
+        "and known points, as its title says."
+    )
 
 
 def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Figure:
@@ -98,36 +117,40 @@ def picture_maps(
     label: str,
     title: str = "",
     limits: tuple[float, float] | None = None,
+    planes: Sequence[Plane] = (),
 ) -> Figure:
-    """Draws numbers per grid point as maps, of two factors only.
+    """Draws numbers per grid point as maps, one for every pair of factors.
 
     Args:
         dataset: Says what the grid is and which part of it is held out.
-        maps: Title of a map to a number per grid point, [n].
+        maps: Title of a map to a number per grid point, [n]; of a sample of
+            the grid, those of `Dataset.mapped`.
         label: What the numbers are, with units.
         title: Title of the figure.
         limits: Ends of the color scale, by default those of the numbers.
-
-    Returns:
-        The figure.
+        planes: Some of `Dataset.planes`, by default all.
     """
-    x, y = dataset.space
-    shape = dataset.space.shape
-    return draw_maps(
-        {name: values.reshape(shape) for name, values in maps.items()},
-        get_region_mask(dataset),
-        label=label,
-        axis_names=(x.label, y.label),
-        title=title,
-        limits=limits,
-    )
+    drawn = {}
+    for name, values in maps.items():
+        whole = dataset.make_map(values)
+        for plane in planes or dataset.planes:
+            # Two maps may have the same place, but not the same axes, too.
+            names = " and ".join(factor.name for factor in plane.factors)
+            place = f"{name}, {names} at {plane.held}" if plane.held else name
+            drawn[place] = whole.cut(plane)
+    return draw_maps(drawn, label=label, title=title, limits=limits)
 
 
 def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
     """The error at every combination of two factors."""
     error = compute_relative_error(dataset, evaluation)
-    label = "MSE / MSE of a blank image"
-    return picture_maps(dataset, {"error landscape": error}, label)
+    maps = {"error landscape": error}
+    return picture_maps(dataset, maps, label_error(dataset))
+
+
+def label_error(dataset: Dataset) -> str:
+    """Label of relative errors."""
+    return f"MSE / MSE of {dataset.reference_name}"
 
 
 def picture_embedding(
@@ -137,14 +160,12 @@ def picture_embedding(
     title = f"embedding of {factor.name}"
     matrices = draw_embeddings(
         embedding.matrices,
-        factor.values(),
+        [factor.describe(value) for value in factor.values()],
         factor_label=factor.label,
         title=title,
     )
     if embedding.profiles:
-        profiles = draw_profiles(
-            embedding.profiles, factor_label=factor.label, title=title
-        )
+        profiles = draw_profiles(embedding.profiles, factor=factor, title=title)
         return {"embedding": matrices, "profiles": profiles}
     spectrum = draw_spectrum(
         embedding.spectrum, embedding.effective_rank, title=title
@@ -162,17 +183,11 @@ def choose_spread(rows: np.ndarray) -> np.ndarray:
     return rows[np.sort(drawn)]
 
 
-def get_region_mask(dataset: Dataset) -> np.ndarray | None:
-    """The region over a complete grid; None if nothing is held out."""
-    is_ood = dataset.splits.is_ood
-    if not (is_ood.any() and dataset.splits.is_complete):
-        return None
-    return is_ood.reshape(dataset.space.shape)
-
-
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
     """The region over the pixels, where factors are pixel positions."""
     rows, columns, _ = dataset.image_shape
     if not dataset.has_position or dataset.space.shape != (columns, rows):
         return None
-    return get_region_mask(dataset)
+    is_ood = dataset.splits.is_ood
+    is_complete = dataset.splits.is_complete
+    return dataset.make_map(is_ood).mask if is_complete else None

@@ -99,7 +99,8 @@ def measure_tuning(study: Study) -> Lists:
 
     `additive_share`: share of the variance of a unit over the grid that is a
     sum of functions of single factors, mean over live units; 1 for stripes.
-    `additive_share_weighted`: the same, units weighted by their variance.
+    `additive_share_weighted`: the same, units weighted by their variance. Of
+    more than two factors `pair_share`: of functions of two of them.
     """
     if len(study.dataset.space) < 2 or not study.splits.is_complete:
         return {}  # of one factor everything is additive
@@ -108,6 +109,8 @@ def measure_tuning(study: Study) -> Lists:
         "additive_share": "additive_share_mean",
         "additive_share_weighted": "additive_share_weighted",
     }
+    if len(study.dataset.space) > 2:
+        names["pair_share"] = "pair_share_mean"
     return {name: [s[key] for s in summaries] for name, key in names.items()}
 
 

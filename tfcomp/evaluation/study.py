@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -20,7 +20,6 @@ from tfcomp.analysis.superposition import SuperpositionScores
 from tfcomp.analysis.superposition import compute_superposition
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.grid_curves import Curve
-from tfcomp.datasets.grid_curves import has_map
 from tfcomp.datasets.grid_curves import list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluation
@@ -28,6 +27,8 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.evaluation.evaluator import compute_relative_error
 from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.reference_scores import References
+from tfcomp.evaluation.reference_scores import score_references
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.evaluation.stage_numbers import StageNumbers
 from tfcomp.evaluation.stage_numbers import measure_stage
@@ -36,8 +37,6 @@ from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
 
 TRUTH = "truth"
-# Combinations among which distances to the border are counted.
-MAX_CELLS = 2 * 10**7
 
 
 class Study:
@@ -62,13 +61,27 @@ class Study:
 
     @property
     def has_map(self) -> bool:
-        """Whether results can be drawn as maps over two factors."""
-        return self.splits.is_complete and has_map(self.dataset.space)
+        """Whether results can be drawn as maps over two ordered factors."""
+        return bool(self.dataset.planes)
 
     @property
     def has_hole(self) -> bool:
-        """Whether a part of a map over two factors is held out."""
-        return self.has_map and bool(self.splits.is_ood.any())
+        """Whether combinations of several factors are held out."""
+        return len(self.dataset.space) > 1 and bool(self.splits.is_ood.any())
+
+    @cached_property
+    def mapped(self) -> Study:
+        """The run at the points of its maps; itself on a complete grid."""
+        dataset = self.dataset.mapped
+        if dataset is self.dataset:
+            return self
+        return Study(dataclasses.replace(self.run, dataset=dataset))
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether the grid is that of two factors, both ordered."""
+        is_pair = self.has_map and len(self.dataset.space) == 2
+        return is_pair and self.splits.is_complete
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -88,17 +101,18 @@ class Study:
         return compute_relative_error(self.dataset, self.evaluation)
 
     @cached_property
+    def references(self) -> References:
+        """Relative errors of predictors that need no network."""
+        return score_references(self.dataset, self.evaluation.truth)
+
+    @cached_property
     def border_distance(self) -> np.ndarray:
         """Grid steps from every grid point to the nearest ID one, [n]."""
-        space, every = self.dataset.space, self.splits.all
-        if self.splits.is_complete:
-            return compute_border_distance(every.is_ood, space)
-        if math.prod(space.shape) > MAX_CELLS:
+        space, known = self.dataset.space, self.dataset.known
+        if known is None:
             return np.full(len(self.splits.grid), np.inf)
         # What does not exist is not known either.
-        is_unknown = np.ones(space.shape, bool)
-        is_unknown[tuple(space.to_index(every.factors).T)] = every.is_ood
-        distance = compute_border_distance(is_unknown.ravel(), space)
+        distance = compute_border_distance(~known.ravel(), space)
         rows = space.to_index(self.splits.grid).T
         return distance.reshape(space.shape)[tuple(rows)]
 
@@ -171,7 +185,10 @@ class Study:
     def superposition(self) -> SuperpositionScores:
         """What OOD outputs are made of, at every OOD point."""
         return compute_superposition(
-            self.splits.grid, self.bright_outputs, self.splits.is_ood
+            self.splits.grid,
+            self.bright_outputs,
+            self.splits.is_ood,
+            self.dataset.space,
         )
 
     @cached_property
@@ -194,12 +211,14 @@ class Study:
             sharing x, half for sharing y), `alignment_conjunctive` (sharing
             both) and `alignment_constant`, which is 0 by definition, since
             nothing is left of a constant kernel once it is centered: to
-            exceed it is to be positive. With the overlap of two bumps in
-            place of each delta: `alignment_factorized_smooth`, and
-            `alignment_radial`, the conjunctive one, which then is a Gaussian
-            of the distance alone.
+            exceed it is to be positive. Over two ordered factors also with
+            the overlap of two bumps in place of each delta:
+            `alignment_factorized_smooth`, and `alignment_radial`, the
+            conjunctive one, which then is a Gaussian of the distance alone.
         """
         points = (gram, self.splits.grid, self.splits.is_ood)
+        if not self.is_plane:
+            return summarize_alignment(*points)
         smooth = summarize_alignment(*points, self.run.config.data.sigma)
         return {
             **summarize_alignment(*points),

@@ -12,6 +12,8 @@ tells, are the same only where f is linear.
 
 from __future__ import annotations
 
+import math
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -20,6 +22,8 @@ from tfcomp.analysis import evaluate_in_batches
 from tfcomp.datasets.splits import Splits
 from tfcomp.models.encodings.scalar_codes import FactorIndex
 from tfcomp.models.stages import make_stage_model
+
+MAX_SIZE = 2**27  # numbers
 
 
 def draw_superposed_inputs(
@@ -33,11 +37,13 @@ def draw_superposed_inputs(
 
     Returns:
         For every OOD point and factor an image [n_ood, F, H, W, C], NaN where
-        no ID point shares the value. None for another model, and for a code
-        that is an index, of which a mean has no meaning.
+        no ID point shares the value. None for another model, for a code that
+        is an index, of which a mean has no meaning, and where the images are
+        too large.
     """
     decode = find_decoder(model)
-    if decode is None:
+    size = splits.is_ood.sum() * splits.grid.shape[1]
+    if decode is None or size * math.prod(model.output_shape[1:]) > MAX_SIZE:
         return None
     grid, is_id = splits.grid, splits.is_id
     encode = tf.function(make_stage_model(model, ["code"]))

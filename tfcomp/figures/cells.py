@@ -5,9 +5,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.image import AxesImage
-from numpy.typing import ArrayLike
 
+from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.region_marks import draw_outline
+from tfcomp.figures.value_axes import label_values
 
 NO_VALUE_COLOR = "0.65"
 
@@ -49,21 +50,22 @@ def show_cells(
 
 def show_map(
     axes: Axes,
-    values: np.ndarray,
-    mask: ArrayLike | None,
+    found: GridMap,
     norm: Normalize | None = None,
     linewidth: float = 1.8,
 ) -> AxesImage:
-    """Shows a number per cell of a factor grid and outlines the region.
+    """Shows a map of two factors, with their values at its axes.
 
-    `values` and `mask` are `[nx, ny]`; the mask is True inside the region,
-    and None without one. The outline is `linewidth` points wide.
+    The outline of the held-out region is `linewidth` points wide.
     """
-    num_x, num_y = values.shape
-    aspect = num_x / num_y / get_map_aspect(values.shape)
-    image = show_cells(axes, values.T, norm, aspect=aspect)
-    if mask is not None:
-        draw_outline(axes, mask, linewidth)
+    num_x, num_y = found.values.shape
+    aspect = num_x / num_y / get_map_aspect(found.values.shape)
+    image = show_cells(axes, found.values.T, norm, aspect=aspect)
+    x, y = found.factors
+    label_values(axes.xaxis, x)
+    label_values(axes.yaxis, y)
+    if found.mask is not None:
+        draw_outline(axes, found.mask, linewidth)
     return image
 
 

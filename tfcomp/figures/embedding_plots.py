@@ -9,6 +9,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.datasets.factors import Factor
 from tfcomp.figures.argument_checks import require
 from tfcomp.figures.argument_checks import require_shape
 from tfcomp.figures.cells import show_cells
@@ -17,6 +18,7 @@ from tfcomp.figures.layout import keep_panels
 from tfcomp.figures.layout import make_panels
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.value_axes import label_values
 
 PANEL_SIZE = 0.8  # inches
 SPECTRUM_FLOOR = 1e-4
@@ -47,7 +49,7 @@ def draw_embeddings(
     Args:
         matrices: The matrix of every value in pixel space, y upwards,
             `[V, rows, cols]`; not finite is shown in gray.
-        values: The values, which title the panels, `[V]`.
+        values: The values or their names, which title the panels, `[V]`.
         factor_label: Name of the factor, with units.
         title: Of the figure.
     """
@@ -62,7 +64,8 @@ def draw_embeddings(
     figure, panels = _make_panels(*matrices.shape, has_title=bool(title))
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
         image = show_cells(axes, matrix, Normalize(-limit, limit), "RdBu_r")
-        axes.set_title(f"{value:.3g}", fontsize=8, pad=2)
+        title_of = value if isinstance(value, str) else f"{value:.3g}"
+        axes.set_title(title_of, fontsize=8, pad=2)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(linewidth=0.5, color="0.5")
     finite = matrices[np.isfinite(matrices)]
@@ -140,7 +143,7 @@ def draw_spectrum(
 
 
 def draw_profiles(
-    profiles: Mapping[str, ArrayLike], *, factor_label: str, title: str = ""
+    profiles: Mapping[str, ArrayLike], *, factor: Factor, title: str = ""
 ) -> Figure:
     """Draws the profiles of all values along each axis of the image.
 
@@ -149,7 +152,7 @@ def draw_profiles(
 
     Args:
         profiles: Name of an axis, as `rows`, to the profiles `[V, length]`.
-        factor_label: Name of the factor, with units.
+        factor: The factor of V values.
         title: Of the figure.
     """
     arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
@@ -162,7 +165,8 @@ def draw_profiles(
     for axes, (name, array) in zip(grid[0], arrays.items(), strict=True):
         image = show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
         axes.set(xlabel=f"number along the {name}", title=name)
-        axes.set_ylabel(f"index of {factor_label}")
+        axes.set_ylabel(factor.label)
+        label_values(axes.yaxis, factor)
     figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
     finish_figure(figure, title)
     return figure

@@ -59,12 +59,13 @@ def draw_rows(
     """
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
     _check_sizes(stacks, positions, mask)
-    shape = len(stacks), len(next(iter(stacks.values())))
+    first = next(iter(stacks.values()))
+    shape = len(stacks), len(first)
     num_lines = max((t.count("\n") for t in column_titles or ()), default=0)
     # Wide enough for the legend, high enough for the titles.
     size = (
         max(4.5, PANEL_SIZE * shape[1] + 0.4),
-        PANEL_SIZE * shape[0] + 0.6 + 0.16 * num_lines,
+        _get_height(first.shape) * shape[0] + 0.6 + 0.16 * num_lines,
     )
     figure, panels = make_panels(shape, size, pad=0.06)
     for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
@@ -111,9 +112,14 @@ def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
 
 def _wrap(label: str, shape: tuple[int, ...]) -> str:
     """Breaks a label into lines as long as the panels are high."""
+    letters = max(4, int(_get_height(shape) * _LETTERS_PER_INCH))
+    return textwrap.fill(label, letters, break_long_words=False)
+
+
+def _get_height(shape: tuple[int, ...]) -> float:
+    """Returns the height of the panels of images [n, H, W, ...] in inches."""
     height, width = shape[1:3]
-    inches = PANEL_SIZE * min(1.0, height / width)
-    return textwrap.fill(label, max(4, int(inches * _LETTERS_PER_INCH)))
+    return PANEL_SIZE * min(1.0, height / width)
 
 
 def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:

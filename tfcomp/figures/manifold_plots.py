@@ -15,6 +15,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from tfcomp.datasets.factors import Factor
 from tfcomp.figures.argument_checks import require
 from tfcomp.figures.argument_checks import require_shape
 from tfcomp.figures.layout import add_panel_title
@@ -41,8 +42,7 @@ def draw_manifolds(
     factors: ArrayLike,
     is_ood: ArrayLike,
     *,
-    factor_names: Sequence[str],
-    periodic: Sequence[bool],
+    space: Sequence[Factor],
     title: str = "",
 ) -> Figure:
     """Draws every stage: one factor as a curve, several as colored points.
@@ -58,9 +58,8 @@ def draw_manifolds(
         is_ood: Whether each point lies in the held-out region, `[n]`. On a
             curve the steps with an end in it are underlaid, among points it
             has another marker.
-        factor_names: Names of the factors, with units.
-        periodic: Whether each factor is periodic: it has cyclic colors, and
-            the last point of its curve is followed by the first.
+        space: The factors. A periodic one has cyclic colors, and the last
+            point of its curve is followed by the first.
         title: Of the figure.
     """
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
@@ -69,22 +68,25 @@ def draw_manifolds(
     rule = "embeddings must have at least one entry, all of one shape [n, 2]"
     count = max((shape[0] for shape in shapes.values() if shape), default=0)
     require(set(shapes.values()) == {(count, 2)}, rule, shapes)
-    require_shape("factors", factors, (count, len(factor_names)))
+    require_shape("factors", factors, (count, len(space)))
     require_shape("is_ood", is_ood, (count,))
     rows, columns = arrange_panels(len(places), MAX_COLUMNS)
-    figure, grid = _make_panels(rows * len(factor_names), columns)
-    for i, name in enumerate(factor_names):
+    figure, grid = _make_panels(rows * len(space), columns)
+    is_curve = len(space) == 1 and not space[0].categorical
+    for i, factor in enumerate(space):
         panels = keep_panels(grid[i * rows : (i + 1) * rows], len(places))
-        colors = _make_colors(factors[:, i], periodic[i])
+        colors = _make_colors(factors[:, i], factor.periodic)
         shades = colors.to_rgba(factors[:, i])
         for axes, (stage, points) in zip(panels, places.items(), strict=True):
-            if len(factor_names) == 1:
-                _draw_curve(axes, points, shades, is_ood, periodic[i])
+            if is_curve:
+                _draw_curve(axes, points, shades, is_ood, factor.periodic)
             else:
                 _draw_points(axes, points, shades, is_ood)
             if i == 0:
                 add_panel_title(axes, stage, PANEL_SIZE)
-        figure.colorbar(colors, ax=panels, label=name, pad=0.01)
+        bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
+        if factor.names:
+            bar.set_ticks(factor.values(), labels=factor.names)
     finish_figure(figure, title)
     return figure
 

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.argument_checks import require
-from tfcomp.figures.argument_checks import require_one_shape
 from tfcomp.figures.cells import NO_VALUE_COLOR
 from tfcomp.figures.cells import get_map_aspect
 from tfcomp.figures.cells import show_map
@@ -27,11 +27,9 @@ PANEL_SIZES = {1: 4.0, 2: 3.0}
 
 
 def draw_maps(
-    maps: Mapping[str, ArrayLike],
-    mask: ArrayLike | None,
+    maps: Mapping[str, GridMap],
     *,
     label: str,
-    axis_names: tuple[str, str],
     title: str = "",
     limits: tuple[float, float] | None = None,
 ) -> Figure:
@@ -40,36 +38,38 @@ def draw_maps(
     All share one color scale, so that they compare.
 
     Args:
-        maps: Title of a map to a number per cell, `[nx, ny]`; not finite is
-            shown in gray.
-        mask: True inside the region to outline, `[nx, ny]`; None without one.
+        maps: Title to a map of two factors; what is not finite is gray, and
+            the region of held-out points is outlined.
         label: What the colors mean, with units.
-        axis_names: Names of the first and the second factor, with units.
         title: Of the figure.
         limits: Ends of the color scale, by default the smallest and the
             largest of all values.
     """
-    arrays = {name: np.asarray(array, float) for name, array in maps.items()}
-    require(arrays, "maps must have at least one entry")
-    shapes = {name: array.shape for name, array in arrays.items()}
-    shapes |= {} if mask is None else {"mask": np.shape(mask)}
-    rule = "All maps and the mask must have the same shape [nx, ny]"
-    require_one_shape(shapes, 2, rule)
-    numbers = np.stack(list(arrays.values()))
+    require(maps, "maps must have at least one entry")
+    shapes = {name: np.shape(found.values) for name, found in maps.items()}
+    is_flat = all(len(shape) == 2 for shape in shapes.values())
+    require(is_flat, "maps must be of two factors each", shapes)
+    arrays = [np.asarray(found.values, float) for found in maps.values()]
+    numbers = np.concatenate([array.ravel() for array in arrays])
     finite = numbers[np.isfinite(numbers)]
     ends = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
     norm = Normalize(*(limits or ends))
+    factors = [found.factors for found in maps.values()]
+    is_shared = len(set(factors)) == 1
     panel_size = PANEL_SIZES.get(len(arrays), PANEL_SIZE)
-    width = panel_size * get_map_aspect(numbers.shape[1:])
+    width = panel_size * max(get_map_aspect(array.shape) for array in arrays)
     num_rows, num_columns = arrange_panels(len(arrays), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
-    size = num_columns * width + 1.6, num_rows * (panel_size + 0.4) + 0.8
+    space = 0.4 if is_shared else 1.0
+    size = num_columns * width + 1.6, num_rows * (panel_size + space) + 0.8
     figure, grid = make_panels((num_rows, num_columns), size, pad=0.08)
     panels = keep_panels(grid, len(arrays))
-    for axes, (name, array) in zip(panels, arrays.items(), strict=True):
-        image = show_map(axes, array, mask, norm)
-        add_panel_title(axes, name, width)
-    _name_axes(panels, num_columns, axis_names)
+    for axes, (name, found) in zip(panels, maps.items(), strict=True):
+        image = show_map(axes, found, norm)
+        # A narrow map among wide ones has a narrow title.
+        own = panel_size * get_map_aspect(found.values.shape)
+        add_panel_title(axes, name, own)
+    _name_axes(panels, num_columns, factors, is_shared)
     figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
     is_finite = finite.size == numbers.size
     finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
@@ -77,12 +77,15 @@ def draw_maps(
 
 
 def _name_axes(
-    panels: Sequence[Axes], columns: int, names: tuple[str, str]
+    panels: Sequence[Axes],
+    columns: int,
+    factors: Sequence[tuple[Factor, ...]],
+    is_shared: bool,
 ) -> None:
-    """Labels the outer axes only, since all panels have the same ones."""
-    for index, axes in enumerate(panels):
-        is_lowest = index + columns >= len(panels)
-        is_first = index % columns == 0
-        axes.set_xlabel(names[0] if is_lowest else "")
-        axes.set_ylabel(names[1] if is_first else "")
+    """Labels the axes, the outer ones only where all panels have the same."""
+    for index, (axes, (x, y)) in enumerate(zip(panels, factors, strict=True)):
+        is_lowest = not is_shared or index + columns >= len(panels)
+        is_first = not is_shared or index % columns == 0
+        axes.set_xlabel(x.label if is_lowest else "")
+        axes.set_ylabel(y.label if is_first else "")
         axes.tick_params(labelbottom=is_lowest, labelleft=is_first)

@@ -13,8 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.datasets.grid_maps import Plane
 from tfcomp.figures.argument_checks import require
-from tfcomp.figures.argument_checks import require_shape
 from tfcomp.figures.cells import NO_VALUE_COLOR
 from tfcomp.figures.cells import get_map_aspect
 from tfcomp.figures.cells import show_map
@@ -23,6 +25,7 @@ from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import LINE_COLORS
 from tfcomp.figures.line_style import finish_axes
 from tfcomp.figures.region_marks import shade_values
+from tfcomp.figures.value_axes import label_values
 
 ROW_HEIGHT = 1.75  # inches
 STAGE_WIDTH = 1.0
@@ -30,45 +33,34 @@ _NUM_BINS = 25
 
 
 def draw_tuning(
-    maps: ArrayLike,
-    labels: Sequence[str],
-    mask: ArrayLike | None,
-    *,
-    axis_names: tuple[str, str],
-    title: str = "",
+    units: Mapping[str, GridMap], plane: Plane, *, title: str = ""
 ) -> Figure:
-    """Draws a row per unit: its map, and its mean over either factor.
+    """Draws a row per unit: its map, and its mean as a function of a factor.
 
     Every map has a color scale of its own, since activations of different
-    units do not compare; the two marginals of a unit share one axis.
+    units do not compare; the marginals of a unit share one axis.
 
     Args:
-        maps: Activations, `[k, nx, ny]`; not finite is shown in gray.
-        labels: Name of every unit, k of them.
-        mask: True inside the region to mark, `[nx, ny]`; None without one.
-            On the marginals the values of a factor that occur in it are
-            shaded.
-        axis_names: Names of the first and the second factor, with units.
+        units: Name of a unit to its activations over all factors; what is
+            not finite is gray. The region of held-out points is outlined in
+            maps; on the marginals the values that occur in it are shaded.
+        plane: Which part of the grid the maps show.
         title: Of the figure.
     """
-    maps = np.asarray(maps, float)
-    rule = "maps must have shape [k, nx, ny] with at least one unit"
-    require(maps.ndim == 3 and len(maps), rule, maps.shape)
-    require_shape("labels", labels, maps.shape[:1])
-    if mask is not None:
-        require_shape("mask", mask, maps.shape[1:])
-    width = ROW_HEIGHT * get_map_aspect(maps.shape[1:])
-    figure, panels = _make_rows(len(maps), width)
-    for unit, row in enumerate(panels):
-        image = show_map(row[0], maps[unit], mask, linewidth=1.2)
+    require(units, "units must have at least one entry")
+    factors = next(iter(units.values())).factors
+    width = ROW_HEIGHT * get_map_aspect([f.size for f in plane.factors])
+    figure, panels = _make_rows(len(units), len(factors), width)
+    for row, (name, unit) in zip(panels, units.items(), strict=True):
+        image = show_map(row[0], unit.cut(plane), linewidth=1.2)
         bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
         bar.locator = MaxNLocator(3)
         bar.update_ticks()
-        add_panel_title(row[0], labels[unit], width)
-        _draw_marginals(row[1:], maps[unit], mask)
-        row[0].set_ylabel(axis_names[1])
-    _name_columns(panels, axis_names)
-    is_finite = np.isfinite(maps).all()
+        add_panel_title(row[0], name, width)
+        _draw_marginals(row[1:], unit)
+        row[0].set_ylabel(plane.factors[1].label)
+    _name_columns(panels, plane.factors[0], factors)
+    is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
     finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
     return figure
 
@@ -105,41 +97,49 @@ def draw_index_distribution(
     return figure
 
 
-def _make_rows(num_rows: int, width: float) -> tuple[Figure, np.ndarray]:
-    ratios = (width + 0.6, 2.0, 2.0)
+def _make_rows(
+    num_rows: int, num_factors: int, width: float
+) -> tuple[Figure, np.ndarray]:
+    ratios = (width + 0.6, *[2.0] * num_factors)
     size = sum(ratios) + 1.6, num_rows * (ROW_HEIGHT + 0.3) + 0.7
     figure = Figure(figsize=size, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
-    panels = figure.subplots(num_rows, 3, squeeze=False, width_ratios=ratios)
+    panels = figure.subplots(
+        num_rows, len(ratios), squeeze=False, width_ratios=ratios
+    )
     return figure, panels
 
 
-def _draw_marginals(
-    panels: Sequence[Axes], unit_map: np.ndarray, mask: ArrayLike | None
-) -> None:
+def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
     for axis, axes in enumerate(panels):
-        values = unit_map.mean(axis=1 - axis)
-        axes.plot(np.arange(len(values)), values, color=LINE_COLORS[0])
+        marginal = unit.average(axis)
+        (factor,), values = marginal.factors, marginal.values
+        style = "o" if factor.categorical else "-"  # names have no order
+        axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
         axes.set_xlim(-0.5, len(values) - 0.5)
-        if mask is not None:
-            shade_values(axes, np.asarray(mask, bool).any(axis=1 - axis))
+        if marginal.mask is not None:
+            shade_values(axes, marginal.mask)
         finish_axes(axes)
-        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        label_values(axes.xaxis, factor)
         axes.yaxis.set_major_locator(MaxNLocator(4))
-    panels[1].sharey(panels[0])
+    for axes in panels[1:]:
+        axes.sharey(panels[0])
+        axes.tick_params(labelleft=False)
     panels[0].autoscale(axis="y")
-    panels[1].tick_params(labelleft=False)
 
 
-def _name_columns(panels: np.ndarray, axis_names: tuple[str, str]) -> None:
+def _name_columns(
+    panels: np.ndarray, first: Factor, factors: Sequence[Factor]
+) -> None:
     """Labels the outer axes only, since all rows have the same ones."""
     for axes in panels[:-1].ravel():
         axes.tick_params(labelbottom=False)
-    lowest = zip(panels[-1], (axis_names[0], *axis_names), strict=True)
-    for axes, name in lowest:
-        axes.set_xlabel(name)
-    for axes, name in zip(panels[0, 1:], axis_names[::-1], strict=True):
-        axes.set_title(f"mean over {name.partition(' (')[0]}", fontsize=11)
+    for axes, factor in zip(panels[-1], (first, *factors), strict=True):
+        axes.set_xlabel(factor.label)
+    for axes, factor in zip(panels[0, 1:], factors, strict=True):
+        others = [f.name for f in factors if f != factor]
+        what = others[0] if len(others) == 1 else "the others"
+        axes.set_title(f"mean over {what}", fontsize=11)
 
 
 def _draw_histogram(axes: Axes, place: int, index: np.ndarray) -> None:

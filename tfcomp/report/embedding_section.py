@@ -12,8 +12,8 @@ from tfcomp.report.run_exhibits import show_run
 
 CAPTIONS = {
     "embedding": "The matrix in pixel space that the network renders for each "
-    "value of the factor. The title of a panel is the value in pixels, and "
-    "all matrices share one color scale with 0 in its middle.",
+    "value of the factor. The title of a panel is the value, and all "
+    "matrices share one color scale with 0 in its middle.",
     "profiles": "What hard rendering draws for each value, a row of cells for "
     "each, along the axes of the image. One axis should be in use.",
     "spectrum": "Singular values of every matrix, divided by the largest one. "

@@ -34,19 +34,26 @@ def make_kernels(studies: Sequence[Study]) -> Section:
             grams = compute_grams(study.bright_outputs)
             exhibits.append(make_matrices(study, grams))
             grams["truth, cosine"] = compute_cosine_gram(study.bright_truth)
-            exhibits.append(make_schmidt(study, grams))
             alignment += list_alignments(study, grams)
-            regression += list_regressions(study)
+            if study.is_plane:
+                exhibits.append(make_schmidt(study, grams))
+                regression += list_regressions(study)
+            elif study.splits.is_complete:
+                exhibits.append(make_orders(study, grams))
     if exhibits:
-        exhibits = [*make_tables(alignment, regression), *exhibits]
+        tables = make_tables(alignment, regression)
+        exhibits = [*(table for table in tables if table.rows), *exhibits]
     return Section(
         "kernels",
         "Kernels",
         "The kernel of a model is the similarity of its outputs at any two "
-        "grid points. A model that treats x and y apart has the binary "
-        "factorized kernel (half the similarity for sharing x, half for "
-        "sharing y); one that memorizes combinations has the conjunctive "
-        "one. Images are made bright (background 0).",
+        "grid points. A model that treats the factors apart has the binary "
+        "factorized kernel (of x and y, half the similarity for sharing x, "
+        "half for sharing y); one that memorizes combinations has the "
+        "conjunctive one. Images are made bright (background 0; without a "
+        "background, the mean training image is taken off). Smooth kernels, "
+        "the Schmidt decomposition and kernel regression are those of two "
+        "ordered factors.",
         exhibits,
     )
 
@@ -99,7 +106,7 @@ def list_alignments(study: Study, grams: dict[str, np.ndarray]) -> list[Row]:
         {
             "run": study.name,
             "similarity": name,
-            **{column: numbers[key] for column, key in columns.items()},
+            **{column: numbers.get(key) for column, key in columns.items()},
         }
         for name, numbers in found.items()
     ]
@@ -187,6 +194,28 @@ def make_schmidt(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
                 "run": study.name,
                 "similarity": name,
                 **summarize_schmidt(gram, grid),
+                **summarize_anova(gram, grid),
+            }
+            for name, gram in grams.items()
+        ],
+    )
+
+
+def make_orders(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
+    """Lists the shares of the terms of a kernel by the factors they need."""
+    grid = study.splits.grid
+    return show_run(
+        study,
+        "kernel_orders",
+        "Orders of interaction",
+        "Functional analysis of variance of every kernel: the shares in its "
+        "variance of terms that need one factor, two factors and more "
+        "(appendix A.5 of the paper). factorization_ratio is the first of "
+        "them: 1 for an additive kernel.",
+        rows=[
+            {
+                "run": study.name,
+                "similarity": name,
                 **summarize_anova(gram, grid),
             }
             for name, gram in grams.items()

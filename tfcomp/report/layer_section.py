@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.geometry import compute_ratio_factorization
 from tfcomp.evaluation.derivatives import describe_lost_stages
-from tfcomp.evaluation.pictures import VOLUME_LABEL
+from tfcomp.evaluation.pictures import describe_planes
 from tfcomp.evaluation.pictures import label_volume
 from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.study import Study
@@ -17,6 +17,8 @@ from tfcomp.report.run_exhibits import list_points
 from tfcomp.report.run_exhibits import list_stages
 from tfcomp.report.run_exhibits import show_run
 
+# Of log-volumes of runs with different factors.
+MIXED_UNITS = "log(volume / units of the factors)"
 # Exhibits of numbers against the stage, by file name: heading, name of the
 # numbers (none for log-volumes, whose unit depends on the factors), title of
 # every panel and the column that it shows, caption.
@@ -74,7 +76,8 @@ def make_layers(studies: Sequence[Study]) -> Section:
         for name in LINES
         if studies and (has_pairs or name != "factorization")
     ]
-    exhibits += [make_volume_maps(s) for s in studies if s.has_map]
+    for study in studies:
+        exhibits += make_volume_maps(study)
     return Section(
         "layers",
         "Geometry, stage by stage",
@@ -100,7 +103,8 @@ def make_lines(
 ) -> Exhibit:
     """Draws numbers against the stage, one line a run."""
     title, ylabel, panels, caption = LINES[name]
-    ylabel = ylabel or label_volume(studies[0].dataset.space)
+    units = {label_volume(study.dataset.space) for study in studies}
+    ylabel = ylabel or (units.pop() if len(units) == 1 else MIXED_UNITS)
     columns = ["run", "stage", *panels.values(), "dead_fraction"]
     return Exhibit(
         name,
@@ -111,15 +115,29 @@ def make_lines(
     )
 
 
-def make_volume_maps(study: Study) -> Exhibit:
-    """Draws the log-volume over the grid, all stages on one color scale."""
-    title = f"{study.name}: log-volume"
-    return show_run(
-        study,
-        "log_volume",
-        "Log-volume maps",
-        "log sqrt(det g) at every grid point, a map for each stage, all on "
-        "one color scale. The held-out region is outlined.",
-        picture_maps(study.dataset, study.log_volume, VOLUME_LABEL, title),
-        list_points(study, study.log_volume),
-    )
+def make_volume_maps(study: Study) -> list[Exhibit]:
+    """Draws the log-volume over the grid, a figure for each pair of factors.
+
+    Its stages share one color scale.
+    """
+    is_pair, study = len(study.dataset.space) == 2, study.mapped
+    dataset, volumes = study.dataset, study.log_volume
+    label, title = label_volume(dataset.space), f"{study.name}: log-volume"
+    rows = list_points(study, volumes)
+    exhibits = []
+    for plane in dataset.planes:
+        suffix = "" if is_pair else f"_{plane.name}"
+        figure = picture_maps(dataset, volumes, label, title, planes=[plane])
+        exhibit = show_run(
+            study,
+            f"log_volume{suffix}",
+            "Log-volume maps",
+            "log sqrt(det g) at every grid point, a map for each stage, all "
+            "on one color scale. The held-out region is outlined."
+            + describe_planes(dataset),
+            figure,
+            rows,
+        )
+        exhibits.append(exhibit)
+        rows = []  # once
+    return exhibits

@@ -75,7 +75,7 @@ def make_pca(study: Study) -> Exhibit:
         "The first two principal components of the activations, colored by "
         "factor; the markers tell ID from OOD. They hold this share of the "
         f"variance: {', '.join(shares)}.",
-        {s: components.features[:, :2] for s, components in found.items()},
+        {s: _take_two(c.features) for s, c in found.items()},
     )
 
 
@@ -94,6 +94,12 @@ def make_umap(study: Study) -> Exhibit:
     )
 
 
+def _take_two(features: np.ndarray) -> np.ndarray:
+    """The first two features; a code of one unit has a line, at 0."""
+    missing = max(2 - features.shape[1], 0)
+    return np.pad(features[:, :2], ((0, 0), (0, missing)))
+
+
 def _show_points(
     study: Study,
     kind: str,
@@ -107,8 +113,7 @@ def _show_points(
         points,
         splits.grid,
         splits.is_ood,
-        factor_names=[factor.label for factor in space],
-        periodic=[factor.periodic for factor in space],
+        space=space.factors,
         title=f"{study.name}, {kind.upper()}",
     )
     columns = {

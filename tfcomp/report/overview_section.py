@@ -7,8 +7,11 @@ import numpy as np
 from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.evaluation.measures import measure_border
 from tfcomp.evaluation.pictures import choose_spread
+from tfcomp.evaluation.pictures import describe_planes
+from tfcomp.evaluation.pictures import label_error
 from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.pictures import picture_samples
+from tfcomp.evaluation.reference_scores import PREDICTORS
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
@@ -20,7 +23,11 @@ from tfcomp.report.run_exhibits import to_rows
 
 def make_overview(studies: Sequence[Study]) -> Section:
     """Shows what the runs reach, ID and OOD."""
-    exhibits = [make_scores(studies), make_coverage(studies)]
+    exhibits = [
+        make_scores(studies),
+        make_references(studies),
+        make_coverage(studies),
+    ]
     for study in studies:
         subsets = {"id": study.splits.is_id, "ood": study.splits.is_ood}
         exhibits += [
@@ -34,16 +41,24 @@ def make_overview(studies: Sequence[Study]) -> Section:
         key = (study.dataset.space, study.dataset.region.spec)
         groups.setdefault(key, []).append(study)
     exhibits += map(make_landscapes, groups.values())
-    exhibits += [make_border(s) for s in mapped if s.border_distance.max() > 1]
+    exhibits += [make_border(s) for s in studies if has_border(s)]
     return Section(
         "overview",
         "Scores and errors",
         "Every grid point is scored. ID are the combinations of factors "
         "outside the held-out region, OOD those inside. A relative error is "
         "the pixel MSE divided by that of a blank image: 1 is no better than "
-        "drawing nothing.",
+        "drawing nothing. Where data have no blank background, it is divided "
+        "by that of the mean training image.",
         exhibits,
     )
+
+
+def has_border(study: Study) -> bool:
+    """Whether held-out points of several factors differ in their distance."""
+    distance = study.border_distance
+    reached = distance[np.isfinite(distance)]
+    return len(study.dataset.space) > 1 and reached.max(initial=0) > 1
 
 
 def make_scores(studies: Sequence[Study]) -> Exhibit:
@@ -80,6 +95,31 @@ def make_coverage(studies: Sequence[Study]) -> Exhibit:
     )
 
 
+def make_references(studies: Sequence[Study]) -> Exhibit:
+    """Lists the errors of the model beside those without a network."""
+    return Exhibit(
+        "references",
+        "Errors without a network",
+        "Relative errors of the model, and of predictors that know the "
+        "training images alone: mean_image is their mean; additive is the "
+        "best sum of an effect of every value of every factor, per pixel; "
+        "nearest_id is the training image with the fewest differing factors, "
+        "of these the closest one (a training point itself at points that "
+        "were trained on).",
+        rows=[
+            {
+                "run": study.name,
+                "subset": subset,
+                "model": study.evaluation.scores[subset]["relative_mse"],
+                **{name: errors.get(subset) for name, errors in found.items()},
+            }
+            for study in studies
+            for found in [{n: study.references.get(n, {}) for n in PREDICTORS}]
+            for subset in ("id", "ood")
+        ],
+    )
+
+
 def make_samples(study: Study, subset: str, rows: np.ndarray) -> Exhibit:
     """Shows truth and output at a spread of ID or of OOD points."""
     title = f"{study.name}, {subset.upper()}"
@@ -97,16 +137,17 @@ def make_samples(study: Study, subset: str, rows: np.ndarray) -> Exhibit:
 
 def make_landscapes(studies: Sequence[Study]) -> Exhibit:
     """Maps the errors of runs with the same factors and region."""
-    errors = {study.name: study.relative_error for study in studies}
-    first = studies[0]
+    errors = {study.name: study.mapped.relative_error for study in studies}
+    first = studies[0].mapped
     suffix = "" if len(studies) > 1 else f"_{first.name}"
     return Exhibit(
         f"landscape{suffix}",
         "Error landscape",
         "Error at every combination of the factors, as a multiple of the "
-        "error of a blank image there. The held-out region is outlined, on "
-        "the edges of its grid cells.",
-        picture_maps(first.dataset, errors, "MSE / MSE of a blank image"),
+        f"error of {first.dataset.reference_name} there. The held-out region "
+        "is outlined, on the edges of its grid cells."
+        + describe_planes(first.dataset),
+        picture_maps(first.dataset, errors, label_error(first.dataset)),
         list_points(first, errors),
     )
 
@@ -114,7 +155,7 @@ def make_landscapes(studies: Sequence[Study]) -> Exhibit:
 def make_border(study: Study) -> Exhibit:
     """Draws the error against the distance from the training region (C3)."""
     steps = study.border_distance
-    distances = np.arange(1, int(steps.max()) + 1)
+    distances = np.unique(steps[np.isfinite(steps) & (steps > 0)])
     groups = [study.relative_error[steps == step] for step in distances]
     measured = measure_border(study)
     mean = measured["border_relative_mse"]
@@ -125,7 +166,7 @@ def make_border(study: Study) -> Exhibit:
         distances,
         {name: mean},
         xlabel="distance to the nearest ID grid point (grid steps)",
-        ylabel="MSE / blank",
+        ylabel=label_error(study.dataset),
         title=f"{study.name}, OOD",
         bands={name: tuple(np.transpose(quartiles))},
     )
@@ -133,9 +174,11 @@ def make_border(study: Study) -> Exhibit:
         study,
         "border",
         "Error and distance to ID",
-        "OOD error, as a multiple of the error of a blank image, against the "
-        "distance to the nearest ID grid point, which is the larger of the "
-        "distances along the two axes. The band reaches from the lower to "
+        f"OOD error, as a multiple of the error of "
+        f"{study.dataset.reference_name}, against the distance to the nearest "
+        "ID grid point, which is the largest of the distances along the "
+        "factors; another class of a categorical factor is one step away. "
+        "The band reaches from the lower to "
         "the upper quartile of the positions. Spearman's rank correlation "
         f"over OOD positions: {'none' if rho is None else f'{rho:.2f}'}.",
         figure,

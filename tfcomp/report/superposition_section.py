@@ -8,11 +8,15 @@ from matplotlib.figure import Figure
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.scores import find_multiple_peaks
 from tfcomp.analysis.superposition import FAR
+from tfcomp.analysis.superposition import MAX_MEMORIES
+from tfcomp.analysis.superposition import MAX_POINTS
 from tfcomp.analysis.superposition import PREDICTORS
 from tfcomp.analysis.superposition import compute_superposition
 from tfcomp.analysis.superposition import score_combinations
 from tfcomp.analysis.superposition import summarize_superposition
 from tfcomp.evaluation.pictures import choose_spread
+from tfcomp.evaluation.pictures import describe_planes
+from tfcomp.evaluation.pictures import describe_points
 from tfcomp.evaluation.pictures import get_pixel_mask
 from tfcomp.evaluation.pictures import picture_maps
 from tfcomp.evaluation.study import Study
@@ -29,14 +33,18 @@ def make_superposition(studies: Sequence[Study]) -> Section:
     chosen = [study for study in studies if study.has_hole]
     exhibits = [make_table(chosen)] if chosen else []
     for study in chosen:
-        exhibits += [make_images(study), make_maps(study)]
+        exhibits.append(make_images(study))
+        if study.has_map and study.splits.is_complete:
+            exhibits.append(make_maps(study))
     return Section(
         "superposition",
         "Superposition",
         "Is an output at a held-out position the sum of memorized outputs "
-        "that share its x and of those that share its y? Images are made "
-        "bright (background 0). R² is 1 - SSE/SST about zero, so it does not "
-        "depend on how faint an output is. A true composer scores near 0.",
+        "that share one of its factors each, as its x and its y? Images are "
+        "made bright (background 0; without a background, the mean training "
+        "image is taken off). R² is 1 - SSE/SST about zero, so it does not "
+        "depend on how faint an output is. A true composer scores near 0. Of "
+        f"three factors and more, {MAX_POINTS} held-out points are scored.",
         exhibits,
     )
 
@@ -48,13 +56,14 @@ def make_table(studies: Sequence[Study]) -> Exhibit:
         "Scores",
         "R² of OOD outputs on predictors made from the model's own ID "
         "outputs, averaged over OOD points. superposition combines the mean "
-        "output sharing x and the mean output sharing y; superposition_span "
-        "combines all outputs sharing x or y, with nonnegative weights. The "
-        "conjunctive predictors combine as many outputs of the nearest ID "
-        "points. superposed_inputs combines what the model draws for the mean "
-        "code of the ID points sharing x, and for that of those sharing y, as "
-        "the paper does. multiple_peaks is the share of outputs with two "
-        "peaks or more above half of their own maximum, at least 3 px apart. "
+        "outputs sharing each of the factors; superposition_span combines all "
+        f"outputs sharing a factor (at most {MAX_MEMORIES}, those that share "
+        "most), with nonnegative weights. The conjunctive predictors combine "
+        "as many outputs of the nearest ID points. superposed_inputs combines "
+        "what the model draws for the mean codes of the ID points sharing "
+        "each factor, as the paper does. multiple_peaks is the share of "
+        "outputs with two peaks or more above half of their own maximum, at "
+        "least 3 px apart. "
         "The rows of the truth have true bumps in place of OOD "
         f"outputs. The far points are at least {FAR:g} grid steps from ID, "
         "where the bumps of neighbors explain nothing by mere overlap.",
@@ -67,7 +76,8 @@ def list_scores(study: Study) -> list[Row]:
     truth = study.bright_outputs.copy()
     is_ood = study.splits.is_ood
     truth[is_ood] = study.bright_truth[is_ood]
-    composer = compute_superposition(study.splits.grid, truth, is_ood)
+    space = study.dataset.space
+    composer = compute_superposition(study.splits.grid, truth, is_ood, space)
     compared = {
         "model": (study.superposition, study.bright_outputs),
         "truth": (composer, truth),
@@ -114,19 +124,20 @@ def find_multiple(study: Study, outputs: np.ndarray) -> np.ndarray:
 
 
 def make_images(study: Study) -> Exhibit:
-    """Shows memorized outputs sharing x and y, their sum, and the output."""
+    """Shows memorized outputs sharing a factor, their sum, and the output."""
     shown = choose_spread(np.flatnonzero(study.splits.is_ood))
     points = list_points(study, {"r2": _spread(study, "superposition")})
     return show_run(
         study,
         "superposition_images",
         "What an output is made of",
-        "Rows at held-out positions (titles, in px): the mean ID output with "
-        "the same x, the one with the same y, the best combination of these "
-        "two, that of what the model draws for the mean *codes* of the same "
+        "Rows at held-out positions (titles): the mean ID output with the "
+        "same value of a factor, for each of them, the best combination of "
+        "these, that of what the model draws for the mean *codes* of the same "
         "points (the published form of figure 1d, where the model has a code "
         "that can be averaged), the model's output, and the truth. Each image "
-        "is scaled to its own maximum, since outputs can be faint.",
+        "is scaled to its own maximum, since outputs can be faint; images "
+        "without a background are not.",
         draw_images(study, shown),
         [points[row] for row in shown],
     )
@@ -136,13 +147,14 @@ def draw_images(study: Study, shown: np.ndarray) -> Figure:
     """Draws the rows of images for some OOD points."""
     outputs, grid = study.bright_outputs, study.splits.grid
     known = study.splits.is_id
-    images = {"ID, same x": [], "ID, same y": [], "superposed": []}
+    names = [f"ID, same {name}" for name in study.dataset.space.names]
+    images: dict[str, list] = {name: [] for name in [*names, "superposed"]}
     for row in shown:
-        x, y = (
+        means = [
             _mean(outputs[known & (values == values[row])]) for values in grid.T
-        )
-        combined = _fit(np.stack([x, y], axis=1), outputs[row])
-        for label, image in zip(images, (x, y, combined), strict=True):
+        ]
+        combined = _fit(np.stack(means, axis=1), outputs[row])
+        for label, image in zip(images, (*means, combined), strict=True):
             images[label].append(image)
     if study.superposed_inputs is not None:
         place = np.cumsum(study.splits.is_ood) - 1  # among OOD points
@@ -159,6 +171,8 @@ def draw_images(study: Study, shown: np.ndarray) -> Figure:
         grid[shown] if study.dataset.has_position else None,
         get_pixel_mask(study.dataset),
         title=study.name,
+        first_row=study.dataset.first_row,
+        column_titles=describe_points(study.dataset, shown),
     )
 
 
@@ -169,9 +183,10 @@ def make_maps(study: Study) -> Exhibit:
         study,
         "superposition_map",
         "Where outputs superpose",
-        "R² of the output at every held-out point on two memorized means: "
-        "those of the ID points that share x and y (left), and those of the "
-        "nearest ID points (right). ID points and blank outputs are gray.",
+        "R² of the output at held-out points on as many memorized means: "
+        "those of the ID points that share each factor (left), and those of "
+        "the nearest ID points (right). ID points and blank outputs are gray."
+        + describe_planes(study.dataset),
         picture_maps(study.dataset, maps, "R²", study.name, limits=(0.0, 1.0)),
         list_points(study, maps),
     )

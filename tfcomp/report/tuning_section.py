@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis.tuning import summarize_tuning
-from tfcomp.evaluation.pictures import get_region_mask
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.tuning_plots import draw_index_distribution
@@ -34,9 +33,10 @@ def make_tuning(studies: Sequence[Study]) -> Section:
         "tuning",
         "Tuning",
         "The additive share of a unit is the part of its variance over the "
-        "grid that a function of x plus a function of y explains. It is 1 "
+        "grid that a sum of functions of single factors explains. It is 1 "
         "for a stripe and 0 for a purely conjunctive unit; a bump one pixel "
-        "wide has 0.22.",
+        "wide has 0.22. It needs every combination: runs that look at a "
+        "sample of them are left out.",
         exhibits,
     )
 
@@ -50,8 +50,9 @@ def make_shares(studies: Sequence[Study]) -> Exhibit:
         "additive_share",
         "From stripes to bumps",
         "Additive share of variance, averaged over the units of a stage that "
-        "vary at all. In the table, dead_unit_fraction is the share of the "
-        "units that do not.",
+        "vary at all. In the table, pair_share_mean is the share of the "
+        "interactions of two factors (what then is left to 1 is of higher "
+        "order), and dead_unit_fraction that of the units that do not vary.",
         draw_stage_rows(rows, {"": "additive_share_mean"}, SHARE_LABEL),
         rows,
     )
@@ -86,27 +87,23 @@ def make_distribution(study: Study) -> Exhibit:
 def make_units(study: Study, stage: str) -> Exhibit:
     """Draws activation maps and marginals of the most telling units."""
     numbers, tuning = study.numbers[stage], study.tuning[stage]
-    x, y = study.dataset.space
-    labels = [
-        f"unit {unit}, additive {tuning.additive_share[unit]:.2f}"
-        for unit in numbers.units
-    ]
-    figure = None
-    if labels:
-        figure = draw_tuning(
-            numbers.maps,
-            labels,
-            get_region_mask(study.dataset),
-            axis_names=(x.label, y.label),
-            title=f"{study.name}, {stage}",
+    dataset, title = study.dataset, f"{study.name}, {stage}"
+    units = {
+        f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
+            dataset.make_map(values.ravel())
         )
-    shares = tuning.factor_shares[numbers.units]  # [k, 2]
+        for unit, values in zip(numbers.units, numbers.maps, strict=True)
+    }
+    plane = dataset.planes[0]
+    figure = draw_tuning(units, plane, title=title) if units else None
+    place = f" with {plane.held}" if plane.held else ""
+    shares = tuning.factor_shares[numbers.units]  # [k, F]
     return show_run(
         study,
         f"tuning_{stage}",
         f"Units of {stage}",
-        "Activation of single units over the grid (left) and its mean as a "
-        "function of each factor. The first is the unit that varies most; "
+        f"Activation of single units over the grid (left{place}) and its mean "
+        "as a function of each factor. The first is the unit that varies most; "
         "each further one varies most in what the units before it leave "
         "unexplained. The held-out region is outlined or shaded.",
         figure,
@@ -114,8 +111,12 @@ def make_units(study: Study, stage: str) -> Exhibit:
             {
                 "unit": numbers.units,
                 "variance": tuning.variance[numbers.units],
-                f"share_{x.name}": shares[:, 0],
-                f"share_{y.name}": shares[:, 1],
+                **{
+                    f"share_{name}": share
+                    for name, share in zip(
+                        dataset.space.names, shares.T, strict=True
+                    )
+                },
             }
         ),
     )

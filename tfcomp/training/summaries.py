@@ -30,12 +30,11 @@ from tensorboard.plugins.hparams import api as hparams
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.grid_curves import has_map
 from tfcomp.datasets.grid_curves import list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.evaluator import LayerAnalysis
-from tfcomp.evaluation.pictures import VOLUME_LABEL
+from tfcomp.evaluation.pictures import label_volume
 from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.pictures import picture_error_curve
 from tfcomp.evaluation.pictures import picture_landscape
@@ -60,9 +59,9 @@ class RunSummaries:
         self._writer = tf.summary.create_file_writer(config.run_dir)
         self._config = config
         self._dataset = dataset
-        space, is_complete = dataset.space, dataset.splits.is_complete
-        self._has_maps = is_complete and has_map(space)
-        self._has_curves = is_complete and bool(list_curves(space))
+        is_complete = dataset.splits.is_complete
+        self._has_maps = is_complete and bool(dataset.planes)
+        self._has_curves = is_complete and bool(list_curves(dataset.space))
 
     def write_description(self, model: keras.Model, header: str) -> None:
         """Text, hyperparameters and the layout of the combined charts.
@@ -119,7 +118,8 @@ class RunSummaries:
         with self._writer.as_default(step=epoch):
             for stage, values in analysis.log_volume.items():
                 maps = {f"log volume, {stage}": values}
-                figure = picture_maps(self._dataset, maps, VOLUME_LABEL)
+                label = label_volume(self._dataset.space)
+                figure = picture_maps(self._dataset, maps, label)
                 write_figure(f"log_volume_map/{stage}", figure)
 
     def write_embeddings(

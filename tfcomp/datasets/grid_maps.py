@@ -1,0 +1,125 @@
+"""Labelled maps: numbers over a grid that carry the factors of its axes.
+
+Figures take nothing else, so that no axis can show indices where it should
+show values, names and units.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfcomp.datasets.factors import Factor
+
+
+@dataclass(frozen=True)
+class GridMap:
+    """A number per grid point.
+
+    Attributes:
+        values: One axis per factor, `[*sizes]`.
+        factors: What the axes are.
+        mask: True at held-out points, `[*sizes]`; None where there are none.
+    """
+
+    values: np.ndarray
+    factors: tuple[Factor, ...]
+    mask: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        sizes = tuple(factor.size for factor in self.factors)
+        shapes = [np.shape(self.values)]
+        shapes += [] if self.mask is None else [np.shape(self.mask)]
+        if shapes != [sizes] * len(shapes):
+            raise ValueError(
+                f"values and mask must have the sizes of the factors, {sizes}, "
+                f"received {shapes}"
+            )
+
+    def cut(self, plane: Plane) -> GridMap:
+        """The map of two factors in a plane."""
+        mask = None if self.mask is None else self.mask[plane.index]
+        return GridMap(self.values[plane.index], plane.factors, mask)
+
+    def average(self, axis: int) -> GridMap:
+        """The mean over all factors but one; a value is held out if it
+        occurs at a held-out point.
+        """
+        others = tuple(a for a in range(len(self.factors)) if a != axis)
+        mask = None if self.mask is None else self.mask.any(axis=others)
+        factors = (self.factors[axis],)
+        return GridMap(self.values.mean(axis=others), factors, mask)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A part of a grid in which two ordered factors vary.
+
+    Attributes:
+        factors: These two.
+        index: Into an array of the grid, `[*sizes]`; gives `[nx, ny]`.
+        held: Where the other factors stand, as `size 2.5, color red`; empty
+            if there are none.
+    """
+
+    factors: tuple[Factor, Factor]
+    index: tuple[int | slice, ...]
+    held: str
+
+    @property
+    def name(self) -> str:
+        """As `x_y`."""
+        return "_".join(factor.name for factor in self.factors)
+
+
+def list_planes(
+    factors: Sequence[Factor], held_out: np.ndarray, known: np.ndarray
+) -> list[Plane]:
+    """A plane for every pair of ordered factors that vary, in their order.
+
+    The other factors stand where the plane has most of both, held-out points
+    and known ones; of several such places at the one nearest to the middle.
+
+    Args:
+        factors: All factors of the grid.
+        held_out: Whether each point of the grid is held out, `[*sizes]`.
+        known: Whether it is not, likewise; some may be neither.
+    """
+    ordered = [
+        i for i, f in enumerate(factors) if f.size > 1 and not f.categorical
+    ]
+    return [
+        _choose_plane(
+            factors, held_out.sum(axis=pair), known.sum(axis=pair), pair
+        )
+        for pair in itertools.combinations(ordered, 2)
+    ]
+
+
+def _choose_plane(
+    factors: Sequence[Factor],
+    held_out: np.ndarray,
+    known: np.ndarray,
+    pair: tuple[int, int],
+) -> Plane:
+    # Numbers of points, [*sizes of the others].
+    others = [i for i in range(len(factors)) if i not in pair]
+    middle = [(factors[i].size - 1) // 2 for i in others]
+
+    def rank(place: tuple[int, ...]) -> tuple[int, int, int]:
+        steps = [abs(a - b) for a, b in zip(place, middle, strict=True)]
+        count = held_out[place]
+        return min(count, known[place]), count, -sum(steps)
+
+    best = max(np.ndindex(*(factors[i].size for i in others)), key=rank)
+    place = dict(zip(others, best, strict=True))
+    index = tuple(place.get(i, slice(None)) for i in range(len(factors)))
+    held = ", ".join(
+        f"{factors[i].name} {factors[i].describe(factors[i].values()[level])}"
+        for i, level in place.items()
+    )
+    first, second = (factors[i] for i in pair)
+    return Plane((first, second), index, held)
