@@ -33,7 +33,7 @@ NEEDS = {
 }
 NAMES = """
     1a 1b 1c 1d 1e 2a-d 2e 2f 3a 3bc 3d 3e 4a 4b 4c 4d 4e 4f 5 6 7a 7b 8 9a 9b
-    9cd 10 11 12 13 14 15 D
+    9cd 10 11 12 13 14 15 D H
 """
 
 

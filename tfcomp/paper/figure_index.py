@@ -100,6 +100,8 @@ def draw_entry(figure: PaperFigure, evidence: Evidence, output: Path) -> Entry:
         [next(iter(picture)), *picture.values()] for picture in figure.pictures
     ):
         module, function = DRAWERS[kind]
+        if module == "network_pictures" and not found.networks:
+            continue  # without TensorFlow
         try:
             with quiet_startup():
                 pictures = importlib.import_module(f"tfcomp.paper.{module}")

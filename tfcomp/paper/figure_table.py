@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.experiments.decoders import make_mlp
+from tfcomp.claims.experiments.forced_rendering import HARD
 from tfcomp.claims.experiments.forced_rendering import PENALTIES
 from tfcomp.claims.experiments.forced_rendering import make_low_rank
 from tfcomp.claims.experiments.rotated_digits import ROTATED
@@ -70,6 +71,7 @@ NEEDS: dict[str, Needs] = {
     "stripes and bumps": add_bumps(50),
     "stripes and many bumps": add_bumps(100),
     "rotation": {"rotated digit": ROTATED},
+    "hard rendering": HARD,
 }
 
 

@@ -134,6 +134,9 @@ EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
     "embeddings": lambda study: [
         show_embedding(study, factor)[0] for factor in study.embeddings
     ],
+    "profiles": lambda study: [
+        show_embedding(study, factor)[1] for factor in study.embeddings
+    ],
     "units": show_units,
     "first units": lambda study: show_units(study, 0),
     "early and late units": lambda study: show_units(study, 0, 3),
