@@ -57,6 +57,7 @@ def test_own_factors_renderer_region_and_model(folder: Path) -> None:
     pattern = r"python -m tfcomp.train (--plugins=my_rings .*)"
     command = re.search(pattern, read_page(EXTENDING))[1]
     flags = [*command.split(), "--epochs=2", "--layerwise_every=0"]
+    flags += ["--pictures=false", "--export=false"]
     assert train.main(["train", *flags]) == 0
     run = folder / "tensorboard_logs/rings"
     assert (run / "metrics.json").exists()

@@ -102,16 +102,22 @@ def test_other_kinds_of_runs(tmp_path: Path) -> None:
     common = [
         f"--log_dir={tmp_path / 'logs'}",
         f"--export_dir={tmp_path / 'models'}",
-        "--grid_size=12",
+        "--grid_size=8",
         "--epochs=1",
         "--layerwise_every=0",
+        "--depth=2",
+        "--pictures=false",
+        "--export=false",
     ]
     runs = [
-        ["--flagfile=low_rank.flags", "--region=corner:8", "--rank=4"],
-        ["--flagfile=mlp.flags", "--region=none", "--width=16"],
+        ["--flagfile=low_rank.flags", "--region=corner:5", "--rank=4"],
+        ["--flagfile=mlp.flags", "--region=none", "--width=8"],
     ]
-    for flags in runs:
-        train_and_evaluate(parse_config([*flags, *common]))
+    metrics, _ = (
+        train_and_evaluate(parse_config([*flags, *common])) for flags in runs
+    )
+    assert set(metrics["embeddings"]) == {"x", "y"}
+    assert metrics["layers"]["code"]["factorization"] == 1.0
     paths = [str(tmp_path / "logs" / name) for name in ("low_rank", "mlp")]
     assert analyze.main(["analyze", f"--run={','.join(paths)}"]) == 0
     folder = tmp_path / "logs" / "analysis_low_rank_mlp"

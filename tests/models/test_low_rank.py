@@ -1,7 +1,5 @@
 """The low-rank decoder: lookup, penalties, bad settings."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.embedding_analysis import analyze_embedding
 from tfcomp.models.low_rank import NarrowConvolution
 from tfcomp.models.low_rank import list_embeddings
-from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import make_model
 
 SMALL = ("--grid_size=12", "--region=corner:8", "--rank=4")
@@ -114,14 +111,6 @@ def test_bad_settings(flag: str) -> None:
     name = flag.partition("=")[0]
     with pytest.raises(ConfigError, match=f"{name} must be"):
         make_run(flag)
-
-
-def test_one_epoch_of_training(tmp_path: Path) -> None:
-    folders = (f"--log_dir={tmp_path / 'a'}", f"--export_dir={tmp_path / 'b'}")
-    quick = ("--epochs=1", "--pictures=false", "--export=false")
-    metrics = train_and_evaluate(make_run(*SMALL, *folders, *quick))
-    assert set(metrics["embeddings"]) == {"x", "y"}
-    assert metrics["layers"]["code"]["factorization"] == 1.0
 
 
 def test_orthogonal_and_published_start_are_flags() -> None:

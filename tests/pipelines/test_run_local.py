@@ -161,24 +161,6 @@ def test_bad_model_is_stopped(smoke: Place, tmp_path: Path) -> None:
     assert states["infra_validator"] == states["pusher"] == "skipped"
 
 
-def test_broken_saved_model_is_stopped(smoke: Place) -> None:
-    evaluation = json.loads((smoke.work / "evaluation.json").read_text())
-    models = smoke.work / "runs" / "saved_models" / "smoke_low_rank"
-    name = evaluation["candidate"]["name"]
-    (data,) = (models / name).glob("*/variables/*.data*")
-    whole = data.read_bytes()
-    data.write_bytes(whole[: len(whole) // 2])
-    # It was found good before, and may be damaged since.
-    try:
-        line, states = smoke.resume(status=1)
-    finally:
-        data.write_bytes(whole)
-    assert line.startswith("error: infra_validator: the SavedModel cannot be ")
-    assert states["evaluator"] == "done"
-    assert states["infra_validator"] == "failed"
-    assert states["pusher"] == "skipped" and states["report"] == "kept"
-
-
 def test_leak_is_stopped(
     smoke: Place, leaking_data: Callable[[], AbstractContextManager]
 ) -> None:
@@ -188,18 +170,34 @@ def test_leak_is_stopped(
     with leaking_data():
         materialize(config, smoke.work / "examples")
     line, states = smoke.resume(status=1)
+    shutil.rmtree(leaky)
     assert line.startswith(
         "error: example_validator: leak: 1 training examples lie in the "
         "region corner:7, the first at [7.0, 7.0] "
     )
     skipped = set(STEPS) - {"example_gen", "example_validator"}
     assert {s for s in states if states[s] == "skipped"} == skipped
-    # What is removed is written again, and trials that are done stay.
-    shutil.rmtree(leaky)
-    before = smoke.list_states()
-    _, states = smoke.resume()
+
+
+def test_removed_data_and_a_broken_saved_model(smoke: Place) -> None:
+    """Data is written again, trials stay, and the damage is found."""
+    evaluation = json.loads((smoke.work / "evaluation.json").read_text())
+    models = smoke.work / "runs" / "saved_models" / "smoke_low_rank"
+    name = evaluation["candidate"]["name"]
+    (data,) = (models / name).glob("*/variables/*.data*")
+    whole, before = data.read_bytes(), smoke.list_states()
+    data.write_bytes(whole[: len(whole) // 2])
+    # It was found good before, and may be damaged since.
+    try:
+        line, states = smoke.resume(status=1)
+    finally:
+        data.write_bytes(whole)
     assert states["example_validator"] == "done"
     assert smoke.list_states() == before
+    assert line.startswith("error: infra_validator: the SavedModel cannot be ")
+    assert states["evaluator"] == "done"
+    assert states["infra_validator"] == "failed"
+    assert states["pusher"] == "skipped" and states["report"] == "kept"
 
 
 # Killed in the middle

@@ -33,8 +33,8 @@ def test_a_training_imports_nothing_else(tmp_path: Path) -> None:
         "--grid_size=8",
         "--region=square:3-5",
         "--layerwise_every=0",
+        "--export=false",
         f"--log_dir={tmp_path}",
-        f"--export_dir={tmp_path / 'models'}",
     ]
     result = subprocess.run(
         [sys.executable, "-c", script, *flags],

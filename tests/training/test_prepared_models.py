@@ -19,6 +19,8 @@ from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.strategy import make_strategy
 
+pytestmark = pytest.mark.early
+
 KINDS = {
     "cnn": ("--precision=mixed_bfloat16", "--weight_decay=0.1"),
     "mlp": (
@@ -55,12 +57,16 @@ def test_same_bits(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning, "FITTED", 9.0)  # prunes the first run, too
-    flags = ("--eval_every=0", "--pictures=false", "--export=false")
-    flags += ("--epochs=3", "--grid_size=16", "--sigma=2", *KINDS[kind])
+    flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
+    flags += " --steps_per_epoch=9 --grid_size=16 --sigma=2"
 
     def make(name: str, seed: int) -> RunConfig:
         return make_smoke_config(
-            tmp_path, *flags, f"--seed={seed}", f"--run_name={name}"
+            tmp_path,
+            *flags.split(),
+            *KINDS[kind],
+            f"--seed={seed}",
+            f"--run_name={name}",
         )
 
     train(make("first", 1))

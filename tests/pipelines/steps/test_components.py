@@ -95,6 +95,7 @@ def test_trainer_records_failed_trials(
     profile = make_profile("--grid=learning_rate=1e-3,1e18")
     work = tmp_path / "work"
     inputs |= {"profile": profile.to_json(), "work_dir": str(work)}
+    inputs["workers"] = 1
     call(example_gen, inputs)
     call(trainer, inputs)
     runs = inputs["runs"]
