@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -23,8 +24,10 @@ from tfcomp.claims.estimation import Estimator
 from tfcomp.claims.estimation import Read
 from tfcomp.claims.estimation import estimate
 from tfcomp.claims.estimation import estimate_mean
+from tfcomp.claims.estimation import estimate_share
 from tfcomp.claims.estimation import estimate_trend
 from tfcomp.claims.evidence import Evidence
+from tfcomp.claims.evidence import Run
 from tfcomp.claims.families import Arms
 from tfcomp.claims.run_numbers import PerStage
 from tfcomp.claims.run_numbers import list_stages
@@ -80,6 +83,18 @@ def make_trend(
     read = list_stages(subtract_start(stages), end)
     quantity = f"{words} net of the start, rank correlation with the stage"
     return Number(quantity, read, rule, "trend", by=estimate_trend)
+
+
+def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
+    """Share of the seeds whose scores obey rules, which is above one half."""
+
+    def read(run: Run) -> bool | None:
+        found = [(run.get(name), rule) for name, rule in rules.items()]
+        if any(score is None for score, _ in found):
+            return None
+        return all(rule.is_met(score, score) for score, rule in found)
+
+    return Number(f"seeds with {words}", read, above(0.5), by=estimate_share)
 
 
 @dataclass(frozen=True)

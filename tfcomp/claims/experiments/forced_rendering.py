@@ -10,11 +10,11 @@ from tfcomp.claims.claim import EACH_FITTED
 from tfcomp.claims.claim import Compared
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import make_share
 from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.claim_pictures import draw_spread
 from tfcomp.claims.estimation import Estimate
-from tfcomp.claims.estimation import Read
 from tfcomp.claims.estimation import estimate_share
 from tfcomp.claims.estimation import estimate_trend
 from tfcomp.claims.evidence import Evidence
@@ -119,33 +119,20 @@ ORDER = Number(
 )
 
 
-def succeeds(accuracy: float, error: float) -> Read:
-    """Reads whether a run draws unseen combinations so well."""
-
-    def read(run: Run) -> bool | None:
-        found = run.get(ACCURACY), run.get(ERROR)
-        if None in found:
-            return None
-        return found[0] > accuracy and found[1] < error
-
-    return read
-
-
-def make_success(accuracy: float, error: float) -> Number:
-    """Share of seeds that draw unseen combinations so well."""
-    return Number(
-        f"seeds with OOD position accuracy > {accuracy:g} and relative MSE < "
-        f"{error:g}",
-        succeeds(accuracy, error),
-        above(0.5),
-        by=estimate_share,
-    )
+WORKS = make_share(
+    "OOD position accuracy > 0.95 and relative MSE < 0.1",
+    {ACCURACY: above(0.95), ERROR: below(0.1)},
+)
+WORKS_HARD = make_share(
+    "OOD position accuracy > 0.99 and relative MSE < 0.02",
+    {ACCURACY: above(0.99), ERROR: below(0.02)},
+)
 
 
 def is_sign_right(run: Run) -> bool | None:
     """Whether axes are apart just if the run succeeds; None without sign."""
     apart = run.get("axis_ratio")
-    is_good = succeeds(0.99, 0.02)(run)
+    is_good = WORKS_HARD.read(run)
     if apart is None or is_good is None:
         return None
     return (apart > APART) == is_good
@@ -161,7 +148,6 @@ def estimate_fact(
     return replace(found, low=found.mean, high=found.mean, test=None)
 
 
-WORKS, WORKS_HARD = make_success(0.95, 0.1), make_success(0.99, 0.02)
 SIGN = Number(
     f"seeds of which ID alone (axes apart by > {APART:g}) says whether they "
     "succeed",

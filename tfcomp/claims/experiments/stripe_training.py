@@ -14,6 +14,7 @@ from tfcomp.claims.claim import Compared
 from tfcomp.claims.claim import Gate
 from tfcomp.claims.claim import Measured
 from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import make_share
 from tfcomp.claims.claim import make_trend
 from tfcomp.claims.claim import measure
 from tfcomp.claims.claim_pictures import Figures
@@ -21,7 +22,6 @@ from tfcomp.claims.claim_pictures import draw_lines
 from tfcomp.claims.claim_pictures import draw_spread
 from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.estimation import estimate_geometric
-from tfcomp.claims.estimation import estimate_share
 from tfcomp.claims.estimation import estimate_trend
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
@@ -118,17 +118,8 @@ FRESH_SHARES = (
 )
 
 
-def is_placed(run: Run) -> bool | None:
-    """Whether nearly all OOD bumps are at their places."""
-    found = run.get("ood/position_accuracy")
-    return None if found is None else found > 0.95
-
-
-FRESH_PLACE = Number(
-    "seeds with OOD position accuracy > 0.95",
-    is_placed,
-    above(0.5),
-    by=estimate_share,
+FRESH_PLACE = make_share(
+    "OOD position accuracy > 0.95", {"ood/position_accuracy": above(0.95)}
 )
 
 
