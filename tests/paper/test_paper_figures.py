@@ -12,6 +12,7 @@ from tests.claims.planted import make_study
 from tfcomp import paper_figures
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import Run
+from tfcomp.claims.evidence import read_evidence
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
@@ -21,6 +22,7 @@ from tfcomp.paper.data_pictures import DATA
 from tfcomp.paper.figure_index import MAX_BYTES
 from tfcomp.paper.figure_index import compress
 from tfcomp.paper.network_pictures import EACH
+from tfcomp.paper.network_pictures import draw_each
 from tfcomp.paper.paper_figure import DRAWERS
 from tfcomp.paper.paper_figure import make_command
 from tfcomp.paper.score_pictures import STAGES
@@ -137,6 +139,15 @@ def test_networks_and_data(smoke_run: RunConfig, tmp_path, capsys) -> None:
     for path in tmp_path.glob("*.png"):
         assert path.name in text and path.stat().st_size < MAX_BYTES
     assert len(list(tmp_path.glob("*.png"))) == sum(counts) - 1
+
+
+@pytest.mark.parametrize("name", sorted(EACH.keys() - {"manifold"}))
+def test_exhibits_of_a_network(name: str, smoke_run: RunConfig) -> None:
+    evidence = read_evidence([smoke_run.run_dir])
+    drawn = draw_each(FIGURES["1b"].find(evidence), name)
+    has_none = name in ("embeddings", "profiles", "gap")  # of other models
+    assert bool(drawn) is not has_none
+    assert all(caption.startswith("bump. ") for caption in drawn)
 
 
 def test_a_damaged_network_stops_nothing(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
     "superposition": lambda study: [make_images(study)],
     "kernel": show_kernel,
     "grams": show_grams,
-    "volumes": lambda study: [make_volume_maps(study)],
+    "volumes": make_volume_maps,
     "embeddings": lambda study: [
         show_embedding(study, factor)[0] for factor in study.embeddings
     ],
