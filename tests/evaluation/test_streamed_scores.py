@@ -79,7 +79,11 @@ def test_blocks_change_no_bit(
 def test_measures_of_a_part_of_the_grid(table: Path, flags: list[str]) -> None:
     study = load(table, *flags)
     assert not study.splits.is_complete
-    assert not study.has_map and not study.curves and not study.tuning
+    assert not study.curves and not study.tuning
+    # Maps are of points of their own, and of none that does not exist.
+    assert np.isfinite(study.mapped.relative_error).all()
+    known = {*map(tuple, study.splits.all.factors)}
+    assert known >= {*map(tuple, study.mapped.splits.grid)}
     measures = measure_study(study)
     assert "additive_share" not in measures
     assert np.isfinite(measures["factorization"]).all()

@@ -25,7 +25,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     [
         (
             "--profile=nix",
-            "must be one of paper, quick, smoke, or a folder with a "
+            "must be one of campaign, paper, quick, smoke, or a folder with a "
             "profile.toml, got 'nix'",
         ),
         ("--workers=-1", "must be at least 0, got -1"),

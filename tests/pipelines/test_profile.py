@@ -113,7 +113,7 @@ def test_drawn_digits_where_there_is_no_mnist(
 
 @pytest.mark.parametrize("name", ["", "nix", "/", "x" * 300])
 def test_unknown_profile(name: str) -> None:
-    with pytest.raises(ConfigError, match="must be one of paper, quick, smoke"):
+    with pytest.raises(ConfigError, match="must be one of campaign, paper"):
         load_profile(name)
 
 

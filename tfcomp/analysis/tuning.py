@@ -222,7 +222,7 @@ def _average_others(maps: np.ndarray, kept: list[int]) -> np.ndarray:
 
 
 def _average_all(maps: np.ndarray) -> np.ndarray:
-    return maps.reshape(-1, maps.shape[-1]).mean(axis=0)
+    return maps.mean(axis=tuple(range(maps.ndim - 1)))
 
 
 def _remove(values: np.ndarray, basis: np.ndarray) -> np.ndarray:

@@ -73,6 +73,8 @@ def draw_rows(
             _draw_image(axes, image, mask)
             if first_row == "top":
                 axes.invert_yaxis()
+        for axes in panel_row[1:]:
+            axes.yaxis.set_visible(False)
         panel_row[0].set_ylabel(_wrap(label, images.shape), fontsize=12)
     if positions is not None:
         for column, position in zip(panels.T, positions, strict=True):
@@ -106,6 +108,7 @@ def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
     else:
         show_cells(axes, image, Normalize(0, 1), "gray", NO_VALUE_COLOR)
     axes.set(xticks=[], yticks=[])
+    axes.xaxis.set_visible(False)  # or its place is looked for at length
     if mask is not None:
         draw_outline(axes, mask, linewidth=1.2)
 
