@@ -29,7 +29,7 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
     space, splits = dataset.space, dataset.splits
     table = space.to_index(splits.train)
     values = [
-        len(set(column[column >= 0].tolist())) / factor.size
+        len(np.unique(column[column >= 0])) / factor.size
         for column, factor in zip(table.T, space, strict=True)
     ]
     seen = splits.is_id & ~splits.is_test
