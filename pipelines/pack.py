@@ -16,7 +16,6 @@ from typing import Any
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
@@ -44,8 +43,6 @@ def pack(settings: dict[str, Any]) -> int:
         ConfigError: If there is no folder to write, or nothing to read.
         RunError: If a file cannot be read or written.
     """
-    if not settings["output"]:
-        raise ConfigError("output", "must name a folder", "")
     check_folder("output", settings["output"])
     from tfcomp.claims.packed_evidence import ENDING
     from tfcomp.claims.packed_evidence import pack_evidence

@@ -48,8 +48,6 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
     Raises:
         ConfigError: If there is no folder to write, or nothing to read.
     """
-    if not settings["output"]:
-        raise ConfigError("output", "must name a folder", "")
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
     from tfcomp.claims import read_evidence

@@ -54,7 +54,7 @@ def compare_runs(settings: dict[str, Any]) -> int:
     scores = [s.strip() for s in settings["scores"].split(",") if s.strip()]
     runs = read_runs(settings["runs"])
     for score in scores:
-        if all(get_score(run.metrics, score) is None for run in runs):
+        if all(get_score(metrics, score) is None for _, metrics in runs):
             rule = "must name scores of the runs, each of them a number"
             raise ConfigError("scores", rule, score)
     table = tabulate_settings(runs, scores)
@@ -83,7 +83,7 @@ def read_runs(pattern: str) -> list[FinishedRun]:
         except RunError:
             continue  # something else, or not finished
         else:
-            runs.append(FinishedRun(config.identity(), metrics))
+            runs.append((config.identity(), metrics))
     if not runs:
         rule = "must match at least one finished run"
         raise ConfigError("runs", rule, pattern)
@@ -91,12 +91,7 @@ def read_runs(pattern: str) -> list[FinishedRun]:
 
 
 def write_output(path: str, table: pd.DataFrame, text: str) -> None:
-    """Writes `<path>.csv` and `<path>.md`.
-
-    Args:
-        path: Path without an ending; it may contain dots.
-        table: What `tabulate_settings` gives.
-        text: The same in Markdown.
+    """Writes `<path>.csv` and `<path>.md`; the path may contain dots.
 
     Raises:
         RunError: If the folder cannot be written.

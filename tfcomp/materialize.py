@@ -12,7 +12,6 @@ from typing import Any
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags
@@ -29,8 +28,6 @@ def write_examples(settings: dict[str, Any]) -> int:
     """Writes the data set if it is not there."""
     config = make_config(settings)
     check_config(config)
-    if not config.data.examples_dir:
-        raise ConfigError("examples_dir", "must name a folder", "")
     check_folder("examples_dir", config.data.examples_dir)
     with start_tensorflow():
         from tfcomp.datasets.materialized import materialize

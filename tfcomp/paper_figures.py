@@ -48,8 +48,6 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
         ConfigError: If there is no folder to write, nothing to read, or no
             such figure.
     """
-    if not settings["output"]:
-        raise ConfigError("output", "must name a folder", "")
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
     from tfcomp.claims import Evidence

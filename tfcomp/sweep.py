@@ -77,9 +77,6 @@ def define_flags() -> flags.FlagValues:
 def make_sweep(values: dict[str, Any]) -> Sweep:
     """The sweep that the flags describe, checked; writes nothing.
 
-    Args:
-        values: The parsed flags.
-
     Raises:
         ConfigError: If a flag or a combination breaks a rule.
         RunError: If a flag does not exist.

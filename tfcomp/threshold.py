@@ -65,9 +65,6 @@ def define_flags() -> flags.FlagValues:
 def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     """The searches that the flags describe, checked; writes nothing.
 
-    Args:
-        values: The parsed flags.
-
     Raises:
         ConfigError: If a flag breaks a rule for any of the grid sizes.
     """

@@ -17,10 +17,6 @@ _CACHE_HIT = re.compile(r"Task (\S+) cache hit")
 class Progress:
     """Prints a line for each step that ends, and those in between.
 
-    Args:
-        steps: Names of all steps, in their order.
-        terminal: The stream to print to.
-
     Attributes:
         problems: `step: reason` for every step that failed or that stopped
             the pipeline.

@@ -101,12 +101,9 @@ def check_path(flag: str, path: str) -> None:
     are part of the command.
 
     Raises:
-        ConfigError: If the path is empty or contains `python3`, and as
-            `check_folder`.
+        ConfigError: If the path contains `python3`, and as `check_folder`.
     """
-    if not path:
-        raise ConfigError(flag, "must name a folder", path)
+    check_folder(flag, path)
     if "python3" in str(Path(path).absolute()):
         rule = "must not have python3 in its absolute path"
         raise ConfigError(flag, rule, path)
-    check_folder(flag, path)

@@ -20,11 +20,7 @@ NUM_SAMPLES = 64
 
 
 def hash_data(data: str, data_dir: str = "") -> str:
-    """The hash of a file, of a folder, or of a TFDS dataset.
-
-    Args:
-        data: Path, or `tfds:` and a name.
-        data_dir: The TFDS data directory, as the flag has it.
+    """The hash of a file, of a folder, or of a TFDS dataset (`tfds:NAME`).
 
     Raises:
         ConfigError: If it is not there or cannot be read.
@@ -50,9 +46,7 @@ def hash_data(data: str, data_dir: str = "") -> str:
 def find_prepared(name: str, data_dir: str) -> Path:
     """The folder of the newest version of a TFDS dataset on this machine.
 
-    Args:
-        name: As TFDS has it, `dsprites` or `name/config`.
-        data_dir: As the flag has it; "" looks where TFDS would.
+    TFDS names it, as `dsprites` or `name/config`.
 
     Raises:
         FileNotFoundError: If there is none.

@@ -68,11 +68,7 @@ class PowerLaw:
 def average_sizes(
     sizes: Sequence[int], counts: Sequence[float]
 ) -> list[SizeMean]:
-    """Geometric means over the counts of each size, sizes rising.
-
-    Args:
-        sizes: The size of each count, [n].
-        counts: The counts, [n].
+    """Geometric means over the counts [n] of each size, sizes rising.
 
     Raises:
         ValueError: If a count is not positive, which has no logarithm.
@@ -93,14 +89,7 @@ def average_sizes(
 
 
 def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
-    """Fits the line through the logarithms of the means.
-
-    Args:
-        means: The mean of each size.
-
-    Returns:
-        The law; None if there are fewer than two sizes.
-    """
+    """The line through the logarithms; None for fewer than two sizes."""
     from scipy import stats
 
     if len(means) < 2:

@@ -56,9 +56,12 @@ class Statistics:
     @property
     def half_width(self) -> float | None:
         """Half of Student's 95 % interval; None for one seed."""
+        from scipy import stats
+
         if self.deviation is None:
             return None
-        return _compute_half_width(self.deviation, self.count)
+        quantile = stats.t.ppf(0.975, self.count - 1)
+        return float(quantile * self.deviation / math.sqrt(self.count))
 
 
 def compute_statistics(
@@ -174,11 +177,3 @@ def get_score(metrics: Mapping[str, Any], path: str) -> float | None:
 def list_numbers(found: Statistics | None) -> tuple[float | None, ...]:
     """Mean, deviation and interval; None each without statistics."""
     return astuple(found)[:4] if found else (None,) * 4
-
-
-def _compute_half_width(deviation: float, count: int) -> float:
-    """Half of Student's 95 % interval of a mean of `count` numbers."""
-    from scipy import stats
-
-    quantile = stats.t.ppf(0.975, count - 1)
-    return float(quantile * deviation / math.sqrt(count))

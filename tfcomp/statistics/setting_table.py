@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -15,17 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class FinishedRun:
-    """What is compared of a run.
-
-    Attributes:
-        flags: The flags that decide what it computes.
-        metrics: Its `metrics.json`.
-    """
-
-    flags: dict[str, Any]
-    metrics: dict[str, Any]
+# The flags that decide what a run computes, and its `metrics.json`.
+FinishedRun = tuple[dict[str, Any], dict[str, Any]]
 
 
 def tabulate_settings(
@@ -48,7 +38,7 @@ def tabulate_settings(
     """
     import pandas as pd
 
-    flags = pd.DataFrame([run.flags for run in runs], dtype=object)
+    flags = pd.DataFrame([flags for flags, _ in runs], dtype=object)
     shared = [name for name in flags if name not in IGNORED]
     varied = [name for name in shared if flags[name].nunique(dropna=False) > 1]
     rows = []
@@ -58,7 +48,7 @@ def tabulate_settings(
         row = dict(zip(varied, values, strict=False)) | {"seeds": len(group)}
         for score in scores:
             found = compute_statistics(
-                [get_score(runs[index].metrics, score) for index in group.index]
+                [get_score(runs[index][1], score) for index in group.index]
             )
             row[f"{score} mean"] = found.mean if found else None
             row[f"{score} sd"] = found.deviation if found else None

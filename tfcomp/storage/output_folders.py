@@ -19,11 +19,13 @@ def check_run_folders(settings: Mapping[str, Any]) -> None:
 
 
 def check_folder(flag: str, path: str) -> None:
-    """Refuses a folder that can neither be written nor made.
+    """Refuses a folder that can neither be written nor made, or has no name.
 
     Raises:
         ConfigError: Naming the flag.
     """
+    if not path:
+        raise ConfigError(flag, "must name a folder", path)
     absolute = Path(path).absolute()
     if max(len(os.fsencode(p)) for p in absolute.parts) > MAX_NAME_BYTES:
         rule = f"must have names of at most {MAX_NAME_BYTES} bytes"

@@ -44,9 +44,7 @@ MODEL_FILE = "model.keras"
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     """Creates the folder of a run, or takes it over to resume.
 
-    Args:
-        config: The run.
-        header: Comment lines for `run.flags`.
+    The header is comment lines for `run.flags`.
 
     Returns:
         The lock of the folder, for a `with` statement (see `lock_folder`).

@@ -60,14 +60,9 @@ def parse_grid(
 
 
 def split_cells(flag: str, text: str) -> list[str]:
-    """Splits the value of a flag at its commas.
+    """Splits the value of a flag at commas outside of quotes, as CSV has them.
 
-    Args:
-        flag: Name of the flag.
-        text: Its value; a part that contains a comma is quoted as in CSV.
-
-    Returns:
-        The parts, without spaces around them; none for an empty text.
+    The parts have no spaces around them; an empty text has none.
 
     Raises:
         ConfigError: If a quote is not closed, or followed by something.

@@ -17,9 +17,7 @@ POLL_SECONDS = 0.5
 def make_guarded(command: tuple[str | None, ...]) -> list[str]:
     """The command, so that it dies with the calling thread.
 
-    Args:
-        command: Program and arguments; None in the first place is the Python
-            that runs us.
+    None in its first place is the Python that runs us.
     """
     resolved = [sys.executable if part is None else part for part in command]
     return [sys.executable, *GUARD, str(os.getpid()), *resolved]
@@ -28,14 +26,10 @@ def make_guarded(command: tuple[str | None, ...]) -> list[str]:
 def wait_or_kill(
     process: subprocess.Popen, is_cancelled: Callable[[], bool]
 ) -> int:
-    """Waits for a process; kills its whole group once it is cancelled.
+    """Waits for a process, which leads its group; returns its exit status.
 
-    Args:
-        process: The process, which leads its group.
-        is_cancelled: Asked twice a second.
-
-    Returns:
-        The exit status; negative is the signal that killed the process.
+    It asks `is_cancelled` twice a second; once that says yes, it kills the
+    group. A negative status is the signal that killed the process.
     """
     try:
         while not is_cancelled():

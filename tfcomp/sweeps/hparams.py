@@ -31,12 +31,9 @@ EVENTS_FILE = "events.out.tfevents.0.hparams"
 def write_experiment(
     folder: Path, trials: Sequence[Trial], tags: Collection[str]
 ) -> None:
-    """Writes the domains of the varied flags and the list of scores.
+    """Writes the domains of varied flags, and tags of scores, as `ood/mse`.
 
-    Args:
-        folder: The folder of the sweep, the parent of all trials.
-        trials: The trials.
-        tags: Scalars of the trials, as `ood/mse`.
+    The folder is that of the sweep, the parent of all trials.
     """
     settings = [{**trial.setting, "seed": trial.seed} for trial in trials]
     hparams = [

@@ -91,12 +91,7 @@ def _run_alone(
 
 
 def explain(status: int, last_line: str) -> str:
-    """Why a process failed, in one line; empty if it did not.
-
-    Args:
-        status: Its exit status.
-        last_line: The last line that it printed.
-    """
+    """Why a process failed, in one line; empty if it did not."""
     if status == 0:
         return ""
     if status < 0:
@@ -105,12 +100,7 @@ def explain(status: int, last_line: str) -> str:
 
 
 def read_last_line(log: Path, begin: int = 0) -> str:
-    """The last line with text, shortened to what fits into a message.
-
-    Args:
-        log: The file.
-        begin: Position in bytes; what lies before it is not looked at.
-    """
+    """The last line with text after byte `begin`, short for a message."""
     with open(log, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(begin, size - _TAIL_BYTES))

@@ -41,10 +41,7 @@ _SETTINGS = {
 
 @contextlib.contextmanager
 def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
-    """A cluster on this machine and its client, for a `with` statement.
-
-    Args:
-        num_workers: Number of worker processes, of one thread each.
+    """A cluster of processes of one thread, and its client, for `with`.
 
     Raises:
         RunError: If a worker does not start.
@@ -77,13 +74,10 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
 
 
 def replace_lost_workers(cluster: LocalCluster) -> None:
-    """Starts workers in place of those whose nannies have given up.
+    """Starts workers, in the background, where nannies have given up.
 
     A nanny does so if its worker cannot be started, as when the machine is
     so busy that the worker does not reach the scheduler in time.
-
-    Args:
-        cluster: The cluster; the workers start in the background.
     """
     from distributed import Status
 

@@ -15,18 +15,7 @@ WORKER_BYTES = 500 * 10**6
 
 @dataclass(frozen=True)
 class SchedulerOptions(Settings):
-    """The flags of all commands that start processes.
-
-    Attributes:
-        workers: Processes at a time on this machine.
-        scheduler: Address of a Dask scheduler; empty starts workers here.
-        threads: Threads of a process.
-        worker_timeout: Seconds without any worker after which the rest of the
-            work is given up.
-        isolate: Whether every command has a process of its own.
-        gpus: GPUs of this machine, one process to each; None finds them. With
-            a scheduler, whoever starts its workers assigns GPUs.
-    """
+    """The flags of all commands that start processes."""
 
     workers: int = setting(
         0,
@@ -62,6 +51,8 @@ class SchedulerOptions(Settings):
         "Give every trial a process of its own, which is slower. Otherwise a "
         "worker runs trial after trial in one process, with the same numbers.",
     )
+    # GPUs of this machine, one process to each; None finds them. With a
+    # scheduler, whoever starts its workers assigns GPUs.
     gpus: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

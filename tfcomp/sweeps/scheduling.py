@@ -101,9 +101,6 @@ class Pool:
     When the block is left, for whatever reason, tasks that still run are
     killed.
 
-    Args:
-        options: Where tasks run.
-
     Attributes:
         workers: Number of workers when they were last counted.
     """

@@ -65,13 +65,7 @@ class SweepScores:
 def make_exhibits(
     sweep: SweepScores, curves: pd.DataFrame, layers: pd.DataFrame
 ) -> list[Exhibit]:
-    """All figures of a sweep that its flags and scores allow.
-
-    Args:
-        sweep: The scores.
-        curves: What `sweep_curves.summarize_curves` gives.
-        layers: What `sweep_curves.summarize_layers` gives.
-    """
+    """All figures that flags, scores and tables of `sweep_curves` allow."""
     exhibits = draw_lines("curves", "epoch", QUANTITIES, sweep, curves)
     exhibits += draw_lines("layers", "stage", LAYERS, sweep, layers)
     summary = sweep.summary[sweep.summary["mean"].notna()]

@@ -11,11 +11,7 @@ def say(line: str) -> None:
 
 
 class Progress:
-    """Prints a line for every trial or search that ends.
-
-    Args:
-        total: Number of trials or searches to run.
-    """
+    """Prints a line for every trial or search that ends."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -24,13 +20,7 @@ class Progress:
         self._start = time.monotonic()
 
     def report(self, name: str, seconds: float, reason: str) -> None:
-        """Says that a trial or search has ended.
-
-        Args:
-            name: What has ended, in words.
-            seconds: How long it took.
-            reason: Why it failed; empty if it did not.
-        """
+        """Says what has ended, and the reason if it has failed."""
         self._done += 1
         self._failed += bool(reason)
         elapsed = time.monotonic() - self._start

@@ -50,11 +50,7 @@ def write_reports(
 ) -> None:
     """Writes summary, comparisons, figures and HParams, unless up to date.
 
-    Args:
-        folder: The folder of the sweep.
-        trials: Its trials.
-        results: What `sweep_tables.read_result` gives, of finished trials.
-        settings: How intervals are made, and which pairs are compared.
+    Results are what `sweep_tables.read_result` gives, of finished trials.
     """
     method, pairs = settings.interval, settings.pairs
     stamp = folder / STAMP_FILE
@@ -136,16 +132,7 @@ def write_figures(
     summary: pd.DataFrame,
     method: str,
 ) -> None:
-    """Draws `figures/`, and removes those of an earlier grid.
-
-    Args:
-        folder: The folder of the sweep.
-        trials: Its trials.
-        results: What `sweep_tables.read_result` gives, of finished trials.
-        scores: What `sweep_tables.tabulate_scores` gives.
-        summary: The same, summarized by setting and score.
-        method: How the intervals of the summary were made.
-    """
+    """Draws `figures/`, and removes those of an earlier grid."""
     from tfcomp.figures.exhibits import save_exhibit
     from tfcomp.sweeps.sweep_curves import summarize_curves
     from tfcomp.sweeps.sweep_curves import summarize_layers

@@ -127,9 +127,9 @@ def write_tables(
 
     Args:
         folder: The folder of the sweep.
-        trials: The trials.
-        results: What `read_result` gives, by name of the finished trials.
-        failures: Reasons, by name of the trials that failed.
+        trials: All of its trials.
+        results: What `read_result` gives, by name of the finished ones.
+        failures: Reasons, by name of those that failed.
     """
     tables = {
         "trials.csv": tabulate_trials(trials, results, failures),

@@ -61,11 +61,10 @@ def make_trials(
     Args:
         flags: The flags that all trials share; `run_name` is the sweep's.
         settings: The flags that differ, as `grid.parse_grid` gives them.
-        seeds: Seeds of every setting.
+        seeds: Of every setting; its trials follow each other.
 
     Returns:
-        The trials, seed after seed of each setting, and lines that a user
-        should know.
+        The trials, and lines that a user should know.
 
     Raises:
         ConfigError: If a combination breaks a rule.
@@ -87,12 +86,7 @@ def make_trials(
 
 
 def compute_hash(config: RunConfig, code_version: str) -> str:
-    """The name of a trial: 16 hex digits of what decides its numbers.
-
-    Args:
-        config: The run.
-        code_version: Hash of the code that runs it (`compute_code_version`).
-    """
+    """The name of a trial: 16 hex digits of what decides its numbers."""
     content = {"flags": config.identity(), "code": code_version}
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

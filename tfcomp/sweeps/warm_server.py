@@ -50,12 +50,7 @@ def read_line(lines: IO[str]) -> str:
 
 
 def run(module: str, arguments: list[str]) -> int:
-    """Runs a command in this process; returns its exit status.
-
-    Args:
-        module: Module of the command, with a function `main`.
-        arguments: What follows the name of the program.
-    """
+    """Calls `main` of a module in this process; returns its exit status."""
     sys.argv = [module, *arguments]
     try:
         exit_on_user_error(importlib.import_module(module).main)

@@ -81,11 +81,7 @@ class Workload(ABC):
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes what there is so far; called whenever an item has ended.
-
-        Args:
-            failures: Reasons of the items that failed, by name.
-        """
+        """Writes what there is so far; called whenever an item has ended."""
 
     @abstractmethod
     def write_reports(self) -> None:
@@ -121,10 +117,6 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
 
     Items that failed in an earlier start are tried again. If nothing is
     missing, no worker is started.
-
-    Args:
-        work: What to run.
-        options: Where to run it.
 
     Returns:
         The reasons of the items that failed, by name.

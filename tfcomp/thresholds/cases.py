@@ -66,12 +66,9 @@ class Case:
         """The training with so many bumps.
 
         Its number of steps depends on them if `--passes` says so, and it is
-        scored everywhere. Flags that
-        decide when a run is scored and saved have their defaults, since they
-        make no difference here and must not give the training another name.
-
-        Args:
-            num_bumps: Number of bumps in the training set.
+        scored everywhere. Flags that decide when a run is scored and saved
+        have their defaults, since they make no difference here and must not
+        give the training another name.
         """
         fresh = RunConfig()
         base = dataclasses.replace(
@@ -138,10 +135,6 @@ class Case:
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     """All searches, the small grids of every kind first.
-
-    Args:
-        base: The run whose flags hold for everything that is not searched.
-        settings: What is searched for.
 
     Raises:
         ConfigError: For a flag that no search can follow.

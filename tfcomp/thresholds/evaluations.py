@@ -34,22 +34,14 @@ class MissingError(LookupError):
 
 
 class Evaluations:
-    """Recorded scores.
-
-    Args:
-        folder: Where the files are; it need not exist.
-    """
+    """Recorded scores, in a folder that need not exist."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
     def of(cls, base: RunConfig) -> Evaluations:
-        """Those in the folder of a command.
-
-        Args:
-            base: A run whose name is that of the threshold search.
-        """
+        """Those of a command, given a run that has its name."""
         return cls(Path(base.run_dir) / "evaluations")
 
     def read(self, config: RunConfig) -> Scores:
@@ -83,15 +75,9 @@ class Evaluations:
 def find_in(
     case: Case, criterion: str, score_fn: Callable[[RunConfig], Scores]
 ) -> tuple[Found, float | None]:
-    """Searches one case for one criterion.
+    """What a search for one criterion found, and the score at its count.
 
-    Args:
-        case: The kind of data, the region, the grid size and the seed.
-        criterion: Which score has to reach its target.
-        score_fn: The scores of a training, recorded or made.
-
-    Returns:
-        What was found, and the score at its count.
+    The function gives the scores of a training, recorded or made.
     """
     target = case.settings.targets[criterion]
 

@@ -44,13 +44,7 @@ def main(argv: list[str]) -> int:
 
 
 def search_case(case: Case, evaluations: Evaluations, train: TrainFn) -> None:
-    """Makes every training that one search needs and that is not recorded.
-
-    Args:
-        case: The search; it is made for each of its criteria.
-        evaluations: Where scores are read and recorded.
-        train: Makes a training and returns its scores.
-    """
+    """Makes every training that one search needs and that is not recorded."""
 
     def read_or_train(config: RunConfig) -> Scores:
         try:

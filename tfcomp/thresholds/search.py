@@ -95,11 +95,7 @@ def dither(count: float, *seed: int) -> int:
 
     Thresholds are rounded up to a geometric grid. Where every search starts
     from a place of its own, the rounding averages out instead of shifting
-    all searches of one size alike.
-
-    Args:
-        count: The count, at least 1.
-        seed: What the draw depends on.
+    all searches of one size alike. The draw depends on the seed alone.
     """
     shift = np.random.default_rng(seed).uniform()
     return round(count * 2.0**shift)

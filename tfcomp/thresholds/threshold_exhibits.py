@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 from tfcomp.figures.exhibits import Exhibit
@@ -78,15 +79,8 @@ def _make_scaling(law: Law) -> Scaling:
 
 
 def _list_means(law: Law) -> list[dict[str, Any]]:
-    key = dict(zip(KEYS, law.key, strict=True))
+    columns = (*KEYS, "grid_size", "mean_examples", "low", "high", "num_seeds")
     return [
-        key
-        | {
-            "grid_size": mean.size,
-            "mean_examples": mean.mean,
-            "low": mean.low,
-            "high": mean.high,
-            "num_seeds": mean.num_seeds,
-        }
+        dict(zip(columns, (*law.key, *astuple(mean)), strict=True))
         for mean in law.means
     ]

@@ -140,11 +140,7 @@ def define_search_flags() -> flags.FlagValues:
 def is_reached(criterion: str, score: float | None, target: float) -> bool:
     """Whether a score is at least as good as its target.
 
-    Args:
-        criterion: Name of the score.
-        score: The score; None, after a training that diverged, reaches
-            nothing.
-        target: Its target.
+    None, after a training that diverged, reaches nothing.
     """
     if score is None:
         return False
@@ -154,12 +150,7 @@ def is_reached(criterion: str, score: float | None, target: float) -> bool:
 def split_list(
     flag: str, text: str, known: Collection[str] | None = None
 ) -> list[str]:
-    """Reads a flag whose value is a list of different values.
-
-    Args:
-        flag: Name of the flag.
-        text: Its value, separated by commas and quoted as in CSV.
-        known: The only values allowed; by default all are.
+    """Reads a list of different values: those that are known, or any.
 
     Raises:
         ConfigError: If there is none, one is empty or not known, or two are

@@ -95,12 +95,7 @@ def make_slope_row(law: Law) -> Row:
 
 
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:
-    """Writes the rows and their laws, each in one step; nothing without rows.
-
-    Args:
-        folder: Where to write.
-        rows: What `list_rows` gives for the finished searches.
-    """
+    """Writes rows and their laws, each in one step; nothing without rows."""
     if rows:
         write_csv(folder / "thresholds.csv", rows)
         slopes = [make_slope_row(law) for law in fit_laws(rows)]

@@ -26,10 +26,7 @@ from tfcomp.training.strategy import make_strategy
 
 
 def train_and_score(config: RunConfig) -> dict[str, float | None]:
-    """Trains the decoder of a run and scores what it draws.
-
-    Args:
-        config: The run; its epochs are one training without a pause.
+    """Trains the decoder of a run without a pause; scores what it draws.
 
     Returns:
         Scores as in `tfcomp.analysis.scores` over the held-out grid points,

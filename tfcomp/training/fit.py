@@ -157,12 +157,8 @@ class ProgressBar(keras.callbacks.Callback):
     """Shows epochs, loss and the estimated end of the whole training.
 
     (`tqdm.keras.TqdmCallback` asks Keras for the numbers of every batch,
-    which slows short steps down.)
-
-    Args:
-        epochs: Total number of epochs.
-        done: Epochs of earlier sessions.
-        name: What is shown in front, the name of the run.
+    which slows short steps down.) It starts with what earlier sessions have
+    done.
     """
 
     def __init__(self, epochs: int, done: int, name: str) -> None:

@@ -19,9 +19,6 @@ class History:
 
     A resumed run begins with what its folder holds. Epochs beyond those of
     its checkpoint are computed again, and replaced from the first of them on.
-
-    Args:
-        folder: The run folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,10 +32,8 @@ class History:
     def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
         """Adds numbers to the row of an epoch, and drops all later rows.
 
-        Args:
-            epoch: Number of epochs trained.
-            numbers: By their tags in TensorBoard, as `ood/mse`. They are
-                rounded to float32, as there.
+        They have their tags in TensorBoard, as `ood/mse`, and are rounded to
+        float32, as there.
         """
         self._rows = {e: row for e, row in self._rows.items() if e <= epoch}
         row = self._rows.setdefault(epoch, {})

@@ -22,12 +22,6 @@ class Monitor(keras.callbacks.Callback):
     The last epoch is left to `finish`, so that a run that is resumed after
     its last epoch is evaluated all the same.
 
-    Args:
-        config: The run.
-        models: Its models.
-        dataset: Its data.
-            well.
-
     Attributes:
         history: The loss and the scores so far.
     """
@@ -68,11 +62,7 @@ class Monitor(keras.callbacks.Callback):
     def _evaluate(
         self, epoch: int, model: keras.Model, with_layers: bool
     ) -> dict[str, Any]:
-        """Scores and embeddings; `with_layers` also stages and pictures.
-
-        Returns:
-            What was found, as `metrics.json` has it.
-        """
+        """Scores and embeddings; `with_layers` also stages and pictures."""
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
         self._write_scores(epoch, evaluation)

@@ -27,9 +27,6 @@ class PlateauSchedule(keras.callbacks.Callback):
 
     Must come before the callback that saves the training state.
 
-    Args:
-        patience: Epochs without a lower loss that are waited for.
-
     Attributes:
         state: What a checkpoint must hold: the best loss so far, and the
             number of epochs since. (The learning rate is one of the

@@ -65,12 +65,8 @@ def prepare_models(
 ) -> Iterator[PreparedModels]:
     """The models of a run, for a `with` statement.
 
-    Args:
-        config: The run. Its models are kept for the next run when the block
-            ends well, unless they may come from a plugin, which may do
-            anything with a seed.
-        dataset: Its data.
-        strategy: Of a new model.
+    They are kept for the next run when the block ends well, unless they may
+    come from a plugin, which may do anything with a seed.
     """
     key = json.dumps(config.identity() | {"seed": None})
     # Taken out while in use, so that no other thread finds them.

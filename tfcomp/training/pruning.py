@@ -20,11 +20,8 @@ class PruneAxes(keras.callbacks.Callback):
     It looks at the weights at the end of every epoch, once the training
     examples are fitted in part. Held-out combinations have no say, and what
     was pruned is a weight of the layer, which checkpoints have. Must come
-    before the callback that saves the training state.
-
-    Args:
-        below: See `AxisEmbedding.prune`.
-        dataset: The data.
+    before the callback that saves the training state. `below` is that of
+    `AxisEmbedding.prune`.
     """
 
     def __init__(self, below: float, dataset: Dataset) -> None:

@@ -13,16 +13,14 @@ from tfcomp.config.quiet import quiet_startup
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     """Mirrors variables over all GPUs, or over logical CPU devices.
 
-    Without a GPU the CPU is one device, or `num_replicas` logical ones (a
-    way to test code for several GPUs; it does not make training faster).
+    With 0 replicas there is one on every GPU, or one on the CPU. Without a
+    GPU the CPU is one device, or `num_replicas` logical ones (a way to test
+    code for several GPUs; it does not make training faster).
     On GPUs deterministic kernels are switched on: the same flags must give
     the same bits. On a CPU the kernels in use are deterministic already.
 
     Must be called before TensorFlow has used a device when it has to split
     the CPU.
-
-    Args:
-        num_replicas: Number of replicas; 0 means every GPU, or one CPU.
 
     Raises:
         ConfigError: If there are fewer devices than replicas.

@@ -66,9 +66,7 @@ class RunSummaries:
     def write_description(self, model: keras.Model, header: str) -> None:
         """Text, hyperparameters and the layout of the combined charts.
 
-        Args:
-            model: The network of the run.
-            header: The versions that the run is made with, a line each.
+        The header is the versions that the run is made with, a line each.
         """
         text = describe_run(self._config, self._dataset, model, header)
         layout = custom_scalar.pb(make_layout())

@@ -107,10 +107,7 @@ class Evaluation:
 def evaluate_sweep(runs_dir: Path, rules: Rules, pushed: Path) -> Evaluation:
     """Chooses the candidate of a sweep and judges it.
 
-    Args:
-        runs_dir: Where the trainer wrote.
-        rules: The rules.
-        pushed: Parent of the versions that were pushed before.
+    The trainer wrote to `runs_dir`; earlier versions are in `pushed`.
     """
     try:
         trials = read_trials(runs_dir / LOGS / rules.sweep / "trials.csv")

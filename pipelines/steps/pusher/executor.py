@@ -17,13 +17,8 @@ def push_model(
 ) -> tuple[Path, bool]:
     """Copies a SavedModel to the next version, unless the last one is it.
 
-    A version appears under its number when it is complete. It contains the
-    file of the evaluation by which it was blessed.
-
-    Args:
-        model: The SavedModel.
-        folder: Parent of the versions.
-        evaluation: The file.
+    A version appears under its number in the folder when it is complete. It
+    contains the file of the evaluation by which it was blessed.
 
     Returns:
         The folder of the version that has the model, and whether it is new.
