@@ -76,10 +76,7 @@ def admit_plugins(
 def check_recorded_plugins(arguments: Sequence[str]) -> None:
     """Refuses plugins that only the flagfile of an earlier run names.
 
-    Unless `--trust_plugins` is among the arguments.
-
-    Args:
-        arguments: Those of the command line, flagfiles expanded.
+    Unless `--trust_plugins` is among the arguments (flagfiles expanded).
     """
     trusted = any(a.lstrip("-").lower() in TRUSTED for a in arguments)
     given = [a.lstrip("-") for a in arguments if not isinstance(a, Recorded)]

@@ -25,9 +25,7 @@ _MAX_POINTS = 200
 def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
     """One row a setting, quantity and epoch: mean, low, high (95 %), n.
 
-    Args:
-        trials: Finished trials. One that was trained before runs wrote their
-            history has no curves.
+    A trial that was trained before runs wrote their history has no curves.
     """
     curves = [
         curve.assign(**trial.setting)

@@ -32,8 +32,7 @@ TIMES = ("epochs", "seconds", "examples_per_second")
 def read_result(trial: Trial) -> dict[str, Any] | None:
     """The numbers of a finished trial; None before it is, or if damaged.
 
-    Returns:
-        `metrics.json`, with the content of `measures.json` under `measures`.
+    `metrics.json`, with the content of `measures.json` under `measures`.
     """
     metrics = find_metrics(trial.path)
     if metrics is None:

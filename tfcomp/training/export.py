@@ -35,11 +35,8 @@ def export_model(
 
     Args:
         model: A float32 model from factors to image with named stages.
-        folder: Parent of the versions.
+        folder: Parent of the versions; that of the model is returned.
         jacobian_fn: How the `geometry` signature takes derivatives.
-
-    Returns:
-        The folder of the version.
     """
     fingerprint = compute_fingerprint(model)
 
