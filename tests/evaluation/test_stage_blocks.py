@@ -14,8 +14,9 @@ from tfcomp.analysis.features import normalize_rows
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.analysis.probes import compute_probe_scores
 from tfcomp.analysis.probes import probe_rows
-from tfcomp.analysis.tuning import compute_stage_tuning
+from tfcomp.analysis.tuning import combine_units
 from tfcomp.analysis.tuning import compute_tuning
+from tfcomp.analysis.tuning import decompose_units
 from tfcomp.analysis.tuning import select_units
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
@@ -64,7 +65,9 @@ def test_numbers_in_blocks(stage) -> None:
     splits, whole, blocks = stage
     expected = compute_tuning(whole, (12, 12))
     parts = list(blocks())
-    tuning = compute_stage_tuning(parts, (12, 12))
+    tuning = combine_units(
+        [decompose_units(part, (12, 12)) for part in parts], (12, 12)
+    )
     np.testing.assert_allclose(
         tuning.variance, expected.variance, rtol=1e-4, atol=1e-9
     )

@@ -23,13 +23,9 @@ def compute_border_distance(
 ) -> np.ndarray:
     """Grid steps from every grid point to the nearest ID one.
 
-    Args:
-        is_ood: Whether each grid point is held out, [prod(space.shape)].
-        space: The factors; a periodic one goes on behind its last value.
-
-    Returns:
-        Distances [prod(space.shape)]: 0 for ID points, infinite if all points
-        are held out.
+    A periodic factor goes on behind its last value. `is_ood` and the
+    distances are [prod(space.shape)]; these are 0 for ID points, and infinite
+    if all points are held out.
     """
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
@@ -49,15 +45,10 @@ def compute_border_distance(
 def correlate_with_distance(
     error: np.ndarray, distance: np.ndarray
 ) -> float | None:
-    """Spearman's rank correlation of OOD error and distance to ID.
+    """Spearman's rank correlation of OOD error and distance to ID, [n] each.
 
-    Args:
-        error: A number per grid point, [n].
-        distance: As of `compute_border_distance`, [n].
-
-    Returns:
-        The correlation over OOD points; None for fewer than three, for equal
-        errors or distances, or if a number is not finite.
+    None for fewer than three OOD points, for equal errors or distances, or if
+    a number is not finite.
     """
     chosen = distance > 0
     error, distance = error[chosen], distance[chosen]

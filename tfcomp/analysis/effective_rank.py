@@ -34,15 +34,10 @@ Ranks = dict[str, float | None]
 
 
 def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
-    """Exponential of the entropy of the shares of the weights.
+    """Exponential of the entropy of the shares of weights [..., m].
 
-    Args:
-        weights: Numbers of at least 0, [..., m]: squared singular values, or
-            eigenvalues of a covariance.
-
-    Returns:
-        Effective ranks [...], from 1 to m; 0 where all weights are 0, and NaN
-        where one is not finite.
+    Effective ranks [...], from 1 to m; 0 where all weights are 0, and NaN
+    where one is not finite.
     """
     weights = np.asarray(weights, np.float64)
     total = weights.sum(axis=-1, keepdims=True)
@@ -54,11 +49,7 @@ def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
 def compute_effective_ranks(
     activations: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, Ranks]:
-    """Effective ranks of one stage, over all, ID and OOD points.
-
-    Args:
-        activations: One stage, [n, ...]; flattened to [n, units].
-        is_ood: Whether each point lies in the held-out region, [n].
+    """Effective ranks of one stage [n, ...], over all, ID and OOD points.
 
     Returns:
         `{"all": ..., "id": ..., "ood": ...}`, each with

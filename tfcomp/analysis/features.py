@@ -51,14 +51,9 @@ def normalize_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
 def compute_gram(
     blocks: Iterable[np.ndarray], is_ood: np.ndarray
 ) -> np.ndarray:
-    """Inner products of normalized rows, whose units come block by block.
+    """Inner products of normalized rows, arguments as of `compute_rows`.
 
-    Args:
-        blocks: Disjoint groups of units, [n, units of the block] each.
-        is_ood: Which points take no part in the normalization, [n].
-
-    Returns:
-        Gram matrix [n, n], float64, NaN where activations are not finite.
+    Float64 [n, n], NaN where activations are not finite.
     """
     gram = np.zeros((len(is_ood), len(is_ood)))
     for block in blocks:

@@ -51,11 +51,9 @@ class Interpolation:
 def find_edges(
     is_ood: np.ndarray, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The known points around every held-out one.
+    """The known points around every held-out one of a curve.
 
-    Args:
-        is_ood: Whether each point of a curve is held out, [n].
-        periodic: Whether the last point is followed by the first.
+    If it is periodic, its last point is followed by the first.
 
     Returns:
         Rows of the held-out points that have an edge on both sides [m],
@@ -82,11 +80,8 @@ def compute_interpolation(
 ) -> Interpolation:
     """Compares the outputs between two known points with the images there.
 
-    Args:
-        outputs: Along one ordered factor, background 0, [n, ...].
-        truth: True images, the same shape.
-        is_ood: Whether each point is held out, [n].
-        periodic: Whether the last point is followed by the first.
+    Outputs and true images [n, ...] are those along one ordered factor, with
+    background 0; further arguments are those of `find_edges`.
     """
     outputs = np.reshape(outputs, (len(outputs), -1)).astype(np.float64)
     truth = np.reshape(truth, (len(truth), -1)).astype(np.float64)
@@ -117,10 +112,7 @@ def interpolate_edges(
 def summarize_interpolation(scores: Interpolation) -> dict[str, float | None]:
     """Means (and the least R^2) over the held-out points of one curve.
 
-    Returns:
-        `interpolation_r2`, `interpolation_r2_min`, `linear_r2` and
-        `truth_r2`; None without a held-out point, or if a score is not
-        finite.
+    None without a held-out point, or if a score is not finite.
     """
     return {
         "interpolation_r2": mean_or_none(scores.r2),

@@ -36,10 +36,6 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     eagerly; inside a `tf.function` with a static batch size, the unused
     value of the inner gradient is pruned, which saves a further pass.
 
-    Args:
-        stage_fn: Maps factors [n, F] to the stages {name: [n, ...]}.
-        factors: Float tensor [n, F], where the Jacobians are taken.
-
     Returns:
         A Jacobian [n, units, F] per stage, in the order of the stages; zeros
         for a stage that does not depend on the factors.
@@ -87,7 +83,7 @@ def compute_difference_jacobians(
     range.
 
     Args:
-        stage_fn: Maps factors [n, F] to the stages {name: [n, ...]}.
+        stage_fn: Maps factors to stages.
         factors: Float tensor [n, F].
         low: Smallest value of each factor.
         high: Largest value of each factor.
@@ -154,10 +150,7 @@ def compute_stage_metrics(
 ) -> StageDict:
     """Metric tensors g = J^T J [n, F, F] of all stages, float64, unnormalized.
 
-    Args:
-        stage_fn: Maps factors [n, F] to the stages {name: [n, ...]}.
-        factors: Float tensor [n, F].
-        jacobian_fn: Called as `jacobian_fn(stage_fn, factors)`.
+    From what `jacobian_fn(stage_fn, factors)` returns.
     """
     jacobians = jacobian_fn(stage_fn, factors)
     return {name: _compute_metric(j) for name, j in jacobians.items()}
@@ -179,9 +172,6 @@ def evaluate_in_batches(
         factors: Factor values [n, F]; evaluated in float32.
         batch_size: The most rows per call. Fewer are used where that
             divides the rows more evenly.
-
-    Returns:
-        An array [n, ...] per name.
 
     Raises:
         ValueError: If there are no rows or no room for any.

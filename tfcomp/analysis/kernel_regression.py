@@ -69,15 +69,9 @@ class KernelFit:
 def make_additive_kernel(
     rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
 ) -> np.ndarray:
-    """Mean over factors of 1-D Gaussians.
+    """Mean over factors of 1-D Gaussians: kernel [n, m].
 
-    Args:
-        rows: Coordinates [n, F].
-        columns: Coordinates [m, F].
-        scales: Length scale of each factor, [F].
-
-    Returns:
-        Kernel [n, m].
+    Of coordinates [n, F] and [m, F] and the length scale of each factor, [F].
     """
     squares = _scaled_squares(rows, columns, scales)
     return np.exp(-squares / 2).mean(axis=0)

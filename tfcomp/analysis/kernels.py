@@ -46,9 +46,6 @@ def make_factorized_kernel(
         width: Standard deviation, in units of the factors, of the 1-D bump
             whose overlap exp(-distance^2 / 4 width^2) replaces each delta.
             0 for deltas.
-
-    Returns:
-        Kernel [n, n] in [0, 1].
     """
     return np.mean(list(_similarities(factors, width)), axis=0)
 

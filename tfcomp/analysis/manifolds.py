@@ -61,15 +61,11 @@ class Components:
 def compute_pca(
     activations: np.ndarray, num_components: int | None = None
 ) -> Components:
-    """Principal components, through inner products if units exceed points.
+    """Principal components of a stage [n, ...] of finite numbers.
 
-    Args:
-        activations: One stage, finite, [n, ...]; flattened to [n, units].
-        num_components: How many to keep; all min(n, units) by default.
-
-    Returns:
-        The components. The largest entry of each column is positive, so that
-        signs do not depend on the linear algebra library.
+    Through inner products if units exceed points; by default all min(n,
+    units) are kept. The largest entry of each column is positive, so that
+    signs do not depend on the linear algebra library.
     """
     flat = np.reshape(activations, (len(activations), -1))
     everywhere = np.zeros(len(flat), bool)
@@ -112,12 +108,9 @@ def has_umap() -> bool:
 def compute_umap(activations: np.ndarray | Components) -> np.ndarray:
     """UMAP embedding of one stage, always the same for the same activations.
 
-    From all principal components: the distances of the activations in fewer
-    dimensions. The first call in a process compiles for some ten seconds.
-
-    Args:
-        activations: One stage, finite, [n, ...], n at least 5; or all its
-            principal components.
+    From all principal components (of a stage [n, ...] of finite numbers, n at
+    least 5): the distances of the activations in fewer dimensions. The first
+    call in a process compiles for some ten seconds.
 
     Returns:
         Embedding [n, 2], float32; NaN if the points do not differ, as in a
@@ -155,9 +148,7 @@ def compute_steps(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Length of every step along a curve, and angle between successive ones.
 
-    Args:
-        activations: Points in the order of the factor, [n, ...].
-        periodic: Whether the last point is followed by the first.
+    Points [n, ...] are in the order of the factor.
 
     Returns:
         Speeds [n], entry i from point i to i + 1, in activation per step
@@ -196,11 +187,8 @@ def compute_gap_statistics(
     A step or an angle belongs to the region if one of its points is held
     out, so that both borders, where a jump would be, lie inside.
 
-    Args:
-        activations: Points in the order of one factor, [n, ...]; one curve
-            at a time where there are other factors.
-        is_ood: Whether each point lies in the held-out region, [n].
-        periodic: Whether the last point is followed by the first.
+    Points [n, ...] are in the order of one factor; where there are others,
+    they are one curve at a time.
 
     Returns:
         `speed_ratio` and `turning_ratio`, inside over outside, of medians;

@@ -26,13 +26,8 @@ def fit_effects(
 ) -> np.ndarray:
     """The mean image and the effects of all values.
 
-    Args:
-        index: Grid indices of training points, [n, F].
-        sizes: Number of values of every factor.
-        images: Their images, [n, ...].
-
-    Returns:
-        [1 + sum(sizes), pixels]; rows of `make_design` times it are images.
+    Of training points with grid indices [n, F] and images [n, ...]. Rows of
+    `make_design` times the result, [1 + sum(sizes), pixels], are images.
     """
     flat = images.reshape(len(images), -1).astype(np.float64)
     mean = flat.mean(axis=0)
@@ -51,15 +46,9 @@ def make_design(index: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 def find_nearest(
     index: np.ndarray, known: np.ndarray, space: FactorSpace
 ) -> np.ndarray:
-    """Which training point is nearest to every point.
+    """Which of the known points [n, F] is nearest to each of others, [m].
 
-    Args:
-        index: Grid indices of the points, [m, F].
-        known: Those of training points, [n, F].
-        space: The factors.
-
-    Returns:
-        Rows of `known`, [m].
+    All points are grid indices.
     """
     nearest = np.empty(len(index), int)
     for row, point in enumerate(index):

@@ -78,8 +78,7 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
 def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
     """Share of the first 1, 2, ... terms in the squared norm of the kernel.
 
-    From the singular values, largest first; NaN for a kernel that is zero or
-    not finite.
+    NaN for a kernel that is zero or not finite.
     """
     squares = _square(values)
     return np.cumsum(squares / squares.sum())

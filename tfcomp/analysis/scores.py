@@ -45,36 +45,11 @@ def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
     return np.mean((images - truth) ** 2, axis=tuple(range(1, images.ndim)))
 
 
-def compute_mse(images: ArrayLike, truth: ArrayLike) -> float:
-    """Squared error, averaged over images and pixels; NaN without images."""
-    return _mean(compute_mse_per_image(images, truth))
-
-
-def compute_relative_mse(
-    images: ArrayLike, truth: ArrayLike, reference: ArrayLike
-) -> float:
-    """The MSE in units of the MSE of one image for all.
-
-    Args:
-        images: Images to score.
-        truth: True images of the same size.
-        reference: That image, `[H, W, C]`, or the value of all its pixels:
-            of a blank image 0 if it is bright and 1 if it is dark.
-
-    Returns:
-        0 for perfect images, 1 for the reference in place of each; NaN where
-        the truth itself is the reference, or without any image.
-    """
-    blank = compute_mse(np.broadcast_to(reference, np.shape(truth)), truth)
-    return compute_mse(images, truth) / blank if blank != 0 else float("nan")
-
-
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """Finds the brightest (bright) or darkest (dark) pixel of every image.
+    """The brightest (bright) or darkest (dark) pixel of every image.
 
-    Returns:
-        Positions (x, y) in pixels, `[n, 2]`: the first one row by row where
-        several pixels tie, NaN where a pixel is not finite.
+    (x, y) in pixels, `[n, 2]`: the first one row by row where several pixels
+    tie, NaN where a pixel is not finite.
     """
     bright = _to_bright(images, polarity)
     flat = bright.reshape(len(bright), bright.shape[1] * bright.shape[2])
@@ -89,15 +64,9 @@ def compute_position_error(
 ) -> FloatArray:
     """Euclidean distance of the peak of every image from its true place, px.
 
-    Args:
-        images: Images.
-        positions: True positions. An absent coordinate (that of a stripe
-            along its length) is NaN, and the distance is taken in the other
-            one.
-        polarity: `bright` or `dark`.
-
-    Returns:
-        Distances `[n]`; NaN for an image without a peak.
+    An absent coordinate (that of a stripe along its length) is NaN, and the
+    distance is taken in the other one. Of `[n]`, it is NaN for an image
+    without a peak.
     """
     offsets = _compute_offsets(images, positions, polarity)
     return np.hypot(offsets[:, 0], offsets[:, 1])
@@ -115,13 +84,6 @@ def find_right_positions(
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
     is_drawn = np.ptp(_to_bright(images, polarity), axis=(1, 2)) > 0
     return is_close & is_drawn
-
-
-def compute_position_accuracy(
-    images: ArrayLike, positions: ArrayLike, polarity: str
-) -> float:
-    """Fraction of images whose position is right; NaN without any image."""
-    return _mean(find_right_positions(images, positions, polarity))
 
 
 def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
@@ -189,14 +151,15 @@ def compute_scores(
         positions: True positions, or `None` if the images have none (rotated
             digits).
         polarity: `bright` or `dark`.
-        reference: What relative errors refer to, as for
-            `compute_relative_mse`; by default the background.
+        reference: An image `[H, W, C]` or the value of all its pixels, by
+            default the background. Its MSE is the unit of relative errors.
 
     Returns:
         `mse`, `relative_mse`, `position_accuracy`, `position_error` (px) and
         `num_peaks`, averaged over images. A score that does not exist is
-        `None`: the last three without positions, all of an empty set, and a
-        mean that is not finite, so that the result is always valid JSON.
+        `None`: the last three without positions, the second where the truth
+        is the reference, all of an empty set, and a mean that is not finite,
+        so that the result is always valid JSON.
     """
     return average_scores(
         score_images(images, truth, positions, polarity, reference)

@@ -90,13 +90,8 @@ def summarize_sharing(
 ) -> dict[str, float | None]:
     """Means over the OOD points far from ID and over those near it.
 
-    Args:
-        r2: Of every OOD point, as `compute_sharing` gives it.
-        distance: To the nearest ID point, in grid steps, [n_ood].
-
-    Returns:
-        `<set>_far_r2`, of points at least `FAR` steps from ID, and
-        `<set>_near_r2`; None where there is nothing to average.
+    `<set>_far_r2`, of points at a distance of at least `FAR` grid steps from
+    ID, and `<set>_near_r2`; None where there is nothing to average.
     """
     is_far = distance >= FAR
     return {

@@ -139,14 +139,10 @@ def choose_scored(count: int, num_factors: int) -> np.ndarray:
 
 
 def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """The ID points that share a factor; of many those that share most.
+    """Rows of ID points that share a factor, at most `MAX_MEMORIES`, rising.
 
-    Args:
-        shares: Whether ID points share each factor, [n_id, F].
-        distances: Of these points, [n_id].
-
-    Returns:
-        At most `MAX_MEMORIES` of their rows, rising.
+    Those that share most, then the nearest: `shares` [n_id, F] says which
+    factors they share.
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
@@ -160,14 +156,9 @@ def score_combinations(
 ) -> np.ndarray:
     """R^2 of outputs on images of their own, combined by least squares.
 
-    Args:
-        outputs: Bright OOD outputs [n_ood, pixels].
-        regressors: Bright images [n_ood, k, pixels].
-        known: Bright ID outputs [n_id, pixels].
-
-    Returns:
-        [n_ood] in [0, 1]; NaN for blank outputs and where an image is not
-        finite.
+    All are bright: OOD outputs [n_ood, pixels], the images [n_ood, k, pixels]
+    and known outputs [n_id, pixels]. [n_ood] in [0, 1]; NaN for blank outputs
+    and where an image is not finite.
     """
     outputs, known = flatten_outputs(outputs), flatten_outputs(known)
     is_drawn = ~find_blank(outputs, known)

@@ -20,13 +20,13 @@ is of higher order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tfcomp.analysis.features import iterate_units
+from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.threads import single_threaded
 
 # Smallest variance of a unit that counts, relative to the largest of its
@@ -63,27 +63,12 @@ class Tuning:
 
 
 def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
-    """Decomposes the variance of every unit over the grid.
+    """Decomposes the variance of every unit over a grid of a shape.
 
-    Args:
-        activations: One stage at every grid point, [n, ...] with
-            n = prod(shape), last factor fastest; flattened to [n, units].
-        shape: Size of the grid per factor.
-
-    Returns:
-        Variances and shares of every unit.
+    Activations [n, ...] are those of one stage at every grid point, last
+    factor fastest: n = prod(shape).
     """
-    return compute_stage_tuning([activations], shape)
-
-
-def compute_stage_tuning(
-    blocks: Iterable[np.ndarray], shape: Sequence[int]
-) -> Tuning:
-    """Tuning of a stage whose units come in blocks [n, units of the block].
-
-    Arguments and result are those of `compute_tuning`.
-    """
-    return combine_units([decompose_units(b, shape) for b in blocks], shape)
+    return combine_units([decompose_units(activations, shape)], shape)
 
 
 def decompose_units(
@@ -119,31 +104,26 @@ def combine_units(
 
 
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
-    """The numbers of one stage.
+    """The numbers of one stage, None where no unit is alive or finite.
 
-    Returns:
-        `additive_share_mean`, `additive_share_median` (every live unit counts
-        the same) and `additive_share_weighted` (by variance: the additive
-        part of the variance of the whole stage) and `pair_share_mean`, None
-        where no unit is alive or some are not finite; `dead_unit_fraction`.
+    The mean and the median of the additive share count every live unit the
+    same; `additive_share_weighted`, by variance, is the additive part of the
+    variance of the whole stage.
     """
     share = tuning.additive_share[~tuning.is_dead]
     pairs = tuning.pair_share[~tuning.is_dead]
-    variance = tuning.variance[~tuning.is_dead]
-    scores: dict[str, float | None] = {
-        "additive_share_mean": None,
-        "additive_share_median": None,
-        "additive_share_weighted": None,
-        "pair_share_mean": None,
-        "dead_unit_fraction": float(np.mean(tuning.is_dead)),
+    weights = tuning.variance[~tuning.is_dead]
+    is_known = bool(share.size) and np.isfinite(share).all()
+    scores = {
+        "additive_share_mean": np.mean(share) if is_known else None,
+        "additive_share_median": np.median(share) if is_known else None,
+        "additive_share_weighted": (
+            np.average(share, weights=weights) if is_known else None
+        ),
+        "pair_share_mean": np.mean(pairs) if is_known else None,
+        "dead_unit_fraction": np.mean(tuning.is_dead),
     }
-    if share.size and np.isfinite(share).all():
-        weighted = np.average(share, weights=variance)
-        scores["additive_share_mean"] = float(np.mean(share))
-        scores["additive_share_median"] = float(np.median(share))
-        scores["additive_share_weighted"] = float(weighted)
-        scores["pair_share_mean"] = float(np.mean(pairs))
-    return scores
+    return {name: finite_or_none(score) for name, score in scores.items()}
 
 
 @single_threaded
@@ -158,8 +138,7 @@ def select_units(
     once. Equal units are taken in the order of their index.
 
     Args:
-        activations: One stage at every grid point, [n, ...]; flattened to
-            [n, units].
+        activations: One stage at every grid point, [n, ...].
         variance: Of every unit over the grid, [units].
         count: How many to choose.
 

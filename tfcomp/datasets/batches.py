@@ -33,12 +33,8 @@ def make_batches(
 ) -> tf.data.Dataset:
     """Batches of (factors [B, F], images [B, *image_shape]).
 
-    Args:
-        dataset: What to draw.
-        batch_size: Global batch size B.
-        seed: Seed of the order.
-        first_step: Step of the first batch.
-        num_steps: Number of batches; None for no end.
+    The batch size B is the global one. Batches are those from `first_step`
+    on, `num_steps` of them or (None) without end.
     """
     table = tf.constant(dataset.splits.train)
     stored = dataset.train_images
@@ -75,15 +71,10 @@ def _fits(dataset: Dataset) -> bool:
 def shuffle_numbers(
     numbers: tf.Tensor, table_size: int, seed: int
 ) -> tf.Tensor:
-    """Rows of the table for consecutive example numbers.
+    """Rows of the table, int64 [B], for consecutive example numbers.
 
-    Args:
-        numbers: int64 [B], counted from the start of the training.
-        table_size: Number of rows.
-        seed: Seed of the order.
-
-    Returns:
-        Rows, int64 [B]; each pass over the table has every row once.
+    These are int64 [B], counted from the start of the training. Each pass over
+    the table has every row once.
     """
     passes = numbers // table_size
     zeros = tf.zeros_like(passes)

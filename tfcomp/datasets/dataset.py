@@ -34,9 +34,6 @@ class Dataset:
 
     Attributes:
         name: Its registered name.
-        space: The factors of variation.
-        region: The held-out combinations.
-        splits: Training table and evaluation grid.
         render: Factor values [n, F] to images [n, *image_shape], in
             TensorFlow ops (imports TensorFlow when first called).
         image_shape: Rows, columns, channels.

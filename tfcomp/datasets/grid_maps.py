@@ -82,11 +82,7 @@ def list_planes(
 
     The other factors stand where the plane has most of both, held-out points
     and known ones; of several such places at the one nearest to the middle.
-
-    Args:
-        factors: All factors of the grid.
-        held_out: Whether each point of the grid is held out, `[*sizes]`.
-        known: Whether it is not, likewise; some may be neither.
+    Points of the grid, `[*sizes]`, may be neither held out nor known.
     """
     ordered = [
         i for i, f in enumerate(factors) if f.size > 1 and not f.categorical

@@ -29,10 +29,8 @@ def has_mnist(folder: Path) -> bool:
 def load_digit(data_dir: str, digit: int, index: int) -> np.ndarray:
     """A training image, float32 [28, 28] in [0, 1], row 0 at the top.
 
-    Args:
-        data_dir: As the flag has it; "" looks where TFDS would.
-        digit: The class.
-        index: Among the training examples of that class, in TFDS order.
+    Its index is that among the training examples of its class, in TFDS order;
+    the directory "" is where TFDS would look.
 
     Raises:
         RunError: If MNIST is not there or cannot be read; one line.

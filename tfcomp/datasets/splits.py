@@ -197,16 +197,10 @@ def draw_training_table(
 def draw_cells(
     cells: np.ndarray, count: int, flag: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """Some rows of `cells`, each at most once, in grid order.
-
-    Args:
-        cells: Factor combinations [n, F] in grid order.
-        count: How many to draw.
-        flag: The flag that asks for so many, for the error.
-        rng: Source of random numbers.
+    """Some rows of `cells` [n, F], each at most once, in their order.
 
     Raises:
-        ConfigError: If there are not so many.
+        ConfigError: If there are not so many; names the flag that asks.
     """
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"

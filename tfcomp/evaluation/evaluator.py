@@ -21,7 +21,6 @@ from tfcomp.analysis.probes import Scores
 from tfcomp.analysis.probes import probe_rows
 from tfcomp.analysis.scores import average_scores
 from tfcomp.analysis.scores import compute_mse_per_image
-from tfcomp.analysis.scores import compute_scores
 from tfcomp.analysis.scores import score_images
 from tfcomp.config.progress import show_progress
 from tfcomp.datasets import Dataset
@@ -67,17 +66,25 @@ def score_subsets(
     subsets: dict[str, np.ndarray],
 ) -> dict[str, dict[str, float | None]]:
     """Scores of outputs over the grid, for each subset of its points."""
-    grid = dataset.splits.grid
-    return {
-        name: compute_scores(
-            images[rows],
-            truth[rows],
-            grid[rows] if dataset.has_position else None,
-            dataset.polarity,
-            dataset.reference,
-        )
-        for name, rows in subsets.items()
-    }
+    return average_subsets(
+        score_points(dataset, images, truth, dataset.splits.grid), subsets
+    )
+
+
+def score_points(
+    dataset: Dataset,
+    images: np.ndarray,
+    truth: np.ndarray,
+    factors: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Scores of every image, [n] by name, at points of the data."""
+    return score_images(
+        images,
+        truth,
+        factors if dataset.has_position else None,
+        dataset.polarity,
+        dataset.reference,
+    )
 
 
 def average_subsets(
@@ -137,10 +144,8 @@ class Evaluator:
 
     Every function of the model is traced once.
 
-    Args:
-        model: A decoder from `factors` to `image` with named stages.
-        dataset: Its data.
-        seed: Of the folds of the probes.
+    The model is a decoder from `factors` to `image` with named stages; the
+    seed is that of the folds of the probes.
 
     Attributes:
         lost_stages: Stages whose geometry, when it was last measured, came
@@ -210,15 +215,8 @@ class Evaluator:
                 known["image"] = evaluate_in_batches(*batch)["image"]
             if "truth" not in known:
                 known["truth"] = dataset.render_array(values, render)
-            parts.append(
-                score_images(
-                    known["image"],
-                    known["truth"],
-                    values if dataset.has_position else None,
-                    dataset.polarity,
-                    dataset.reference,
-                )
-            )
+            pair = known["image"], known["truth"]
+            parts.append(score_points(dataset, *pair, values))
         return {
             name: np.concatenate([part[name] for part in parts])
             for name in parts[0]
@@ -249,10 +247,8 @@ class Evaluator:
     ) -> LayerAnalysis:
         """Geometry and probes of every stage over the whole grid.
 
-        Args:
-            metrics: What `measure_geometry` gave for the same weights, where
-                that is known.
-            probes: The scores of `probe` by stage, likewise.
+        From what `measure_geometry` gave for the same weights, and the scores
+        of `probe` by stage, where they are known.
         """
         is_ood = self._dataset.splits.is_ood
         if metrics is None:

@@ -28,8 +28,6 @@ class LoadedRun:
 
     Attributes:
         path: Its folder; None for a model that was trained elsewhere.
-        config: Its settings.
-        dataset: Its data, made again from the settings.
         model: The trained model, float32.
         metrics: The content of `metrics.json`.
         description: What the model and its data are, in words.

@@ -63,13 +63,8 @@ MEASURES: tuple[Callable[[Study], dict[str, Any]], ...] = (
 def measure_run(path: str | Path) -> Measures:
     """Measures a finished run and writes `measures.json` into its folder.
 
-    A run that this version of the code has measured is only read.
-
-    Args:
-        path: The run folder.
-
-    Returns:
-        The content of the file: numbers, null, or lists of them by name.
+    A run that this version of the code has measured is only read. Returns the
+    content of the file.
 
     Raises:
         RunError: If the folder is no finished run, is damaged, or cannot be

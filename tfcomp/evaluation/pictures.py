@@ -125,9 +125,7 @@ def picture_maps(
         dataset: Says what the grid is and which part of it is held out.
         maps: Title of a map to a number per grid point, [n]; of a sample of
             the grid, those of `Dataset.mapped`.
-        label: What the numbers are, with units.
-        title: Title of the figure.
-        limits: Ends of the color scale, by default those of the numbers.
+        label: As `title` and `limits` for `draw_maps`.
         planes: Some of `Dataset.planes`, by default all.
     """
     drawn = {}

@@ -94,14 +94,13 @@ def write_projector(
 def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
     """All images in one, row by row from the top left.
 
-    Args:
-        images: [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom of
-            each.
+    Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom. They
+    are thinned to every second, third, ... pixel if the whole would exceed
+    8192 pixels.
 
     Returns:
         Gray or RGB values, uint8, black where images are missing in the last
-        row; and width and height of a single image. Images are thinned to
-        every second, third, ... pixel if the whole would exceed 8192 pixels.
+        row; and width and height of a single image.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     rows = math.ceil(len(images) / columns)

@@ -23,14 +23,8 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
     """Relative MSE over ID and over OOD points of the grid.
 
     Training points that lack a factor, as stripes do, teach nothing here; of
-    many, a fixed random choice counts.
-
-    Args:
-        dataset: Its data.
-        truth: True images of the grid, [n, H, W, C].
-
-    Returns:
-        By name of the predictor, then by `id` and `ood`, what exists.
+    many, a fixed random choice counts. By name of the predictor, then by `id`
+    and `ood`, what exists.
     """
     splits, space = dataset.splits, dataset.space
     train = splits.train[np.isfinite(splits.train).all(axis=1)]

@@ -26,13 +26,7 @@ MAX_GROUP_BYTES = 2**29
 
 
 class StageReader:
-    """Stages of a model in order; its functions are traced once.
-
-    Args:
-        model: A model with named stages.
-        num_points: Number of grid points.
-        stages: Which stages; all by default.
-    """
+    """Some or all stages of a model, in order; functions are traced once."""
 
     def __init__(
         self,
@@ -56,10 +50,7 @@ class StageReader:
     ) -> Iterator[tuple[str, int, Iterable[np.ndarray]]]:
         """The name of a stage, its number of units, and its blocks.
 
-        A block is [n, units of the block], float32.
-
-        Args:
-            grid: Factor values [n, F].
+        A block is [n, units of the block], float32; the grid is [n, F].
         """
         for group, functions in self._passes:
             passes = (evaluate_in_batches(fn, grid) for fn in functions)

@@ -40,11 +40,7 @@ TRUTH = "truth"
 
 
 class Study:
-    """Results of one run, each computed when it is first asked for.
-
-    Args:
-        run: A finished run.
-    """
+    """Results of a finished run, each computed when it is first asked for."""
 
     def __init__(self, run: LoadedRun) -> None:
         self.run = run
@@ -252,9 +248,7 @@ class Study:
     def compare_gap(self, curve: Curve, stage: str) -> dict[str, float | None]:
         """Steps and angles of a stage inside a gap over those outside.
 
-        Args:
-            curve: A line through the grid.
-            stage: Name of a stage, or `truth` for the true images.
+        The stage `truth` has the true images.
         """
         if stage == TRUTH:
             values = self.bright_truth[curve.rows]

@@ -7,10 +7,7 @@ from numpy.typing import ArrayLike
 def require(holds: object, rule: str, received: object = "none") -> None:
     """Raises a ValueError that names a rule and what broke it.
 
-    Args:
-        holds: Whether the rule holds.
-        rule: A sentence, as "maps must have at least one entry".
-        received: What there is instead.
+    The rule is a sentence, as "maps must have at least one entry".
     """
     if not holds:
         raise ValueError(f"{rule}, received {received}.")

@@ -27,16 +27,9 @@ def show_cells(
 ) -> AxesImage:
     """Shows a cell per number, the first row at the bottom.
 
-    Args:
-        axes: Where to draw; x and y count the cells from 0.
-        values: The numbers, `[rows, columns]`.
-        norm: Scale of the colors, by default from the least to the largest.
-        cmap: Name of the color map.
-        no_value_color: Of the cells that are not finite.
-        aspect: Height of a cell over its width.
-
-    Returns:
-        The image, for a color bar.
+    The axes count the cells from 0. Colors reach by default from the least
+    number to the largest one; `aspect` is the height of a cell over its width.
+    Returns the image, for a color bar.
     """
     return axes.imshow(
         np.ma.masked_invalid(values),

@@ -56,7 +56,6 @@ def draw_curves(
             finite leaves a gap; for `logy`, so does one that is not above 0.
         xlabel: What x is, with units.
         ylabel: What the numbers are, with units.
-        title: Of the figure.
         logy: Whether the scale of the numbers is logarithmic.
         shaded: Ends of the interval of x that was held out from training.
         bands: Name of a curve to the lower and the upper ends of its
@@ -97,7 +96,6 @@ def draw_curve_panels(
     Args:
         panels: Title of a panel to its curves by name.
         xlabel: What x is, with units.
-        title: Of the figure.
         log: Titles of the panels with a logarithmic scale. Numbers that are
             not above 0 leave gaps there; a band that reaches 0 reaches the
             bottom.

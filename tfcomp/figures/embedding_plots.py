@@ -51,7 +51,6 @@ def draw_embeddings(
             `[V, rows, cols]`; not finite is shown in gray.
         values: The values or their names, which title the panels, `[V]`.
         factor_label: Name of the factor, with units.
-        title: Of the figure.
     """
     matrices = np.asarray(matrices, float)
     require(
@@ -99,7 +98,6 @@ def draw_spectrum(
             `[V, R]`, not negative.
         effective_rank: Effective rank of every matrix, `[V]`; the legend
             tells their mean.
-        title: Of the figure.
     """
     spectrum = np.asarray(singular_values, float)
     require(
@@ -148,12 +146,9 @@ def draw_profiles(
     """Draws the profiles of all values along each axis of the image.
 
     A row of cells is the profile of a value. Both axes share one color scale
-    with 0 in its middle, so that it shows which of them is in use.
-
-    Args:
-        profiles: Name of an axis, as `rows`, to the profiles `[V, length]`.
-        factor: The factor of V values.
-        title: Of the figure.
+    with 0 in its middle, so that it shows which of them is in use. `profiles`
+    are the name of an axis, as `rows`, to those of the V values of the factor,
+    `[V, length]`.
     """
     arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
     for name, array in arrays.items():

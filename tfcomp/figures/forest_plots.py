@@ -77,12 +77,9 @@ def draw_forest(
 
     The numbers that agree with the rule of a panel are shaded.
 
-    Args:
-        panels: What is drawn; at least one row in all.
-        title: Of the figure.
-        side_by_side: Whether panels stand side by side and have the same
-            rows, which are named once: a row is found by its label. By
-            default they stand below each other, each with its own rows.
+    Panels, with at least one row in all, stand below each other, each with
+    its own rows; or side by side with the same rows, which are named once: a
+    row is found by its label.
     """
     labels = list(dict.fromkeys(row.label for p in panels for row in p.rows))
     require(labels, "panels must have at least one row")

@@ -25,7 +25,6 @@ def draw_gram_matrices(
             size, with ID points before OOD points.
         num_id: Number of ID points; lines are drawn behind them. The first
             point is at the upper left.
-        title: Of the figure.
     """
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
     shapes = {array.shape for array in arrays.values()}

@@ -52,7 +52,6 @@ def draw_rows(
             columns and are circled, unless a coordinate is absent (NaN).
         mask: True inside the region to outline, `[W, H]`: a factor grid of
             the size of the image.
-        title: Of the figure.
         first_row: Where row 0 of an image is: "bottom", with y upwards, or
             "top", as in photographs.
         column_titles: What the columns are, where they have no position.

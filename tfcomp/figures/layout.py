@@ -37,10 +37,7 @@ def make_panels(
 ) -> tuple[Figure, NDArray[np.object_]]:
     """Makes a figure with panels of a fixed aspect, `[rows, columns]`.
 
-    Args:
-        shape: Number of rows and of columns.
-        figsize: Width and height of the figure in inches, without the legend.
-        pad: Space around each panel, in inches.
+    Its size, without the legend, and the space around panels are in inches.
     """
     figure = Figure(figsize=figsize, layout="compressed")
     figure.get_layout_engine().set(w_pad=pad, h_pad=pad)
@@ -60,12 +57,9 @@ def finish_figure(
 ) -> None:
     """Adds the title and the legend of a figure and settles its layout.
 
-    Args:
-        figure: The figure, to which nothing is added afterwards. Whatever
-            has a label in any of its axes is in the legend.
-        title: Its title; "" for none.
-        no_value_color: Color of the cells without a finite value, if the
-            figure has any.
+    Nothing is added to it afterwards. Whatever has a label in any of its axes
+    is in the legend, as is the color of the cells without a finite value, if
+    it has any.
     """
     if title:
         text = _wrap(title, figure.get_figwidth())

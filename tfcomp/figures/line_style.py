@@ -50,13 +50,8 @@ def draw_line(
 ) -> None:
     """Draws one line, and the band of its intervals below it.
 
-    Args:
-        axes: Where to draw.
-        index: Number of the line, which sets its look.
-        x: Places of the points, `[n]`.
-        y: Numbers, `[n]`; NaN leaves a gap, here and in the band.
-        label: Name in the legend.
-        band: Lower and upper ends of the intervals, `[n]` each.
+    The index sets its look. NaN leaves a gap, in the numbers `[n]` and in the
+    lower and upper ends of the intervals, `[n]` each.
     """
     style = get_line_style(index)
     if len(x) > _MAX_MARKERS:
@@ -90,13 +85,8 @@ def set_log_scale(
 ) -> None:
     """Makes an axis logarithmic that ends near the numbers.
 
+    These are arrays of any shape; what is not above 0 is not in sight.
     Intervals may leave the axes: one that reaches 0 has no end there.
-
-    Args:
-        axes: The axes.
-        numbers: What has to be in sight, arrays of any shape; what is not
-            above 0 is not.
-        direction: "x" or "y".
     """
     axes.set(**{f"{direction}scale": "log"})
     known = np.concatenate([to_numbers(n).ravel() for n in numbers] or [[]])

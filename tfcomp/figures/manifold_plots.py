@@ -60,7 +60,6 @@ def draw_manifolds(
             has another marker.
         space: The factors. A periodic one has cyclic colors, and the last
             point of its curve is followed by the first.
-        title: Of the figure.
     """
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
     factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)

@@ -41,7 +41,6 @@ def draw_maps(
         maps: Title to a map of two factors; what is not finite is gray, and
             the region of held-out points is outlined.
         label: What the colors mean, with units.
-        title: Of the figure.
         limits: Ends of the color scale, by default the smallest and the
             largest of all values.
     """

@@ -66,7 +66,6 @@ def draw_power_laws(
             size.
         xlabel: What the sizes are.
         ylabel: What the counts are.
-        title: Of the figure.
     """
     points = [
         pair

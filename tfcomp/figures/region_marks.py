@@ -21,10 +21,8 @@ def compute_outline(mask: ArrayLike) -> list[Segment]:
 
     Cell `(i, j)` covers `i - 0.5 ... i + 0.5` in x and `j - 0.5 ... j + 0.5`
     in y, as in `imshow`; the inclusive interval [6, 22] spans 5.5 to 22.5.
-    A region that reaches the end of the grid is closed there.
-
-    Args:
-        mask: True inside the region, `[nx, ny]`.
+    A region that reaches the end of the grid is closed there. The mask `[nx,
+    ny]` is True inside.
 
     Returns:
         Segments `((x0, y0), (x1, y1))` in data coordinates, first those along
@@ -43,10 +41,7 @@ def compute_outline(mask: ArrayLike) -> list[Segment]:
 def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
     """Draws the border of a region on axes that count the cells from 0.
 
-    Args:
-        axes: Where to draw.
-        mask: True inside the region, `[nx, ny]`.
-        linewidth: Width of the line in points.
+    The mask `[nx, ny]` is True inside; the line is that many points wide.
     """
     lines = LineCollection(
         compute_outline(mask),
@@ -72,12 +67,8 @@ def shade_interval(axes: Axes, low: float, high: float) -> None:
 def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
     """Shades the values of one factor that occur in the held-out region.
 
-    Where all of them do, as in a diagonal band or a cross, that would mark
-    nothing, and nothing is drawn.
-
-    Args:
-        axes: Where to draw; x counts the values of the factor from 0.
-        is_held_out: Whether a value occurs in the region, `[n]`.
+    On axes whose x counts them from 0. Where all of them do, as in a diagonal
+    band or a cross, that would mark nothing, and nothing is drawn.
     """
     is_held_out = np.asarray(is_held_out, bool)
     if is_held_out.all():
@@ -89,8 +80,7 @@ def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
 def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
     """Joins neighboring edges, True in `[lines, cells]`, to runs.
 
-    Returns:
-        A (position of the line, start, stop) for every run of edges.
+    A run is (position of the line, start, stop).
     """
     steps = np.diff(np.pad(edges, ((0, 0), (1, 1))).astype(int), axis=1)
     lines, starts = np.nonzero(steps == 1)  # row by row, as are the stops

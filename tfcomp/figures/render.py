@@ -18,14 +18,8 @@ def figure_to_png(
 ) -> bytes:
     """Renders a figure as a PNG file.
 
-    Args:
-        figure: The figure, which is left as it was.
-        num_colors: Size of a palette, at most 256, which makes files of
-            lines and text a third as large; None keeps every color.
-        dpi: Pixels per inch.
-
-    Returns:
-        The content of the file.
+    The figure is left as it was. A palette of at most 256 colors makes files
+    of lines and text a third as large; None keeps every color.
     """
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, backend="agg")
@@ -49,9 +43,7 @@ def figure_to_pdf(figure: Figure) -> bytes:
 def figure_to_array(figure: Figure) -> NDArray[np.uint8]:
     """Renders a figure, which is left as it was, 100 pixels per inch.
 
-    Returns:
-        Red, green, blue and opacity of the pixels, `[H, W, 4]`, from the top
-        row down.
+    Red, green, blue and opacity `[H, W, 4]`, from the top row down.
     """
     previous_dpi, previous_canvas = figure.dpi, figure.canvas
     try:

@@ -48,7 +48,6 @@ def draw_stage_panels(
         stages: Name of every line to the names of its stages from the input
             to the image, in all panels.
         ylabel: What the numbers are, with units.
-        title: Of the figure.
         errors: Title of a panel to its lines: half-width of the interval
             around every number, or how far it reaches below and above it, in
             units of the numbers; drawn as a band.

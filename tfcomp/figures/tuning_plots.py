@@ -45,7 +45,6 @@ def draw_tuning(
             not finite is gray. The region of held-out points is outlined in
             maps; on the marginals the values that occur in it are shaded.
         plane: Which part of the grid the maps show.
-        title: Of the figure.
     """
     require(units, "units must have at least one entry")
     factors = next(iter(units.values())).factors
@@ -71,14 +70,8 @@ def draw_index_distribution(
     """Draws how an index from 0 to 1 is distributed over units, by stage.
 
     A histogram per stage, mirrored like a violin and as wide as its
-    fullest bin, with the mean and the median. Units without a value, as dead
-    ones, are left out and counted above.
-
-    Args:
-        values: Name of a stage to an index per unit, `[units]`, NaN where
-            there is none.
-        label: What the index is.
-        title: Of the figure.
+    fullest bin, with the mean and the median. Units without a value (NaN), as
+    dead ones, are left out and counted above.
     """
     require(values, "values must have at least one stage")
     stages = {k: np.ravel(np.asarray(v, float)) for k, v in values.items()}

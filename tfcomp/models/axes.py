@@ -14,9 +14,7 @@ _CHOICES = {"find": AXES, "none": (), **{axis: (axis,) for axis in AXES}}
 def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
     """The axes by factor, none for a factor that gets a low-rank matrix.
 
-    Args:
-        spec: `find`, or a choice for some factors, as `x:columns,y:rows`.
-        space: The factors.
+    The spec is `find`, or a choice for some factors, as `x:columns,y:rows`.
 
     Raises:
         ConfigError: If the spec is malformed or does not fit the space.

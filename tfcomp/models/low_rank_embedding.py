@@ -51,11 +51,9 @@ class LowRankEmbedding(ValueEmbedding):
             basis (Gram-Schmidt, in the order of the modes). The coefficients
             are then the singular values up to sign and order. Regularizers
             see the weights, not this basis.
-        coefficient_regularizer: Of `coefficients`, as
-            `tfcomp.models.regularizers.EntropyRegularizer(0.1)`.
-        left_regularizer: Of `left`, as
-            `tfcomp.models.regularizers.VarianceRegularizer(0.01)`.
-        right_regularizer: Of `right`.
+        coefficient_regularizer: As `EntropyRegularizer(0.1)`.
+        left_regularizer: As `VarianceRegularizer(0.01)`.
+        right_regularizer: Likewise.
         coefficient_initializer: Of `coefficients`; None for normal numbers
             of deviation `1 / sqrt(rank)`.
         vector_initializer: Of `left` and `right`; None for normal numbers of

@@ -63,11 +63,9 @@ class ValueEmbedding(keras.layers.Layer):
     def look_up(
         self, rows: keras.KerasTensor, valid: keras.KerasTensor
     ) -> keras.KerasTensor:
-        """The matrices [batch, rows, columns] of some values.
+        """The matrices [batch, rows, columns] of values of indices [batch].
 
-        Args:
-            rows: Their indices [batch], int32.
-            valid: False where the matrix must be zero [batch].
+        They must be zero where `valid` [batch] is False.
         """
         raise NotImplementedError
 

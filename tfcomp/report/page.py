@@ -36,12 +36,8 @@ def render_page(
 ) -> str:
     """Renders the report as HTML.
 
-    Args:
-        title: Its heading.
-        subtitle: A line below it.
-        sections: Its parts; those without exhibits are left out.
-        origins: Run name to the text of its `run.flags`.
-        folder: Where the pictures of the exhibits are.
+    Sections without exhibits are left out. `origins` are run names to the text
+    of their `run.flags`; the folder has the pictures of the exhibits.
     """
     return render_template(
         TEMPLATES / "analysis.html",

@@ -85,7 +85,6 @@ def draw_stage_rows(
             `run` and, where they have one, equal `curve` make a line.
         panels: Title of a panel to the name of its column.
         ylabel: What the numbers are, with units.
-        title: Of the figure.
     """
     lines: dict[str, list[Row]] = {}
     for row in rows:

@@ -17,11 +17,9 @@ def render_gaussians(
 ) -> tf.Tensor:
     """Draws one bump or stripe per row of the factor table.
 
-    Args:
-        factors: [n, 2] positions (x, y) in pixels; NaN where absent.
-        grid_size: Pixels N along a side.
-        sigma: Standard deviation in pixels.
-        polarity: "bright" (1 on 0) or "dark" (1 minus that).
+    Positions (x, y) [n, 2] and the standard deviation sigma are in pixels, of
+    which there are N along a side; the polarity is "bright" (1 on 0) or "dark"
+    (1 minus that).
 
     Returns:
         Images, float32 [n, N, N, 1], `image[row = y, column = x]`.

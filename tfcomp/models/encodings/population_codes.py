@@ -17,12 +17,8 @@ from tfcomp.models.encodings.factor_encoding import encode_one_hot
 class BumpEncoding(FactorEncoding):
     """Units with Gaussian tuning, one per grid value v_i (section 3.1).
 
-    Their activity is exp(-(f - v_i)^2 / 2 s^2).
-
-    Args:
-        space: The factors.
-        sigma: Tuning width s in grid steps of the factor (pixels, for a
-            position).
+    Their activity is exp(-(f - v_i)^2 / 2 s^2), with the tuning width s =
+    `sigma` in grid steps of the factor (pixels, for a position).
     """
 
     def __init__(
@@ -66,10 +62,6 @@ class PositionalEncoding(FactorEncoding):
     geometrically, w_k = max_wavelength^(-k / K), k = 0 .. K - 1. The code
     of a factor is as long as its grid (rounded up to even), so that it has
     the size of the bump and one-hot codes.
-
-    Args:
-        space: The factors.
-        max_wavelength: Ratio of the longest to the shortest wavelength.
     """
 
     def __init__(

@@ -20,11 +20,8 @@ RANGES = ("signed", "unit", "raw")
 class RampEncoding(FactorEncoding):
     """A factor's value scaled to a fixed range (section 3.1).
 
-    Args:
-        space: The factors.
-        scaled_to: "signed" for [-1, 1], "unit" for [0, 1], or "raw" for the
-            value itself, as the published code has it.
-        absent_value: The activity that stands for an absent factor.
+    To [-1, 1] ("signed"), to [0, 1] ("unit"), or not at all ("raw"), as the
+    published code has it. `absent_value` stands for an absent factor.
     """
 
     def __init__(
