@@ -134,7 +134,9 @@ def picture_maps(
         for plane in planes or dataset.planes:
             # Two maps may have the same place, but not the same axes, too.
             names = " and ".join(factor.name for factor in plane.factors)
-            place = f"{name}, {names} at {plane.held}" if plane.held else name
+            place = f"{names} at {plane.held}" if plane.held else name
+            if plane.held and len(maps) > 1:
+                place = f"{name}, {place}"
             drawn[place] = whole.cut(plane)
     return draw_maps(drawn, label=label, title=title, limits=limits)
 
