@@ -135,7 +135,9 @@ def main() -> None:
     )
     compare(
         "product kernel",
-        lambda: kernel_regression.make_product_kernel(grid, grid, (1.0, 1.0)),
+        lambda: kernel_regression.make_kernel(
+            "product", grid, grid, (1.0, 1.0)
+        ),
         lambda: loop_pairs(grid[:SUBSET], compute_product),
         pairs,
         args.repeats,

@@ -7,8 +7,6 @@ point that is not held out; any other class of a categorical factor is one step
 away.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.ndimage import distance_transform_cdt
 from scipy.stats import spearmanr

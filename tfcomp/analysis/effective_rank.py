@@ -15,8 +15,6 @@ bounded by the number of points less one, so compare sets of points of one
 size, or read them beside `num_points`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import entr
 

@@ -10,8 +10,6 @@ divided by one number, the root mean square length of a centered ID row. So
 penalties mean the same in every stage, and units keep their relative sizes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from collections.abc import Iterator
 

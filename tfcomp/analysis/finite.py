@@ -1,7 +1,5 @@
 """Numbers as they go into JSON, which has no NaN: null where there is none."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -15,8 +15,6 @@ never a perfect one. A point whose metric is not finite (a diverged model) is
 NaN in every score.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -15,8 +15,6 @@ and overlap are 0 with every output, itself included. An output that is not
 finite (a diverged model) makes its row and column NaN.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfcomp.analysis.threads import single_threaded

@@ -15,8 +15,6 @@ explained, too; `truth_r2` says how much, and a network that truly rotates
 would score that.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +32,6 @@ class Interpolation:
         edges: The last known points before and after each, [m, 2].
         fraction: Place between the edges, in (0, 1).
         weights: Of the two edge images in the best fit, [m, 2].
-        r2: Of the output on the edge images.
-        linear_r2: Of the output as their linear interpolation.
-        truth_r2: Of the true image on the edge images.
     """
 
     rows: np.ndarray

@@ -10,8 +10,6 @@ A `stage_fn` maps a float tensor of factors [n, F] to a dictionary
 Row i of every output may depend on row i of the factors only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Sequence
 

@@ -23,8 +23,6 @@ Of more factors there are terms of one factor each, of pairs, and of more; the
 ratio is the share of those of one factor.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -42,10 +40,8 @@ def summarize_anova(
 ) -> dict[str, float | None]:
     """The shares of a kernel's terms in its variance, by their order.
 
-    Args:
-        gram: Symmetric matrix [n, n].
-        factors: Values of the factors, [n, F]; every combination of the
-            values that occur, once each, in any order.
+    The matrix [n, n] is symmetric; the factors [n, F] have every combination
+    of the values that occur, once each, in any order.
 
     Returns:
         Of two factors `anova_first`, `anova_second` (the terms of one factor

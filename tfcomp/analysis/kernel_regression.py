@@ -20,8 +20,6 @@ over all pixels, with SST about the mean ID output, in ID and OOD alike: 0
 for a predictor that always draws that mean.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
 from collections.abc import Callable
@@ -50,7 +48,6 @@ class KernelFit:
     """One kernel regression.
 
     Attributes:
-        kernel: Name of the kernel.
         scales: Chosen length scales in grid steps, one per factor; a single
             one for the radial kernel. Empty if nothing could be fitted.
         ridge: Chosen ridge; NaN likewise.
@@ -66,39 +63,25 @@ class KernelFit:
     r2_ood: float | None
 
 
-def make_additive_kernel(
-    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
-) -> np.ndarray:
-    """Mean over factors of 1-D Gaussians: kernel [n, m].
-
-    Of coordinates [n, F] and [m, F] and the length scale of each factor, [F].
-    """
-    squares = _scaled_squares(rows, columns, scales)
-    return np.exp(-squares / 2).mean(axis=0)
-
-
-def make_product_kernel(
-    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
-) -> np.ndarray:
-    """Product over factors of 1-D Gaussians; arguments as above."""
-    squares = _scaled_squares(rows, columns, scales)
-    return np.exp(-squares.sum(axis=0) / 2)
-
-
-def make_radial_kernel(
-    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
-) -> np.ndarray:
-    """Matern 3/2 of the Euclidean distance; arguments as above."""
-    squares = _scaled_squares(rows, columns, scales)
+def _compute_radial(squares: np.ndarray) -> np.ndarray:
     distance = np.sqrt(3 * squares.sum(axis=0))
     return (1 + distance) * np.exp(-distance)
 
 
-KERNELS: dict[str, Callable[..., np.ndarray]] = {
-    "additive": make_additive_kernel,
-    "product": make_product_kernel,
-    "radial": make_radial_kernel,
+# Of squared distances along every factor in units of its scale, [F, n, m].
+KERNELS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "additive": lambda squares: np.exp(-squares / 2).mean(axis=0),
+    "product": lambda squares: np.exp(-squares.sum(axis=0) / 2),
+    "radial": _compute_radial,
 }
+
+
+def make_kernel(
+    kernel: str, rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
+) -> np.ndarray:
+    """A kernel [n, m] of coordinates [n, F] and [m, F], a scale per factor."""
+    difference = rows.T[:, :, None] - columns.T[:, None, :]  # [F, n, m]
+    return KERNELS[kernel]((difference / np.reshape(scales, (-1, 1, 1))) ** 2)
 
 
 @single_threaded
@@ -114,12 +97,8 @@ def fit_kernel(
     `SCALES` over factors is tried, at one eigendecomposition [n_id, n_id]
     each; ridges cost a matrix product.
 
-    Args:
-        kernel: `additive`, `product` or `radial`.
-        factors: Factor values on a grid, [n, F].
-        outputs: Outputs [n, ...]: of a model, or true images. The rows of
-            OOD points are compared with the prediction.
-        is_ood: Whether each point lies in the held-out region, [n].
+    Outputs [n, ...] are those of a model, or true images, at factor values on
+    a grid; the rows of OOD points are compared with the prediction.
     """
     is_ood = np.asarray(is_ood, bool)
     outputs = np.asarray(outputs)
@@ -129,7 +108,6 @@ def fit_kernel(
     targets = flat[~is_ood]  # [n_id, pixels]
     if len(known) < MIN_POINTS or not np.isfinite(targets).all():
         return KernelFit(kernel, (), float("nan"), None, None)
-    make_kernel = KERNELS[kernel]
     # A radial kernel has one scale; broadcasting serves all factors.
     count = 1 if kernel == "radial" else points.shape[1]
     rotated = _rotate(targets)
@@ -138,14 +116,15 @@ def fit_kernel(
             (error, scales, ridge)
             for scales in itertools.product(SCALES, repeat=count)
             for error, ridge in _leave_one_out(
-                make_kernel(known, known, scales), rotated
+                make_kernel(kernel, known, known, scales), rotated
             )
         ),
         key=operator.itemgetter(0),
     )
-    gram = make_kernel(known, known, scales)
+    gram = make_kernel(kernel, known, known, scales)
     ((weights, intercept, _),) = _solve(gram, targets, [ridge])
-    predicted = make_kernel(queries, known, scales) @ weights + intercept
+    predicted = make_kernel(kernel, queries, known, scales) @ weights
+    predicted += intercept
     mean = targets.mean(axis=0)
     ood = flat[is_ood]
     return KernelFit(
@@ -207,13 +186,6 @@ def _leave_one_out(
     for ridge, (weights, _, diagonal) in zip(RIDGES, solutions, strict=True):
         residuals = weights / diagonal[:, None]
         yield float(np.vdot(residuals, residuals)), ridge
-
-
-def _scaled_squares(
-    rows: np.ndarray, columns: np.ndarray, scales: Sequence[float]
-) -> np.ndarray:
-    difference = rows.T[:, :, None] - columns.T[:, None, :]  # [F, n, m]
-    return (difference / np.reshape(scales, (-1, 1, 1))) ** 2
 
 
 def _rotate(targets: np.ndarray) -> np.ndarray:

@@ -19,8 +19,6 @@ of a bump; the conjunctive one then *is* the cosine of true bumps, with A = 1
 but for bumps cut by the border.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Iterator
 
@@ -96,13 +94,9 @@ def summarize_alignment(
 ) -> dict[str, float | None]:
     """Alignment of a Gram matrix with each ideal kernel, on some points.
 
-    On the OOD points it measures the paper's fig. 1e.
-
-    Args:
-        gram: Similarities of all points [n, n].
-        factors: Factor values [n, F].
-        rows: Which points count, bool [n]; OOD points as a rule.
-        width: Of the ideal kernels, see `make_factorized_kernel`.
+    Similarities [n, n] and factor values [n, F] are those of all points,
+    `rows` (bool [n]) says which of them count: on the OOD points it measures
+    the paper's fig. 1e. The width is that of `make_factorized_kernel`.
 
     Returns:
         `alignment_factorized`, `alignment_conjunctive` and
@@ -186,14 +180,11 @@ def convert_to_steps(
 def compute_offsets(
     points: np.ndarray, point: np.ndarray, space: FactorSpace | None = None
 ) -> np.ndarray:
-    """Grid steps from one point to others along every factor, [n, F].
+    """Grid steps from one point [F] to others along every factor, [n, F].
 
-    Args:
-        points: Coordinates in grid steps, [n, F].
-        point: Those of the one point, [F].
-        space: The factors: a periodic one goes on behind its last value, and
-            any other class of a categorical one is one step away. None for
-            factors that are neither.
+    Coordinates are in grid steps. A periodic factor goes on behind its last
+    value, and any other class of a categorical one is one step away; without
+    a space, factors are neither.
     """
     # Rounded, so that equal distances are equal numbers.
     offsets = np.abs(points - point).round(6)

@@ -17,8 +17,6 @@ maxima (is there one jump?). They are 1 for a curve that does not know of the
 gap, whatever the scale of the activations.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import warnings
 from collections.abc import Callable

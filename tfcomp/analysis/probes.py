@@ -16,8 +16,6 @@ principal axes u_j, scaled to s_j / sqrt(s_j^2 + penalty), as columns of B,
     R_SS - R_ST R_TT^-1 R_TS   is the R of that fit at the other points S
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import cho_solve
 from scipy.linalg import cholesky

@@ -9,8 +9,6 @@ nearest_id   a training image: of those with the fewest differing factors
              several
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

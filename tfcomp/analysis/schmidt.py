@@ -18,8 +18,6 @@ With p_m = s_m^2 / sum s^2, the effective rank is exp(-sum p log p), and the
 explained fraction of the first m terms is p_1 + ... + p_m.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg
 
@@ -42,10 +40,8 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     work. Of a 28 x 28 grid the parts have 406 and 378 rows; of a 64 x 64
     grid 2080 and 2016, and the peak is about 0.4 GB beside K (0.13 GB).
 
-    Args:
-        gram: Symmetric matrix [n, n].
-        factors: Values of exactly two factors, [n, 2]; every combination of
-            the values that occur, once each, in any order.
+    The matrix [n, n] is symmetric; the two factors [n, 2] have every
+    combination of the values that occur, once each, in any order.
 
     Returns:
         Singular values, largest first, [min(Nx^2, Ny^2)]; NaN if the Gram
@@ -111,19 +107,8 @@ def arrange_grid(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     Raises ValueError if the factors [n, F] are no full grid or the matrix has
     another size.
     """
-    order, shape = _order_grid(np.asarray(factors))
-    gram = np.asarray(gram, np.float64)
-    if gram.shape != (len(order), len(order)):
-        raise ValueError(
-            f"gram must have shape {(len(order), len(order))}, one row per "
-            f"point; received {gram.shape}"
-        )
-    return gram[np.ix_(order, order)].reshape(shape * 2)
-
-
-def _order_grid(factors: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
-    # The order of rows in which the last factor runs fastest, and all sizes.
-    places = [np.unique(f, return_inverse=True)[1] for f in factors.T]
+    columns = np.transpose(factors)
+    places = [np.unique(f, return_inverse=True)[1] for f in columns]
     shape = tuple(int(place.max()) + 1 for place in places)
     cells = np.ravel_multi_index(places, shape)
     if not np.array_equal(np.sort(cells), np.arange(np.prod(shape))):
@@ -131,7 +116,14 @@ def _order_grid(factors: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
             f"factors must hold each of {' x '.join(map(str, shape))} "
             f"combinations once; received {len(factors)} points"
         )
-    return np.argsort(cells), shape
+    gram = np.asarray(gram, np.float64)
+    if gram.shape != (len(cells), len(cells)):
+        raise ValueError(
+            f"gram must have shape {(len(cells), len(cells))}, one row per "
+            f"point; received {gram.shape}"
+        )
+    order = np.argsort(cells)  # in which the last factor runs fastest
+    return gram[np.ix_(order, order)].reshape(shape * 2)
 
 
 def _split(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

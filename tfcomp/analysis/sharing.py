@@ -21,8 +21,6 @@ Planted on the donut grid: superposers have a `sharing` of 1 and a `rival`
 below 0; true composers have 0 in both, however blurred.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.optimize
 

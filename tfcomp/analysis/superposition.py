@@ -41,8 +41,6 @@ Planted superposers score 1 and true composers near 0 (0.014 for bumps of
 sigma 1 in that hole, since bumps overlap only next to its border).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,8 +80,7 @@ class SuperpositionScores:
         r2: R^2 of each of `PREDICTORS` by name. NaN at a point that is
             blank, where an output in use is not finite, where no ID point
             shares a value, or that was not chosen (see `MAX_POINTS`).
-        is_blank: Whether the output is blank.
-        distance: Distance to the nearest ID point, in grid steps.
+        distance: To the nearest ID point, in grid steps.
     """
 
     r2: dict[str, np.ndarray]
@@ -171,18 +168,12 @@ def score_combinations(
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
 ) -> dict[str, float | None]:
-    """Averages over OOD points.
+    """Averages over OOD points at least so many grid steps from an ID point.
 
-    Args:
-        scores: Of every OOD point.
-        min_distance: Points nearer to an ID point are left out, in grid
-            steps: next to the border the bump of a neighbor explains most of
-            any output, with sigma 1 from 4 steps on no more (see `FAR`).
-
-    Returns:
-        Per predictor `<name>_r2`, the mean over points, in which faint
-        outputs count like others, and `blank_fraction`. None where there is
-        nothing to average.
+    Next to the border the bump of a neighbor explains most of any output, with
+    sigma 1 from 4 steps on no more (see `FAR`). Per predictor `<name>_r2`, the
+    mean over points, in which faint outputs count like others, and
+    `blank_fraction`. None where there is nothing to average.
     """
     chosen = scores.distance >= min_distance
     summary = {"blank_fraction": mean_or_none(scores.is_blank[chosen])}

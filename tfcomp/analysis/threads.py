@@ -6,8 +6,6 @@ waiting threads spin for. For matrices of thousands of rows, one thread is
 about as fast as many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from threadpoolctl import threadpool_limits

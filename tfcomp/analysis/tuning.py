@@ -17,8 +17,6 @@ is 1. The pair share is that of the interactions of two factors, and the rest
 is of higher order.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +38,6 @@ class Tuning:
     """Tuning of the units of one stage.
 
     Attributes:
-        shape: Size of the grid per factor.
         variance: Of every unit over the grid, [units].
         factor_shares: Of every factor in it, [units, F]; NaN for dead units
             and for those with activations that are not finite.
@@ -137,14 +134,9 @@ def select_units(
     So the shifted and scaled copies that fill a convolution stage appear
     once. Equal units are taken in the order of their index.
 
-    Args:
-        activations: One stage at every grid point, [n, ...].
-        variance: Of every unit over the grid, [units].
-        count: How many to choose.
-
-    Returns:
-        Indices [k] into the flattened units, in the order of choice; fewer
-        than `count` if nothing else is left.
+    Of activations [n, ...] at every grid point, flattened to units, and the
+    variance of every unit over the grid. Indices [k] into the units, in the
+    order of choice; fewer than `count` if nothing else is left.
     """
     flat = np.reshape(activations, (len(activations), -1))
     variance = np.where(np.isfinite(variance), variance, 0.0)

@@ -7,8 +7,6 @@ the batches that it would have seen, and every replica count sees the same
 global batch. Batches are always full; they may span two passes.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ stripes, no combination of two values is ever trained on but the bumps that
 are asked for, which are drawn from ID.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,11 +4,10 @@ A decoder that is a free function of each pixel cannot know a pixel that never
 changes in training, and no decoder can know a value that never occurs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import choose_rows
 
 # Images that are looked at, of training and of the grid.
 MAX_IMAGES = 4096
@@ -32,27 +31,19 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
         len(np.unique(column[column >= 0])) / factor.size
         for column, factor in zip(table.T, space, strict=True)
     ]
+    changes = _find_changes(dataset, splits.train)
+    anywhere = _find_changes(dataset, splits.grid) | changes
     seen = splits.is_id & ~splits.is_test
     return {
         "combinations": float(np.mean(seen)),
         "values": float(np.mean(values)),
-        "pixels": _measure_pixels(dataset),
+        "pixels": float(changes.sum() / max(anywhere.sum(), 1)),
     }
-
-
-def _measure_pixels(dataset: Dataset) -> float:
-    train, grid = dataset.splits.train, dataset.splits.grid
-    changes = _find_changes(dataset, train)
-    anywhere = _find_changes(dataset, grid) | changes
-    return float(changes.sum() / max(anywhere.sum(), 1))
 
 
 def _find_changes(dataset: Dataset, table: np.ndarray) -> np.ndarray:
     """Which pixels have several values in the images of a table, [H, W, C]."""
-    if len(table) > MAX_IMAGES:
-        rng = np.random.default_rng(0)
-        rows = rng.choice(len(table), MAX_IMAGES, replace=False)
-        table = table[np.sort(rows)]
+    table = table[choose_rows(len(table), MAX_IMAGES)]
     low = np.full(dataset.image_shape, np.inf)
     high = np.full(dataset.image_shape, -np.inf)
     for part in np.array_split(table, len(table) // 256 + 1):

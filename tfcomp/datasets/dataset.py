@@ -33,10 +33,9 @@ class Dataset:
     """Everything that training and evaluation need to know of the data.
 
     Attributes:
-        name: Its registered name.
-        render: Factor values [n, F] to images [n, *image_shape], in
-            TensorFlow ops (imports TensorFlow when first called).
-        image_shape: Rows, columns, channels.
+        render: Factor values [n, F] to images [n, *image_shape] of rows,
+            columns and channels, in TensorFlow ops (imports TensorFlow when
+            first called).
         polarity: "bright" or "dark"; the background is 0 or 1.
         has_background: Whether an image on which nothing is drawn shows the
             background alone. By default that is so of a single channel.

@@ -4,8 +4,6 @@ Several digits have the digit as a second, categorical factor, so that a
 range of angles can be held out for one of them only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -7,8 +7,6 @@ keep their type in memory, a byte per pixel, and are made float32 when they are
 drawn: divided by 255 if they are integers that exceed 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -32,14 +30,7 @@ WHITES = (1, 255, 65535)
 
 @dataclass(frozen=True)
 class LazyImages:
-    """Images that are read when they are needed.
-
-    Attributes:
-        shape: [n, H, W] or [n, H, W, C].
-        dtype: Of the pixels.
-        load: Reads them all.
-        load_first: Reads the first one.
-    """
+    """Images [n, H, W] or [n, H, W, C] that are read when they are needed."""
 
     shape: tuple[int, ...]
     dtype: np.dtype

@@ -21,12 +21,10 @@ class Factor:
 
     Attributes:
         name: Name used in regions and plots.
-        size: Number of grid values.
         low: First value.
         high: Last value; for a periodic factor the value that equals `low`
             again and is not on the grid itself.
         unit: Unit of the values, for labels.
-        periodic: Whether `high` is the same state as `low`.
         categorical: Whether the values are only names: no order, no
             derivative.
         levels: The values where they are not equally spaced, rising; empty

@@ -4,8 +4,6 @@ A rotated digit has one curve, the angle; several digits have one each. A
 space with two ordered factors has none, and is drawn as a map instead.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

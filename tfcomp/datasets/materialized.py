@@ -8,8 +8,6 @@ that renders them. Images keep their bits: a batch is the same from disk as
 from the renderer.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

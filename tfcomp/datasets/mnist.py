@@ -4,8 +4,6 @@ Nothing is downloaded behind the user's back: a machine without a network
 must answer at once, and TFDS would wait and retry.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

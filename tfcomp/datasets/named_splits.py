@@ -15,8 +15,6 @@ classes, counted from 0, of the published numbers of values; with other numbers
 they are scaled. What is printed here is what is *held out*.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Regions that list their combinations: a random share, a table in a file."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -27,8 +27,6 @@ absent factor (NaN) is false, so a stripe lies in no square or corner, nor in
 what is left of one. `tfcomp.datasets.named_splits` has published splits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

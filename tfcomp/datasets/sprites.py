@@ -4,8 +4,6 @@ A procedural stand-in for dSprites and 3DShapes, whose files nobody can embed:
 the same five factors (and hue), as many values of each as one likes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tfcomp.config.data_config import DataConfig
@@ -59,11 +57,9 @@ def make_space(data: DataConfig) -> FactorSpace:
     """
     low, high = MARGIN * data.grid_size, (1 - MARGIN) * data.grid_size - 1
     sizes = parse_sizes(data)
-    names = SHAPES[: sizes[0]]
+    names, last = SHAPES[: sizes[0]], max(sizes[0] - 1.0, 1.0)
     factors = [
-        Factor("shape", sizes[0], 0.0, 2.0, categorical=True, names=names)
-        if sizes[0] == 3
-        else Factor("shape", sizes[0], 0.0, 1.0, categorical=True, names=names),
+        Factor("shape", sizes[0], 0.0, last, categorical=True, names=names),
         Factor("scale", sizes[1], 0.5, 1.0),
         Factor("orientation", sizes[2], 0.0, 360.0, "degrees", periodic=True),
         Factor("x", sizes[3], low, high, "px"),

@@ -4,8 +4,6 @@ They are no MNIST: the ten digits of a seven-segment display, upright, with
 soft edges. Nothing is downloaded for them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 SIZE = 28

@@ -1,7 +1,5 @@
 """What the TFDS builders share: a factor table and a renderer on disk."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What the columns of a table of classes mean: checked, and made factors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -10,8 +10,6 @@ none. dSprites, 3DShapes and MPI3D are known by what they contain. No pickle is
 ever opened.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import zipfile
@@ -27,7 +25,6 @@ from tfcomp.datasets.factor_table import LazyImages
 from tfcomp.datasets.table_factors import TableError
 
 OPTIONS = ("values", "names", "sizes", "kinds", "levels", "units")
-READ_SIZE = 2**22  # bytes of a compressed array that are unpacked at once
 Read = Callable[[str], Any]
 
 DSPRITES: dict[str, Any] = {
@@ -201,16 +198,17 @@ def _find_images(
             order = "F" if is_fortran else "C"
             return np.memmap(raw, dtype, "r", raw.tell(), shape, order)
 
-    def load(count: int = shape[0] if shape else 0) -> np.ndarray:
-        size = (count, *shape[1:])
-        images = np.empty(size[:: -1 if is_fortran else 1], dtype)
+    def load() -> np.ndarray:
         with zipfile.ZipFile(path) as again, again.open(name) as file:
-            _read_header(file)
-            _fill(images, file)
-        return images.T if is_fortran else images
+            return np.lib.format.read_array(file, allow_pickle=False)
 
     def load_first() -> np.ndarray:
-        return (load() if is_fortran else load(1))[0]
+        if is_fortran:
+            return load()[0]
+        with zipfile.ZipFile(path) as again, again.open(name) as file:
+            _read_header(file)
+            pixels = file.read(dtype.itemsize * math.prod(shape[1:]))
+        return np.frombuffer(pixels, dtype).reshape(shape[1:])
 
     return LazyImages(shape, dtype, load, load_first)
 
@@ -220,16 +218,6 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(file)
     return np.lib.format.read_array_header_2_0(file)
-
-
-def _fill(array: np.ndarray, file: IO[bytes]) -> None:
-    """Reads an array from a stream, with no second copy of it."""
-    room = memoryview(array.reshape(-1).view(np.uint8))
-    while room:
-        count = file.readinto(room[:READ_SIZE])  # type: ignore[attr-defined]
-        if not count:
-            raise EOFError("the file ends within the images")
-        room = room[count:]
 
 
 def _load_h5(path: str, name: str, count: int | None = None) -> np.ndarray:

@@ -1,8 +1,7 @@
 """Factor tables from folders: images with a CSV, Cars3D, and TFDS datasets."""
 
-from __future__ import annotations
-
 import csv
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -168,14 +167,16 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
         raise TableError("features", rule, ", ".join(features or ()))
     pixels = features["image"]
     factors, options = _describe(builder.name, factors)
-    shape = (info.num_examples, *pixels.shape)
-    images = np.empty(shape, pixels.np_dtype)
-    labels = np.empty((len(images), len(factors)), np.int64)
-    scales = np.full(labels.shape, np.nan)
-    keys = ["image", *(f"label_{f}" for f in factors)]
-    has_values = all(f"value_{f}" in features for f in factors)
-    if has_values:
-        keys += [f"value_{f}" for f in factors]
+    count = info.num_examples
+    images = np.empty((count, *pixels.shape), pixels.np_dtype)
+    columns = {
+        kind: [f"{kind}_{factor}" for factor in factors]
+        for kind in ("label", "value")
+        if all(f"{kind}_{factor}" in features for factor in factors)
+    }
+    shape = (count, len(factors))
+    tables = {kind: np.full(shape, np.nan) for kind in columns}
+    keys = ["image", *itertools.chain(*columns.values())]
     start = 0
     # Small data sets are cached, which costs time here.
     batches = builder.as_dataset(
@@ -187,12 +188,10 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
     for batch in batches.as_numpy_iterator():
         rows = slice(start, start + len(batch["image"]))
         images[rows] = batch["image"]
-        for column, factor in enumerate(factors):
-            labels[rows, column] = batch[f"label_{factor}"]
-            if has_values:
-                scales[rows, column] = batch[f"value_{factor}"]
+        for kind, names in columns.items():
+            tables[kind][rows] = np.stack([batch[n] for n in names], axis=1)
         start = rows.stop
-    values = scales if has_values else None
+    labels, values = tables["label"], tables.get("value")
     return FactorTable(images, labels, values, names=factors, **options)
 
 

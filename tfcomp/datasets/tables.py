@@ -1,7 +1,5 @@
 """The dataset `table`: a file of images and factors as training data."""
 
-from __future__ import annotations
-
 import contextlib
 import zipfile
 import zlib

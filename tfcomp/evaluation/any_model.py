@@ -5,8 +5,6 @@ NumPy arrays (PyTorch, JAX, ONNX, ...) has none that TensorFlow can see: they
 are differences over the grid there, which is said (`find_lost_stages`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -78,9 +76,6 @@ class _Outside(keras.layers.Layer):
         self._call, self._inputs = call, inputs
         self._space, self._image_shape = dataset.space, dataset.image_shape
         probe = self._run(tf.constant(dataset.splits.grid[:2]))
-        missing = [name for name in [*names, IMAGE] if name not in probe]
-        if missing:
-            raise ValueError(f"the model gives no {', '.join(missing)}")
         self._shapes = {n: tuple(probe[n].shape[1:]) for n in [*names, IMAGE]}
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:

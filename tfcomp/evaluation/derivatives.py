@@ -1,7 +1,5 @@
 """How the derivatives of a model are taken: exactly, or by differences."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from collections.abc import Sequence

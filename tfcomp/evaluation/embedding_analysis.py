@@ -1,7 +1,5 @@
 """Images that the values of a factor own: matrices, spectra, penalties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
@@ -22,7 +20,7 @@ class EmbeddingAnalysis:
     """One embedding.
 
     Attributes:
-        matrices: The rendered matrices of all values, [V, rows, columns].
+        matrices: Those rendered for all values, [V, rows, columns].
         spectrum: Their singular values, largest first, [V, R].
         effective_rank: Of each matrix, [V]: exponential of the entropy of the
             shares of the squared singular values.

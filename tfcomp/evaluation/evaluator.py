@@ -1,7 +1,5 @@
 """Evaluation of a decoder: scores of all combinations, numbers of stages."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from collections.abc import Mapping

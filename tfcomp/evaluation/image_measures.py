@@ -4,8 +4,6 @@ A measure maps a study to numbers by name, or to nothing where it does not
 apply; see `measures`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loading a finished run for analysis."""
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass
 from pathlib import Path

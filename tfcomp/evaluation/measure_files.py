@@ -5,8 +5,6 @@ A name has a number, null, or a list of these; besides the measures there are
 measures of the untrained network. Reading needs no TensorFlow.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -11,8 +11,6 @@ weights are a function of the seed: what it shows already, training has not
 made.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ TensorBoard, the analysis command and the few-shot series draw the same
 pictures; this is where they are composed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -15,6 +13,7 @@ from matplotlib.figure import Figure
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.grid_curves import find_interval
@@ -178,9 +177,7 @@ def choose_spread(rows: np.ndarray) -> np.ndarray:
 
     Drawn at random: evenly spaced rows of a grid lie on a line.
     """
-    count = min(SHOWN_SAMPLES, len(rows))
-    drawn = np.random.default_rng(0).choice(len(rows), count, replace=False)
-    return rows[np.sort(drawn)]
+    return rows[choose_rows(len(rows), SHOWN_SAMPLES)]
 
 
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:

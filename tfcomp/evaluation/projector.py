@@ -11,8 +11,6 @@ projector/metadata.tsv    one point a line below a header of column names
 projector/sprite.png      all images in one, row by row from the top left
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

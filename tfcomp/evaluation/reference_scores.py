@@ -1,7 +1,5 @@
 """How well the predictors do that need no network, on the data of a run."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfcomp.analysis.reference_predictors import find_nearest

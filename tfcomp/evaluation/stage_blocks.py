@@ -4,8 +4,6 @@ On a grid of 64 x 64 points, a stage of 64 channels has 4 GB of activations:
 a large stage is computed several times, and each time some units are kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A measure maps a study to lists of numbers by name, in the order of the
 stages, or to nothing where it does not apply; see `measures`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfcomp.analysis.finite import mean_or_none

@@ -4,8 +4,6 @@ The activations of a convolution stage fill hundreds of megabytes: they come
 in blocks of units, are reduced to this, and dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -54,12 +52,9 @@ def reduce_stage(
 ) -> StageNumbers:
     """Reduces the blocks of a stage while they pass by, once.
 
-    Args:
-        blocks: Its activations, [n, units of the block] each.
-        num_units: How many there are in all blocks.
-        shape: Size of the grid per factor; None if it is not complete.
-        is_ood: Which grid points are held out, [n].
-        probe: Scores of what `compute_rows` gives.
+    They and the further arguments are those of `compute_rows`, which `probe`
+    scores; `shape` is the size of the grid per factor, None if it is not
+    complete.
     """
     if shape is None:
         rows = compute_rows(blocks, num_units, is_ood)
@@ -69,19 +64,14 @@ def reduce_stage(
     candidates: list[int] = []
     columns: list[np.ndarray] = []
 
-    def watch() -> Iterator[np.ndarray]:
-        start = 0
-        for block in blocks:
-            decomposed.append(decompose_units(block, shape))
-            variance = decomposed[-1][0]
-            chosen = select_units(block, variance, SHOWN_UNITS)
-            candidates.extend(start + chosen)
-            columns.append(block[:, chosen])
-            start += block.shape[1]
-            yield block
-            del block  # or it would stay until the next one is there
+    def watch(block: np.ndarray) -> None:
+        start = sum(len(variance) for variance, _ in decomposed)
+        decomposed.append(decompose_units(block, shape))
+        chosen = select_units(block, decomposed[-1][0], SHOWN_UNITS)
+        candidates.extend(start + chosen)
+        columns.append(block[:, chosen])
 
-    rows = compute_rows(watch(), num_units, is_ood)
+    rows = compute_rows(_pass_by(blocks, watch), num_units, is_ood)
     # Of several blocks, the best of each compete.
     best = np.concatenate(columns, axis=1)
     variance = compute_tuning(best, shape).variance
@@ -110,13 +100,19 @@ def measure_stage(
     """
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def watch() -> Iterator[np.ndarray]:
-        for block in blocks:
-            if shape is not None:
-                decomposed.append(decompose_units(block, shape))
-            yield block
-            del block  # or it would stay until the next one is there
+    def watch(block: np.ndarray) -> None:
+        if shape is not None:
+            decomposed.append(decompose_units(block, shape))
 
-    held_out = np.zeros(num_points, bool)
-    score = probe(compute_rows(watch(), num_units, held_out))
-    return shape and combine_units(decomposed, shape), score
+    passing = _pass_by(blocks, watch)
+    rows = compute_rows(passing, num_units, np.zeros(num_points, bool))
+    return shape and combine_units(decomposed, shape), probe(rows)
+
+
+def _pass_by(
+    blocks: Iterable[np.ndarray], watch: Callable[[np.ndarray], None]
+) -> Iterator[np.ndarray]:
+    for block in blocks:
+        watch(block)
+        yield block
+        del block  # or it would stay until the next one is there

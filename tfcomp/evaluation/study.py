@@ -197,20 +197,16 @@ class Study:
         return flat.reshape(*images.shape[:2], -1)
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
-        """Agreement of similarities with ideal kernels, over OOD points.
+        """Agreement of similarities [n, n] with ideal kernels, over OOD points.
 
-        Args:
-            gram: Similarities of all pairs of grid points, [n, n].
-
-        Returns:
-            Centered alignments in [-1, 1]: `alignment_factorized` (half for
-            sharing x, half for sharing y), `alignment_conjunctive` (sharing
-            both) and `alignment_constant`, which is 0 by definition, since
-            nothing is left of a constant kernel once it is centered: to
-            exceed it is to be positive. Over two ordered factors also with
-            the overlap of two bumps in place of each delta:
-            `alignment_factorized_smooth`, and `alignment_radial`, the
-            conjunctive one, which then is a Gaussian of the distance alone.
+        Centered alignments in [-1, 1]: `alignment_factorized` (half for
+        sharing x, half for sharing y), `alignment_conjunctive` (sharing both)
+        and `alignment_constant`, which is 0 by definition, since nothing is
+        left of a constant kernel once it is centered: to exceed it is to be
+        positive. Over two ordered factors also with the overlap of two bumps
+        in place of each delta: `alignment_factorized_smooth`, and
+        `alignment_radial`, the conjunctive one, which then is a Gaussian of
+        the distance alone.
         """
         points = (gram, self.splits.grid, self.splits.is_ood)
         if not self.is_plane:

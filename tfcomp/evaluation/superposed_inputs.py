@@ -10,8 +10,6 @@ The mean *outputs* of these points, of which `tfcomp.analysis.superposition`
 tells, are the same only where f is linear.
 """
 
-from __future__ import annotations
-
 import math
 
 import keras
@@ -31,15 +29,10 @@ def draw_superposed_inputs(
 ) -> np.ndarray | None:
     """Images for the mean codes of the ID points that share a factor.
 
-    Args:
-        model: A decoder whose stage `code` is all that its image depends on.
-        splits: The grid, and which points are held out.
-
-    Returns:
-        For every OOD point and factor an image [n_ood, F, H, W, C], NaN where
-        no ID point shares the value. None for another model, for a code that
-        is an index, of which a mean has no meaning, and where the images are
-        too large.
+    For every OOD point and factor one, [n_ood, F, H, W, C], NaN where no ID
+    point shares the value. None for a model whose image depends on more than
+    the stage `code`, for a code that is an index, of which a mean has no
+    meaning, and where the images are too large.
     """
     decode = find_decoder(model)
     size = splits.is_ood.sum() * splits.grid.shape[1]

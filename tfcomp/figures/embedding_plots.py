@@ -93,11 +93,8 @@ def draw_spectrum(
     The y axis is logarithmic and ends at 1e-4. A matrix without any finite
     singular value above 0 has no line, and the legend says so.
 
-    Args:
-        singular_values: Singular values of every matrix in any order,
-            `[V, R]`, not negative.
-        effective_rank: Effective rank of every matrix, `[V]`; the legend
-            tells their mean.
+    Singular values of every matrix, in any order, are `[V, R]`; the legend
+    tells the mean of the effective ranks `[V]`.
     """
     spectrum = np.asarray(singular_values, float)
     require(

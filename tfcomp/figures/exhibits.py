@@ -20,7 +20,6 @@ class Exhibit:
 
     Attributes:
         name: File name without ending.
-        title: A heading.
         caption: What is plotted, in which units, for which points.
         figure: The picture; None for a table alone.
         rows: The numbers, one dictionary a row, all with the same keys.

@@ -50,11 +50,10 @@ class ForestRow:
 
 @dataclass(frozen=True)
 class ForestPanel:
-    """Estimates of one quantity.
+    """Estimates of one quantity, the first one at the top.
 
     Attributes:
         quantity: What the numbers are, with units.
-        rows: The estimates, the first one at the top.
         bounds: Lower and upper bound of the rule that the numbers are held
             against, infinite where it has none; None without a rule.
         outside: Whether the rule asks for numbers outside the bounds.

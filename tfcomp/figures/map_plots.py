@@ -35,14 +35,10 @@ def draw_maps(
 ) -> Figure:
     """Draws maps over the factor grid, x to the right and y upwards.
 
-    All share one color scale, so that they compare.
-
-    Args:
-        maps: Title to a map of two factors; what is not finite is gray, and
-            the region of held-out points is outlined.
-        label: What the colors mean, with units.
-        limits: Ends of the color scale, by default the smallest and the
-            largest of all values.
+    All share one color scale, so that they compare; it reaches by default from
+    the smallest to the largest of all values. The label says what it means,
+    with units. What is not finite is gray, and the region of held-out points
+    is outlined.
     """
     require(maps, "maps must have at least one entry")
     shapes = {name: np.shape(found.values) for name, found in maps.items()}

@@ -38,13 +38,9 @@ def draw_tuning(
     """Draws a row per unit: its map, and its mean as a function of a factor.
 
     Every map has a color scale of its own, since activations of different
-    units do not compare; the marginals of a unit share one axis.
-
-    Args:
-        units: Name of a unit to its activations over all factors; what is
-            not finite is gray. The region of held-out points is outlined in
-            maps; on the marginals the values that occur in it are shaded.
-        plane: Which part of the grid the maps show.
+    units do not compare; the marginals of a unit share one axis. What is not
+    finite is gray. The region of held-out points is outlined in maps, which
+    show a plane; on the marginals the values that occur in it are shaded.
     """
     require(units, "units must have at least one entry")
     factors = next(iter(units.values())).factors

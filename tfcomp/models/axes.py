@@ -1,7 +1,5 @@
 """Which axes of the image a factor may be rendered along."""
 
-from __future__ import annotations
-
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.factors import FactorSpace

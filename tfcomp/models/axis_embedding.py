@@ -4,8 +4,6 @@ What the penalties of section 4.1 of the paper lead to in the best of cases, a
 stripe for every value of a factor, is what this layer can draw from the start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import keras
@@ -37,13 +35,9 @@ class AxisEmbedding(ValueEmbedding):
     in `axes`, and `kept [A]`, 1 for every axis in use, which is not trained.
     Profiles start normal with a length of about 1.
 
-    Args:
-        num_values: As for `ValueEmbedding`.
-        size: As for `ValueEmbedding`.
+    Args, besides those of `ValueEmbedding`:
         axes: `"rows"`, `"columns"` or both.
         group_weight: Weight of the penalty; with one axis there is none.
-        inputs: As for `ValueEmbedding`.
-        **kwargs: Of `keras.layers.Layer`.
     """
 
     def __init__(

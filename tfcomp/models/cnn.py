@@ -1,7 +1,5 @@
 """Transposed-convolution decoder (section 3.1, appendix D)."""
 
-from __future__ import annotations
-
 import keras
 
 from tfcomp.config.run_config import RunConfig

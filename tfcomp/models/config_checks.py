@@ -1,7 +1,5 @@
 """What can be checked of a run without TensorFlow."""
 
-from __future__ import annotations
-
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset

@@ -1,13 +1,12 @@
 """The model of a run as it is before the first step of training."""
 
-from __future__ import annotations
+import math
 
 import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models import MODELS
-from tfcomp.models.published_start import apply_published_start
 
 
 def make_model(
@@ -28,3 +27,22 @@ def make_model(
     if config.model.start == "published":
         apply_published_start(model)
     return model
+
+
+def apply_published_start(model: keras.Model) -> None:
+    """Draws weights as the published code does: the defaults of PyTorch.
+
+    Kernels and biases of dense layers and convolutions are uniform up to
+    1 / sqrt(fan-in), which counts the weights of a kernel for each entry of
+    its last dimension. In a transposed convolution that is an input channel,
+    in PyTorch and in Keras alike.
+    """
+    for layer in model.layers:
+        kernel = getattr(layer, "kernel", None)
+        if kernel is None:
+            continue
+        bound = math.prod(kernel.shape[:-1]) ** -0.5
+        for variable in (kernel, getattr(layer, "bias", None)):
+            if variable is not None:
+                draw = keras.initializers.RandomUniform(-bound, bound)
+                variable.assign(draw(variable.shape, variable.dtype))

@@ -4,8 +4,6 @@
 `hard_rendering` is ours.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 

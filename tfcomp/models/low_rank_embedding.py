@@ -4,8 +4,6 @@ Section 4.1 and appendix C of the paper, equation 8: each factor value is
 rendered as a small image of its own before a decoder combines the factors.
 """
 
-from __future__ import annotations
-
 import keras
 import tensorflow as tf
 from keras import ops
@@ -42,11 +40,8 @@ class LowRankEmbedding(ValueEmbedding):
     squares about 1, hence matrices with a Frobenius norm of about 1 whatever
     the rank.
 
-    Args:
-        num_values: As for `ValueEmbedding`.
-        size: As for `ValueEmbedding`.
+    Args, besides those of `ValueEmbedding`:
         rank: Number of modes R, from 1 to the smaller side.
-        inputs: As for `ValueEmbedding`.
         orthogonal: Replaces the unit vectors of each value by an orthonormal
             basis (Gram-Schmidt, in the order of the modes). The coefficients
             are then the singular values up to sign and order. Regularizers
@@ -59,7 +54,6 @@ class LowRankEmbedding(ValueEmbedding):
         vector_initializer: Of `left` and `right`; None for normal numbers of
             deviation `1 / sqrt(entries)`. One with a fixed seed draws the
             same for both.
-        **kwargs: Of `keras.layers.Layer`.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Fully connected decoder (appendices D and F.3)."""
 
-from __future__ import annotations
-
 import math
 
 import keras

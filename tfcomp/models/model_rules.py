@@ -1,7 +1,5 @@
 """What a model requires of a configuration, checked before TensorFlow."""
 
-from __future__ import annotations
-
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset

@@ -6,8 +6,6 @@ coefficients (equations 9 and 10) and the sample variance of its vectors
 per step whatever the batch size and the number of replicas.
 """
 
-from __future__ import annotations
-
 import math
 
 import keras

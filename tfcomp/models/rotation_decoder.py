@@ -1,7 +1,5 @@
 """Decoder of rotated digits (appendix F.2, figure 9)."""
 
-from __future__ import annotations
-
 import math
 
 import keras

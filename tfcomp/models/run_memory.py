@@ -3,8 +3,6 @@
 The estimate is a lower bound: what is certainly held at the same time.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ In the models of tfcomp they are the layers named `code`, `stage_0`,
 are given.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A matrix for every value of a factor: how a value is looked up."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 from keras import ops
@@ -21,7 +19,6 @@ class ValueEmbedding(keras.layers.Layer):
         inputs: `"index"` looks up the index of a value, at a cost that does
             not grow with `num_values`; `"code"` mixes all the matrices with
             the weights of a one-hot or soft code, differentiably.
-        **kwargs: Of `keras.layers.Layer`.
 
     Input shape:
         `"index"`: `[batch]` or `[batch, 1]`, integer, or float, which is

@@ -80,11 +80,9 @@ def draw_stage_rows(
 ) -> Figure:
     """Draws columns of a table against the stage.
 
-    Args:
-        rows: One row a stage, in the order of the data flow. Rows with equal
-            `run` and, where they have one, equal `curve` make a line.
-        panels: Title of a panel to the name of its column.
-        ylabel: What the numbers are, with units.
+    The rows, one a stage, are in the order of the data flow. Those with equal
+    `run` and, where they have one, equal `curve` make a line. Panels are titles
+    to the names of columns.
     """
     lines: dict[str, list[Row]] = {}
     for row in rows:

@@ -7,8 +7,6 @@ product, so a vertical stripe is the bump at (x, NaN): one renderer for both
 (appendix E).
 """
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 

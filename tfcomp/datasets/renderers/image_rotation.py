@@ -1,7 +1,5 @@
 """Rotation of an image about its center (appendix F.2)."""
 
-from __future__ import annotations
-
 import math
 
 import tensorflow as tf
@@ -17,20 +15,13 @@ GRAIN = 2.0**-32
 
 
 def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
-    """Rotates every image by its own angle, with bilinear interpolation.
+    """Rotates every image [n, H, W] by its own angle in degrees, [n].
 
-    Counterclockwise where row 0 is drawn at the top. The same as
-    `scipy.ndimage.rotate(image, angle, order=1, reshape=False)`: a pixel
-    whose source lies outside the image is 0.
-
-    Computed in float64 from rounded cosines (see `GRAIN`).
-
-    Args:
-        images: [n, H, W].
-        degrees: [n].
-
-    Returns:
-        Images, float32 [n, H, W, 1].
+    Counterclockwise where row 0 is drawn at the top, with bilinear
+    interpolation: the same as `scipy.ndimage.rotate(image, angle, order=1,
+    reshape=False)`. A pixel whose source lies outside the image is 0.
+    Computed in float64 from rounded cosines (see `GRAIN`); float32
+    [n, H, W, 1].
     """
     images = tf.cast(images, tf.float64)
     height, width = images.shape[1:]

@@ -4,8 +4,6 @@ A pixel has the share of it that the sprite covers, to first order: 1/2 less
 the signed distance of its center in pixels, between 0 and 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """TFDS builder of rotated digits with a gap in their angles."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tfcomp.datasets.table_builder import TableBuilder

@@ -1,7 +1,5 @@
 """TFDS builder of sprites with held-out factor combinations."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from tfcomp.datasets.table_builder import TableBuilder

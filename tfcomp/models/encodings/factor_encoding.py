@@ -1,7 +1,5 @@
 """What all encodings share: a code per factor, codes side by side."""
 
-from __future__ import annotations
-
 import keras
 import tensorflow as tf
 

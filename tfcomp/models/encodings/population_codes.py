@@ -1,7 +1,5 @@
 """Population codes: about as many units as a factor has grid values."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """Codes of one or two numbers per factor."""
 
-from __future__ import annotations
-
 import math
 
 import keras
