@@ -43,14 +43,9 @@ def compute_probe_scores(
 ) -> Scores:
     """Cross-validated and transferred R^2 of a linear probe.
 
-    The penalty is chosen by leave-one-out cross-validation inside whatever
-    points a fit sees.
-
-    Args:
-        activations: One stage, [n, ...]; flattened to [n, units].
-        targets: Factor values [n, T].
-        is_ood: Whether each point lies in the held-out region, [n].
-        seed: Of the shuffle that deals ID points into folds.
+    From a stage [n, ...] to factor values [n, T]. The seed shuffles ID points
+    before they are dealt into folds; the penalty is chosen by leave-one-out
+    cross-validation inside whatever points a fit sees.
 
     Returns:
         `probe_r2_id`: out-of-fold R^2 over ID points; `probe_r2_ood`: R^2

@@ -52,12 +52,8 @@ def compute_sharing(
 ) -> dict[str, np.ndarray]:
     """R^2 of every OOD output on each of `SETS`, at most 1.
 
-    Args:
-        factors: Factor values on a grid, [n, F].
-        outputs: Bright outputs [n, ...]; flattened to [n, pixels].
-        is_ood: Whether each point lies in the held-out region, [n].
-        space: The factors, if some are periodic or categorical: points of
-            different classes are clear of each other.
+    Arguments are those of `compute_superposition`; points of different classes
+    are clear of each other.
 
     Returns:
         By set, [n_ood] in the order of the table. NaN where the output is

@@ -97,14 +97,9 @@ def compute_superposition(
 ) -> SuperpositionScores:
     """Scores how far OOD outputs are superpositions of ID outputs.
 
-    For the score that a true composer would have, pass true images in the
-    rows of OOD points.
-
-    Args:
-        factors: Factor values on a grid, [n, F].
-        outputs: Bright outputs [n, ...]; flattened to [n, pixels].
-        is_ood: Whether each point lies in the held-out region, [n].
-        space: The factors, if some are periodic or categorical.
+    Outputs [n, ...] are bright, factor values [n, F] on a grid; the space says
+    which are periodic or categorical. For the score that a true composer would
+    have, pass true images in the rows of OOD points.
     """
     is_ood = np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)

@@ -14,13 +14,11 @@ from tfcomp.datasets.factors import FactorSpace
 
 @dataclass(frozen=True)
 class Curve:
-    """One line through the grid.
+    """One line through the grid, along which one ordered factor varies.
 
-    Attributes:
-        label: Which one it is, as `digit 4`; the factor's name if it is
-            the only one.
-        factor: The ordered factor that varies along it.
-        rows: Its grid points, in the order of the factor.
+    The rows are its grid points, in the order of the factor. The label says
+    which one it is, as `digit 4`; it is the factor's name if it is the only
+    one.
     """
 
     label: str

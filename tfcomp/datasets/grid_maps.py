@@ -17,12 +17,9 @@ from tfcomp.datasets.factors import Factor
 
 @dataclass(frozen=True)
 class GridMap:
-    """A number per grid point.
+    """A number per grid point, `[*sizes]` of the factors.
 
-    Attributes:
-        values: One axis per factor, `[*sizes]`.
-        factors: What the axes are.
-        mask: True at held-out points, `[*sizes]`; None where there are none.
+    The mask is True at held-out points, None where there are none.
     """
 
     values: np.ndarray
@@ -58,11 +55,8 @@ class GridMap:
 class Plane:
     """A part of a grid in which two ordered factors vary.
 
-    Attributes:
-        factors: These two.
-        index: Into an array of the grid, `[*sizes]`; gives `[nx, ny]`.
-        held: Where the other factors stand, as `size 2.5, color red`; empty
-            if there are none.
+    The index into an array of the grid, `[*sizes]`, gives `[nx, ny]`; `held`
+    says where the other factors stand, as `size 2.5, color red`.
     """
 
     factors: tuple[Factor, Factor]

@@ -67,11 +67,9 @@ RECIPES = {
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """One split as it is on disk, in the order of its table.
+    """One split as it is on disk, in the order of its table, float32.
 
-    Attributes:
-        factors: float32 [n, F], NaN where a factor is absent.
-        images: float32 [n, *image_shape].
+    Factors [n, F] are NaN where they are absent; images [n, *image_shape].
     """
 
     factors: np.ndarray

@@ -48,12 +48,7 @@ _SINGLE = re.compile(rf"({_NUMBER})")
 
 @dataclass(frozen=True)
 class Region:
-    """A parsed region.
-
-    Attributes:
-        spec: The string it was made from.
-        contains: Maps factor values [n, F] to booleans [n].
-    """
+    """A parsed spec; `contains` maps factor values [n, F] to booleans [n]."""
 
     spec: str
     contains: Predicate

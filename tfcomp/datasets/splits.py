@@ -27,10 +27,8 @@ MAX_ANALYZED = 4096
 class Points:
     """Factor combinations, and which of them training must not or did not see.
 
-    Attributes:
-        factors: Factor values, float32 [n, F].
-        is_ood: Which points are held out, bool [n].
-        is_test: Which ID points training does not contain, bool [n].
+    Factor values are float32 [n, F]. Which points are held out, and which ID
+    points training does not contain (`is_test`), are bool [n].
     """
 
     factors: np.ndarray
@@ -110,7 +108,7 @@ def make_splits(
 
     Args:
         space: The factors.
-        region: Held-out combinations.
+        region: What is held out.
         train: Training table [n, F]; NaN where a factor is absent.
         eval_points: The most points that are evaluated, as the flag has it;
             None is no limit.

@@ -13,10 +13,8 @@ KINDS = ("ordered", "periodic", "categorical")
 class TableError(ValueError):
     """A table that breaks a rule; one line.
 
-    Args:
-        field: The argument or the member of the file, as `classes`.
-        rule: What must hold, as `must be integers`.
-        value: The value received.
+    It names the argument or the member of the file, as `classes`, the rule, as
+    `must be integers`, and the value received.
     """
 
     def __init__(self, field: str, rule: str, value: object) -> None:

@@ -42,14 +42,11 @@ STREAMED_BATCH = 256
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Outputs over the grid, and scores of `Splits.scored`.
+    """Outputs and truth over the grid [n, H, W, C]; scores of `Splits.scored`.
 
-    Attributes:
-        images: Model outputs at every grid point, [n, H, W, C].
-        truth: True images, the same shape.
-        scores: `{"id": {...}, "ood": {...}}`, plus `id_test` when some ID
-            cells were not trained on, and `id_<name>`, `ood_<name>` for
-            every other truth; keys as in `tfcomp.analysis.scores`.
+    These are `{"id": {...}, "ood": {...}}`, plus `id_test` when some ID cells
+    were not trained on, and `id_<name>`, `ood_<name>` for every other truth;
+    keys as in `tfcomp.analysis.scores`.
     """
 
     images: np.ndarray
@@ -192,10 +189,9 @@ class Evaluator:
     ) -> dict[str, np.ndarray]:
         """Scores of every point that is scored, [n] by name, in blocks.
 
-        Args:
-            kept: `image` and `truth` over the grid, where they are known;
-                all points that are scored are drawn if the grid is not all.
-            render: What outputs are compared with, by default the truth.
+        Kept are `image` and `truth` over the grid, where they are known; all
+        points that are scored are drawn if the grid is not all. By default,
+        outputs are compared with the truth.
         """
         dataset, splits = self._dataset, self._dataset.splits
         factors = splits.scored.factors

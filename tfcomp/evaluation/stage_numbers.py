@@ -26,14 +26,12 @@ SHOWN_UNITS = 4
 
 @dataclass(frozen=True)
 class StageNumbers:
-    """One stage.
+    """One stage, its linear probe and all its principal components.
 
     Attributes:
         tuning: Of all its units; None without a complete grid, as the maps.
         units: The units that are shown, [k].
         maps: Their activations over the grid, [k, *shape].
-        probe: The scores of its linear probe.
-        components: All its principal components, which keep all distances.
     """
 
     tuning: Tuning | None

@@ -91,14 +91,9 @@ def draw_curve_panels(
 ) -> Figure:
     """Draws curves with bands, one panel a quantity.
 
-    A line of one name looks the same in every panel.
-
-    Args:
-        panels: Title of a panel to its curves by name.
-        xlabel: What x is, with units.
-        log: Titles of the panels with a logarithmic scale. Numbers that are
-            not above 0 leave gaps there; a band that reaches 0 reaches the
-            bottom.
+    A line of one name looks the same in every panel. `log` has the titles of
+    the panels with a logarithmic scale: numbers that are not above 0 leave
+    gaps there, and a band that reaches 0 reaches the bottom.
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     require(names, "panels must have at least one curve")

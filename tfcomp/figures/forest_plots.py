@@ -34,10 +34,8 @@ _LABEL_LETTERS = 34
 class ForestRow:
     """One estimate: the mean over seeds, and its interval if there is one.
 
-    Attributes:
-        seeds: The numbers of single seeds.
-        kind: What the legend calls the mean. The verdicts on claims have
-            colors of their own.
+    `kind` is what the legend calls the mean. The verdicts on claims have
+    colors of their own.
     """
 
     label: str

@@ -20,11 +20,8 @@ def draw_gram_matrices(
 ) -> Figure:
     """Draws Gram matrices side by side, each from 0 (dark) to 1.
 
-    Args:
-        matrices: Title of a panel to its similarities, [n, n], all of one
-            size, with ID points before OOD points.
-        num_id: Number of ID points; lines are drawn behind them. The first
-            point is at the upper left.
+    All are of one size [n, n], with ID points before OOD points, between which
+    lines are drawn. The first point is at the upper left.
     """
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
     shapes = {array.shape for array in arrays.values()}

@@ -59,13 +59,8 @@ def draw_power_laws(
     This is figure 4c of the paper: single counts are faint, means over
     repeats are large, and sizes that were not reached are open triangles.
 
-    Args:
-        series: Name in the legend to what is drawn.
-        guides: Name to exponent of lines to compare slopes with, which may be
-            none; each begins below the first of the counts at the smallest
-            size.
-        xlabel: What the sizes are.
-        ylabel: What the counts are.
+    Guides, from their name to an exponent, are lines to compare slopes with;
+    each begins below the first of the counts at the smallest size.
     """
     points = [
         pair

@@ -1,7 +1,8 @@
 """Decoders: factors -> image, every stage reachable by name.
 
 A builder is called as `build(config, dataset)` and returns a Keras model
-from an input `factors` [n, F] to a layer named `image`. Register your own:
+from an input `factors` [n, F] to a layer named `image`, float32
+[n, *image_shape]. Register your own:
 
     from tfcomp.models import MODELS
 

@@ -14,11 +14,7 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     columns of the image, two of stride 2 double that, the rest of `--depth`
     keeps the size; each has `--width` channels and a ReLU. A last one, linear,
     makes the image: depth + 2 in all. Of images of 28 x 28, with a bump code,
-    width 64 and depth 2, 3 or 4 there are
-    307,457, 344,385 or 381,313 weights.
-
-    Returns:
-        Model from `factors` [n, F] to `image` [n, *image_shape], float32.
+    width 64 and depth 2, 3 or 4 there are 307,457, 344,385 or 381,313 weights.
     """
     space, width = dataset.space, config.model.width
     rows, columns, channels = dataset.image_shape

@@ -34,9 +34,6 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
     makes the image. There are as many channels as factors. At grid 32, rank
     32 and depth 2 there are 133,218 weights.
-
-    Returns:
-        Model from `factors` [n, F] to `image` [n, *image_shape], float32.
     """
 
     def make(factor: Factor, encoding: FactorEncoding) -> ValueEmbedding:

@@ -10,11 +10,7 @@ from tfcomp.models.encodings import make_encoding
 
 
 def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """`--depth` ReLU layers of `--width` units and a linear layer of pixels.
-
-    Returns:
-        Model from `factors` [n, F] to `image` [n, *image_shape], float32.
-    """
+    """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
     space, shape = dataset.space, dataset.image_shape
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     hidden = make_encoding(config, space)(factors)

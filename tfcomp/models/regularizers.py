@@ -47,14 +47,9 @@ class EntropyRegularizer(_Penalty):
     carry the same. It does not change when a row is scaled. A row of zeros
     counts as 0 and gets no gradient.
 
-    Args:
-        weight: Factor of the penalty, `alpha` of equation 12; 0.1 in the
-            paper's experiments.
-        reduction: `"sum"` over the values, as in the paper, or `"mean"`, which
-            keeps its meaning when the number of values changes.
-
-    Call arguments:
-        values: Coefficients `[V, R]`.
+    The weight is `alpha` of equation 12, 0.1 in the paper's experiments. The
+    reduction over values is a `"sum"`, as in the paper, or a `"mean"`, which
+    keeps its meaning when their number changes. Coefficients are `[V, R]`.
     """
 
     def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
@@ -80,17 +75,11 @@ class VarianceRegularizer(_Penalty):
     code) the penalty can be evaded by making them short, which changes no
     image; on unit vectors (the paper's text) it cannot.
 
-    Args:
-        weight: Factor of the penalty, `beta` of equation 12; 0.01 in the
-            paper's experiments.
-        basis: `"raw"` for the weight as it is, `"unit"` for its vectors
-            scaled to unit length. A zero vector has variance 0 in both and
-            gets no gradient.
-        reduction: `"sum"` over values and modes, as in the paper, or
-            `"mean"`, which keeps its meaning when their number changes.
-
-    Call arguments:
-        values: Vectors `[V, R, N]`, N at least 2.
+    The weight is `beta` of equation 12, 0.01 in the paper's experiments. The
+    basis `"raw"` takes the vectors `[V, R, N]`, N at least 2, as they are,
+    `"unit"` scaled to unit length; a zero vector has variance 0 in both and
+    gets no gradient. The reduction over values and modes is as for
+    `EntropyRegularizer`.
     """
 
     def __init__(

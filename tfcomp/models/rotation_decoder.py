@@ -22,9 +22,6 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     Momentum and epsilon of the normalization are those of PyTorch, in which
     it was published.
-
-    Returns:
-        Model from `factors` [n, F] to `image` [n, *image_shape], float32.
     """
     space, width = dataset.space, config.model.width
     rows, columns, channels = dataset.image_shape

@@ -20,15 +20,13 @@ TINY = 1e-12
 def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
     """Draws one sprite per combination.
 
-    Args:
-        values: `shape` (0 square, 1 ellipse, 2 heart), `scale`, `orientation`
-            (degrees), `x`, `y` (px, of the center) and, for colors, `hue`
-            (degrees): numbers or tensors [n].
-        grid_size: Pixels N along a side.
+    Of the values `shape` (0 square, 1 ellipse, 2 heart), `scale`,
+    `orientation` (degrees), `x`, `y` (px, of the center) and, for colors,
+    `hue` (degrees): numbers or tensors [n].
 
     Returns:
-        Images on a background of 0, float32 [n, N, N, 1], with a hue
-        [n, N, N, 3]; `image[row = y, column = x]`.
+        Images of N = `grid_size` on a background of 0, float32 [n, N, N, 1],
+        with a hue [n, N, N, 3]; `image[row = y, column = x]`.
     """
     # In float64, or an image would depend on the batch that it is drawn in.
     columns = {

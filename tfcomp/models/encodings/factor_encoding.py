@@ -35,9 +35,6 @@ class FactorEncoding(keras.layers.Layer):
     in float32, also under a mixed precision policy: positions do not fit
     into 8 bits of mantissa.
 
-    Args:
-        space: The factors that are encoded, or its `to_dict`.
-
     Input shape: [n, F] factor values, NaN where absent.
     Output shape: [n, sum of code sizes].
 
