@@ -37,16 +37,3 @@ for _module, _kinds in {
     for _kind in _kinds:
         _path = f"tfcomp.datasets.{_module}:make_{_kind}"
         REGIONS.register(_kind, _path)
-
-__all__ = [
-    "DATASETS",
-    "REGIONS",
-    "Dataset",
-    "Factor",
-    "FactorSpace",
-    "Region",
-    "Splits",
-    "make_dataset",
-    "make_splits",
-    "parse_region",
-]

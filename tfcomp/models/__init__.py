@@ -36,5 +36,3 @@ MODELS.register(
     "tfcomp.models.rotation_decoder:build_rotation",
     check=check_quarter,
 )
-
-__all__ = ["ENCODINGS", "MODELS"]

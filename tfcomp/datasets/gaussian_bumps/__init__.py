@@ -8,5 +8,3 @@ train = tfds.load("gaussian_bumps/donut", split="train")
 from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
     Builder,
 )
-
-__all__ = ["Builder"]

@@ -7,5 +7,3 @@ from tfcomp.datasets.renderers.gaussian_bump import render_gaussians
 from tfcomp.datasets.renderers.gaussian_bump import render_plus
 from tfcomp.datasets.renderers.image_rotation import rotate_images
 from tfcomp.datasets.renderers.sprite import render_sprites
-
-__all__ = ["render_gaussians", "render_plus", "render_sprites", "rotate_images"]

@@ -8,5 +8,3 @@ train = tfds.load("rotated_digits/stand_in", split="train")
 from tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder import (
     Builder,
 )
-
-__all__ = ["Builder"]

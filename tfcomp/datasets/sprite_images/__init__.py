@@ -6,5 +6,3 @@ train = tfds.load("sprite_images/gray", split="train")
 """
 
 from tfcomp.datasets.sprite_images.sprite_images_dataset_builder import Builder
-
-__all__ = ["Builder"]

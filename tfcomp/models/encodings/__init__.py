@@ -32,6 +32,3 @@ for _codes, _names in {
 def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
     """The encoding that a run asks for; imports TensorFlow."""
     return ENCODINGS.get(config.model.encoding).load()(config, space)
-
-
-__all__ = ["ENCODINGS", "make_encoding"]
