@@ -8,7 +8,9 @@ import keras
 import numpy as np
 import pytest
 
+from tfcomp.evaluation import image_measures
 from tfcomp.evaluation import measures
+from tfcomp.evaluation import stage_measures
 
 
 def by_stage(study, values: list[float]) -> dict[str, float]:
@@ -16,20 +18,20 @@ def by_stage(study, values: list[float]) -> dict[str, float]:
 
 
 def test_border_of_fading_images(make_study) -> None:
-    fading = measures.measure_border(make_study("fading"))
+    fading = image_measures.measure_border(make_study("fading"))
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
     assert fading["border_relative_mse"] == pytest.approx(expected, rel=1e-4)
     # No error at all has no ranks.
-    perfect = measures.measure_border(make_study("truth"))
+    perfect = image_measures.measure_border(make_study("truth"))
     assert perfect["border_rank_correlation"] is None
     assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
 
 
 def test_superposition(make_study) -> None:
     superposed, truth, copies = (
-        measures.measure_superposition(make_study(name))
+        image_measures.measure_superposition(make_study(name))
         for name in ("superposed", "truth", "copies")
     )
     assert superposed["superposition_r2"] == pytest.approx(1)
@@ -46,7 +48,7 @@ def test_a_superposer_of_two_memories_needs_the_span(make_study) -> None:
     # share x, and among the nearest points, which share a factor as well.
     flags = ("--grid_size=28", "--region=square:6-22")
     found, truth = (
-        measures.measure_superposition(make_study(name, *flags))
+        image_measures.measure_superposition(make_study(name, *flags))
         for name in ("two memories", "truth")
     )
     assert found["superposition_r2"] < 0.3 < found["conjunctive_r2"]
@@ -58,12 +60,12 @@ def test_a_superposer_of_two_memories_needs_the_span(make_study) -> None:
 
 
 def test_alignment(make_study) -> None:
-    superposed = measures.measure_alignment(make_study("superposed"))
+    superposed = image_measures.measure_alignment(make_study("superposed"))
     factorized = superposed["alignment_factorized"]
     assert factorized > superposed["alignment_conjunctive"] + 0.2
     smooth = superposed["alignment_factorized_smooth"]
     assert smooth > superposed["alignment_radial"] + 0.1
-    truth = measures.measure_alignment(make_study("truth"))
+    truth = image_measures.measure_alignment(make_study("truth"))
     assert truth["alignment_radial"] > 0.99
     assert truth["alignment_constant"] == superposed["alignment_constant"] == 0
 
@@ -77,7 +79,7 @@ def test_log_volume(make_study) -> None:
             [keras.ops.exp(rate * f[:, 0]) / rate, f[:, 1]], axis=1
         ),
     )
-    found = measures.measure_log_volume(study)
+    found = stage_measures.measure_log_volume(study)
     even, growing = (study.stages.index(f"stage_{i}") for i in (0, 1))
     # The log-volume is rate * x: its spread is that of x, times the rate.
     x, is_ood = study.splits.grid[:, 0], study.splits.is_ood
@@ -100,7 +102,7 @@ def test_folds_deviate_and_even_manifolds_do_not(make_study) -> None:
             [keras.ops.square(f[:, 0] - 7.5) / 2, f[:, 1]], axis=1
         ),
     )
-    found = measures.measure_log_volume(study)
+    found = stage_measures.measure_log_volume(study)
     outside, within = (
         by_stage(study, found[f"log_volume_deviation_{name}"])
         for name in ("ood", "id")
@@ -124,12 +126,16 @@ def test_sharing_and_peaks(make_study) -> None:
     two, truth = (
         make_study(name, *flags) for name in ("two memories", "truth")
     )
-    found = measures.measure_sharing(two) | measures.measure_peaks(two)
+    found = image_measures.measure_sharing(two) | image_measures.measure_peaks(
+        two
+    )
     assert found["sharing_far_r2"] == pytest.approx(1)
     assert found["rival_far_r2"] < 0 < found["single_far_r2"] < 0.7
     assert found["multiple_peaks_ood"] > 0.8
     assert found["multiple_peaks_id"] == 0
-    found = measures.measure_sharing(truth) | measures.measure_peaks(truth)
+    found = image_measures.measure_sharing(
+        truth
+    ) | image_measures.measure_peaks(truth)
     assert found["sharing_far_r2"] < 0
     assert found["multiple_peaks_ood"] == 0
 
@@ -140,7 +146,7 @@ def test_factorization(make_study) -> None:
         stage_0=lambda f: 3.0 * f,
         stage_1=lambda f: f[:, :1] + f[:, 1:],
     )
-    found = measures.measure_factorization(study)
+    found = stage_measures.measure_factorization(study)
     for name in ("factorization", "ratio_factorization"):
         score = by_stage(study, found[name])
         assert score["stage_0"] == pytest.approx(1)
@@ -154,17 +160,21 @@ def test_probes_over_the_whole_grid(make_study) -> None:
         return 1 - rng.permutation(images)
 
     study = make_study(shuffle, stage_0=lambda f: 3.0 * f)
-    score = by_stage(study, measures.measure_probes(study)["probe_r2_grid"])
+    score = by_stage(
+        study, stage_measures.measure_probes(study)["probe_r2_grid"]
+    )
     assert score["stage_0"] == pytest.approx(1, abs=1e-3)
     assert score["image"] < 0.1
     study = make_study("truth")
-    score = by_stage(study, measures.measure_probes(study)["probe_r2_grid"])
+    score = by_stage(
+        study, stage_measures.measure_probes(study)["probe_r2_grid"]
+    )
     assert score["image"] > 0.9
 
 
 def test_neighbors_of_embedded_values(make_study) -> None:
     study = make_study("truth")
-    assert measures.measure_neighbors(study) == {}
+    assert stage_measures.measure_neighbors(study) == {}
     alike, opposed = np.ones((2, 16, 3, 3))
     opposed[::2] *= -1
     vars(study)["embeddings"] = {
@@ -173,7 +183,9 @@ def test_neighbors_of_embedded_values(make_study) -> None:
     }
     # Of 15 neighbors in y the first two are alike, the others opposed.
     expected = pytest.approx((1 - 13 / 15) / 2)
-    assert measures.measure_neighbors(study) == {"neighbor_cosine": expected}
+    assert stage_measures.measure_neighbors(study) == {
+        "neighbor_cosine": expected
+    }
 
 
 def test_additive_share(make_study) -> None:
@@ -182,7 +194,7 @@ def test_additive_share(make_study) -> None:
         stage_0=lambda f: f[:, :1] + f[:, 1:] ** 2,
         stage_1=lambda f: (f[:, :1] - 7.5) * (f[:, 1:] - 7.5),
     )
-    found = measures.measure_tuning(study)
+    found = stage_measures.measure_tuning(study)
     for name in ("additive_share", "additive_share_weighted"):
         share = by_stage(study, found[name])
         assert share["stage_0"] == pytest.approx(1, abs=1e-5)
@@ -191,23 +203,25 @@ def test_additive_share(make_study) -> None:
 
 
 def test_interpolation_of_edges(make_turned) -> None:
-    found = measures.measure_interpolation(make_turned("interpolated"))
+    found = image_measures.measure_interpolation(make_turned("interpolated"))
     for name in ("edge_r2", "edge_r2_min", "edge_linear_r2"):
         assert found[name] == pytest.approx(1, abs=1e-4)
     assert 0 < found["edge_truth_r2"] < 0.9
     # A network that turns the digit scores what the true images score.
-    rotating = measures.measure_interpolation(make_turned("truth"))
+    rotating = image_measures.measure_interpolation(make_turned("truth"))
     expected = pytest.approx(found["edge_truth_r2"], abs=1e-3)
     assert rotating["edge_r2"] == expected
 
 
 def test_error_curve(make_turned) -> None:
     study = make_turned("interpolated")
-    found = measures.measure_error_curve(study)
+    found = image_measures.measure_error_curve(study)
     values, error = map(np.array, (found["curve_values"], found["curve_mse"]))
     inside = (values >= 160) & (values <= 200)
     assert error[~inside].max() < 1e-9 < error[inside].min()
-    correlation = measures.measure_border(study)["border_rank_correlation"]
+    correlation = image_measures.measure_border(study)[
+        "border_rank_correlation"
+    ]
     assert correlation > 0.8  # the error rises towards the middle of the gap
 
 
@@ -223,7 +237,7 @@ def test_jump_in_the_gap(make_turned) -> None:
         return keras.ops.concatenate([turn(factors), up - down], axis=1)
 
     study = make_turned("truth", stage_0=turn, stage_1=jump)
-    speed = by_stage(study, measures.measure_gap(study)["gap_max_speed"])
+    speed = by_stage(study, stage_measures.measure_gap(study)["gap_max_speed"])
     assert speed["stage_0"] == pytest.approx(1, abs=1e-2)
     assert speed["stage_1"] > 5
 
@@ -291,4 +305,4 @@ def test_axes(ratios: dict, expected: dict) -> None:
         for name, ratio in ratios.items()
     } | {"digit": SimpleNamespace(summary={"entropy": 1.0})}
     study = SimpleNamespace(embeddings=embeddings)
-    assert measures.measure_axes(study) == expected
+    assert stage_measures.measure_axes(study) == expected

@@ -17,44 +17,32 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.finite import finite_or_none
-from tfcomp.evaluation.image_measures import measure_alignment
-from tfcomp.evaluation.image_measures import measure_border
-from tfcomp.evaluation.image_measures import measure_error_curve
-from tfcomp.evaluation.image_measures import measure_interpolation
-from tfcomp.evaluation.image_measures import measure_peaks
-from tfcomp.evaluation.image_measures import measure_sharing
-from tfcomp.evaluation.image_measures import measure_superposition
+from tfcomp.evaluation import image_measures
+from tfcomp.evaluation import stage_measures
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.measure_files import Measures
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.evaluation.measure_files import write_measures
-from tfcomp.evaluation.stage_measures import measure_axes
-from tfcomp.evaluation.stage_measures import measure_factorization
-from tfcomp.evaluation.stage_measures import measure_gap
-from tfcomp.evaluation.stage_measures import measure_log_volume
-from tfcomp.evaluation.stage_measures import measure_neighbors
-from tfcomp.evaluation.stage_measures import measure_probes
-from tfcomp.evaluation.stage_measures import measure_tuning
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
 
 MEASURES: tuple[Callable[[Study], dict[str, Any]], ...] = (
-    measure_border,
-    measure_superposition,
-    measure_sharing,
-    measure_peaks,
-    measure_alignment,
-    measure_log_volume,
-    measure_factorization,
-    measure_probes,
-    measure_tuning,
-    measure_neighbors,
-    measure_axes,
-    measure_interpolation,
-    measure_gap,
-    measure_error_curve,
+    image_measures.measure_border,
+    image_measures.measure_superposition,
+    image_measures.measure_sharing,
+    image_measures.measure_peaks,
+    image_measures.measure_alignment,
+    stage_measures.measure_log_volume,
+    stage_measures.measure_factorization,
+    stage_measures.measure_probes,
+    stage_measures.measure_tuning,
+    stage_measures.measure_neighbors,
+    stage_measures.measure_axes,
+    image_measures.measure_interpolation,
+    stage_measures.measure_gap,
+    image_measures.measure_error_curve,
 )
 
 

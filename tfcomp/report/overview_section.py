@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.datasets.coverage import measure_coverage
-from tfcomp.evaluation.measures import measure_border
+from tfcomp.evaluation.image_measures import measure_border
 from tfcomp.evaluation.pictures import choose_spread
 from tfcomp.evaluation.pictures import describe_planes
 from tfcomp.evaluation.pictures import label_error
