@@ -1,51 +1,28 @@
-"""Tables of own images: every layout, every mistake, batches and samples."""
+"""Tables of own images: every layout, batches and samples."""
 
 from __future__ import annotations
 
 import math
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
-import PIL.Image
 import pytest
 import scipy.io
 
 import tfcomp
-from tfcomp import train
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tests.datasets.own_tables import CLASSES
+from tests.datasets.own_tables import IMAGES
+from tests.datasets.own_tables import KINDS
+from tests.datasets.own_tables import NAMES
+from tests.datasets.own_tables import SIZES
+from tests.datasets.own_tables import load
+from tests.datasets.own_tables import write_folder
+from tests.datasets.own_tables import write_own
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.tables import read_table
-
-SIZES = (3, 2, 4)
-CLASSES = np.stack(np.unravel_index(np.arange(24), SIZES), axis=1)
-IMAGES = np.arange(24 * 5 * 6, dtype=np.uint8).reshape(24, 5, 6)
-NAMES = ["shape", "size", "x"]
-KINDS = ["categorical", "ordered", "periodic"]
-
-
-def load(path: str | Path, *flags: str) -> Dataset:
-    config = parse_config(
-        ["--dataset=table", f"--data={path}", "--region=none", *flags]
-    )
-    dataset = make_dataset(config)
-    dataset.prepare()
-    return dataset
-
-
-def write_own(path: Path, compressed: bool = False, **others: Any) -> Path:
-    save = np.savez_compressed if compressed else np.savez
-    members = {"images": IMAGES, "classes": CLASSES, "names": NAMES} | others
-    save(path, **{k: v for k, v in members.items() if v is not None})
-    return path
 
 
 def assert_draws(table: FactorTable, images: np.ndarray, white: float) -> None:
@@ -172,17 +149,6 @@ def test_cars3d(tmp_path: Path, rng) -> None:
     assert_draws(table, stacked.reshape(-1, 3, 4, 3), 255)
 
 
-def write_folder(folder: Path, color: bool = False) -> list[str]:
-    rows = ["file,shape,angle:periodic"]
-    for number, row in enumerate(CLASSES[:8]):
-        name, pixels = f"{number}.png", IMAGES[number]
-        image = np.stack([pixels] * 3, axis=-1) if color else pixels
-        PIL.Image.fromarray(image).save(folder / name)
-        rows.append(f"{name},{'ab'[row[1]]},{row[2] * 90}")
-    (folder / "list.csv").write_text("\n".join(rows))
-    return rows
-
-
 @pytest.mark.parametrize("color", [False, True])
 def test_folder_with_csv(color: bool, tmp_path: Path) -> None:
     write_folder(tmp_path, color)
@@ -229,137 +195,6 @@ def test_tfds(tmp_path: Path) -> None:
     assert table.space["x"].values().tolist() == [0, 2, 4, 6]
     expected = IMAGES[..., None] / 255
     np.testing.assert_allclose(table.render(table.space.grid()), expected)
-
-
-def break_csv(folder: Path) -> Path:
-    write_folder(folder)
-    (folder / "3.png").unlink()
-    return folder
-
-
-def cut(path: Path) -> Path:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    return path
-
-
-NAN = np.where(CLASSES == 2, np.nan, CLASSES)
-BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "flat": (
-        lambda p: write_own(p, images=IMAGES[:, 0]),
-        "images must be [n, H, W] or [n, H, W, C] and not empty, got [24, 6]",
-    ),
-    "short": (
-        lambda p: write_own(p, classes=CLASSES[:-1]),
-        "classes must have a row for each of the 24 images, got 23",
-    ),
-    "no classes": (
-        lambda p: write_own(p, classes=None),
-        "images must come with classes, unless they are MPI3D",
-    ),
-    "nothing": (
-        lambda p: write_own(p, images=None, classes=None),
-        "members must have images and classes (docs/extending.md has all "
-        "layouts), got names",
-    ),
-    "beyond": (
-        lambda p: write_own(p, sizes=[3, 2, 3]),
-        "classes of x must be below its size 3, got 3 (image 3 is one)",
-    ),
-    "duplicate": (
-        lambda p: write_own(p, classes=CLASSES % [3, 2, 3]),
-        "classes must differ, images 0 and 3 are both, got shape 0, size 0, "
-        "x 0",
-    ),
-    "nan class": (
-        lambda p: write_own(p, classes=NAN),
-        "classes must be integers from 0, that of image 2, factor 2, got nan",
-    ),
-    "nan value": (
-        lambda p: write_own(p, values=NAN),
-        "values of shape must be one for class 2, got nan and nan (image 16)",
-    ),
-    "nan pixel": (
-        lambda p: write_own(p, images=np.where(IMAGES == 99, np.nan, IMAGES)),
-        "images must be finite, there is NaN or infinity in image, got 3",
-    ),
-    "falling": (
-        lambda p: write_own(p, values=-CLASSES.astype(float)),
-        "values of shape must rise with its classes, got -0, then -1",
-    ),
-    "names": (
-        lambda p: write_own(p, names=["a", "b"]),
-        "names must have one entry for each of the 3 factors, got 2",
-    ),
-    "kind": (
-        lambda p: write_own(p, kinds=["round", "ordered", "ordered"]),
-        "kinds of shape must be one of",
-    ),
-    "pickled": (
-        lambda p: write_own(p, images=IMAGES.astype(object)),
-        "images must be no pickled objects, got object",
-    ),
-    "pickled names": (
-        lambda p: write_own(p, names=np.array(NAMES, object)),
-        "cannot be read (Object arrays cannot be loaded",
-    ),
-    "cut": (lambda p: cut(write_own(p)), "cannot be read (File is not a zip"),
-    "no zip": (lambda p: p.write_text("x") and p, "cannot be read (File is"),
-    "absent": (
-        lambda p: break_csv(p.parent),
-        "list.csv must name images that are in the folder, got 3.png (1 are",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_file_is_one_line(case: str, tmp_path: Path) -> None:
-    make, text = BAD[case]
-    path = make(tmp_path / "bad.npz")
-    with pytest.raises(RunError) as caught:
-        load(path)
-    assert str(caught.value).startswith(f"--data={path}")
-    assert text in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_damage_inside_of_the_images(tmp_path: Path) -> None:
-    path = write_own(tmp_path / "own.npz", compressed=True)
-    with zipfile.ZipFile(path) as archive:
-        start = archive.getinfo("images.npy").header_offset
-    content = bytearray(path.read_bytes())
-    content[start + 150 : start + 400] = bytes(250)
-    path.write_bytes(content)
-    with pytest.raises(RunError, match="cannot be read"):
-        load(path)
-
-
-def test_truncated_h5(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "own.h5", "w") as file:
-        file["images"], file["classes"] = IMAGES, CLASSES
-    cut(tmp_path / "own.h5")
-    with pytest.raises(RunError, match="cannot be read"):
-        load(tmp_path / "own.h5")
-
-
-@pytest.mark.parametrize(
-    ("flags", "text"),
-    [
-        (["--data="], "--data must name a file"),
-        (["--data=none.npz"], "--data must be a file or a folder that can be"),
-        (["--data=tfds:nothing"], "--data must be a file or a folder"),
-        (["--coordinates=continuous"], "--coordinates must be grid"),
-        (["--data_hash=0"], "is not what the run was made with"),
-    ],
-)
-def test_bad_flags_write_nothing(
-    flags: list[str], text: str, tmp_path: Path, monkeypatch
-) -> None:
-    path = write_own(tmp_path / "own.npz")
-    monkeypatch.chdir(tmp_path)
-    arguments = ["--dataset=table", f"--data={path}", "--region=none", *flags]
-    with pytest.raises((ConfigError, RunError), match=text):
-        train.main(["train", *arguments])
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_hash_names_the_content_and_not_the_place(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""Tables that cannot be read are answered in one line."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.datasets.own_tables import CLASSES
+from tests.datasets.own_tables import IMAGES
+from tests.datasets.own_tables import NAMES
+from tests.datasets.own_tables import load
+from tests.datasets.own_tables import write_folder
+from tests.datasets.own_tables import write_own
+from tfcomp import train
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import RunError
+
+
+def break_csv(folder: Path) -> Path:
+    write_folder(folder)
+    (folder / "3.png").unlink()
+    return folder
+
+
+def cut(path: Path) -> Path:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    return path
+
+
+NAN = np.where(CLASSES == 2, np.nan, CLASSES)
+BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "flat": (
+        lambda p: write_own(p, images=IMAGES[:, 0]),
+        "images must be [n, H, W] or [n, H, W, C] and not empty, got [24, 6]",
+    ),
+    "short": (
+        lambda p: write_own(p, classes=CLASSES[:-1]),
+        "classes must have a row for each of the 24 images, got 23",
+    ),
+    "no classes": (
+        lambda p: write_own(p, classes=None),
+        "images must come with classes, unless they are MPI3D",
+    ),
+    "nothing": (
+        lambda p: write_own(p, images=None, classes=None),
+        "members must have images and classes (docs/extending.md has all "
+        "layouts), got names",
+    ),
+    "beyond": (
+        lambda p: write_own(p, sizes=[3, 2, 3]),
+        "classes of x must be below its size 3, got 3 (image 3 is one)",
+    ),
+    "duplicate": (
+        lambda p: write_own(p, classes=CLASSES % [3, 2, 3]),
+        "classes must differ, images 0 and 3 are both, got shape 0, size 0, "
+        "x 0",
+    ),
+    "nan class": (
+        lambda p: write_own(p, classes=NAN),
+        "classes must be integers from 0, that of image 2, factor 2, got nan",
+    ),
+    "nan value": (
+        lambda p: write_own(p, values=NAN),
+        "values of shape must be one for class 2, got nan and nan (image 16)",
+    ),
+    "nan pixel": (
+        lambda p: write_own(p, images=np.where(IMAGES == 99, np.nan, IMAGES)),
+        "images must be finite, there is NaN or infinity in image, got 3",
+    ),
+    "falling": (
+        lambda p: write_own(p, values=-CLASSES.astype(float)),
+        "values of shape must rise with its classes, got -0, then -1",
+    ),
+    "names": (
+        lambda p: write_own(p, names=["a", "b"]),
+        "names must have one entry for each of the 3 factors, got 2",
+    ),
+    "kind": (
+        lambda p: write_own(p, kinds=["round", "ordered", "ordered"]),
+        "kinds of shape must be one of",
+    ),
+    "pickled": (
+        lambda p: write_own(p, images=IMAGES.astype(object)),
+        "images must be no pickled objects, got object",
+    ),
+    "pickled names": (
+        lambda p: write_own(p, names=np.array(NAMES, object)),
+        "cannot be read (Object arrays cannot be loaded",
+    ),
+    "cut": (lambda p: cut(write_own(p)), "cannot be read (File is not a zip"),
+    "no zip": (lambda p: p.write_text("x") and p, "cannot be read (File is"),
+    "absent": (
+        lambda p: break_csv(p.parent),
+        "list.csv must name images that are in the folder, got 3.png (1 are",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_file_is_one_line(case: str, tmp_path: Path) -> None:
+    make, text = BAD[case]
+    path = make(tmp_path / "bad.npz")
+    with pytest.raises(RunError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"--data={path}")
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_damage_inside_of_the_images(tmp_path: Path) -> None:
+    path = write_own(tmp_path / "own.npz", compressed=True)
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("images.npy").header_offset
+    content = bytearray(path.read_bytes())
+    content[start + 150 : start + 400] = bytes(250)
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="cannot be read"):
+        load(path)
+
+
+def test_truncated_h5(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["images"], file["classes"] = IMAGES, CLASSES
+    cut(tmp_path / "own.h5")
+    with pytest.raises(RunError, match="cannot be read"):
+        load(tmp_path / "own.h5")
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--data="], "--data must name a file"),
+        (["--data=none.npz"], "--data must be a file or a folder that can be"),
+        (["--data=tfds:nothing"], "--data must be a file or a folder"),
+        (["--coordinates=continuous"], "--coordinates must be grid"),
+        (["--data_hash=0"], "is not what the run was made with"),
+    ],
+)
+def test_bad_flags_write_nothing(
+    flags: list[str], text: str, tmp_path: Path, monkeypatch
+) -> None:
+    path = write_own(tmp_path / "own.npz")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--dataset=table", f"--data={path}", "--region=none", *flags]
+    with pytest.raises((ConfigError, RunError), match=text):
+        train.main(["train", *arguments])
+    assert list(tmp_path.iterdir()) == [path]
