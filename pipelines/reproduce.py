@@ -17,10 +17,8 @@ from typing import Any
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_search import split_patterns
 
 FLAGS = {
     "runs": (
@@ -50,13 +48,10 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
     """
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
-    from tfcomp.claims import read_evidence
+    from tfcomp.claims import read_some_evidence
     from tfcomp.claims import write_report
 
-    evidence = read_evidence(split_patterns(settings["runs"]))
-    if not evidence.runs and not evidence.studies:
-        rule = "must match finished runs or threshold searches"
-        raise ConfigError("runs", rule, settings["runs"])
+    evidence = read_some_evidence(settings["runs"])
     report = write_report(evidence, settings["output"], command)
     first = {r.claim.name: str(r.verdict) for r in report.results}
     print(f"{'':4} {'version 2':14} {'version 1':12}")

@@ -51,7 +51,7 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
     from tfcomp.claims import Evidence
-    from tfcomp.claims import read_evidence
+    from tfcomp.claims import read_some_evidence
     from tfcomp.paper import read_figures
     from tfcomp.paper import write_figures
 
@@ -61,11 +61,8 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
         if name not in figures:
             hint = suggest(name, figures) or f" of {'; '.join(figures)}"
             raise ConfigError("only", f"must name figures{hint}", name)
-    patterns = split_patterns(settings["runs"])
-    evidence = read_evidence(patterns) if patterns else Evidence()
-    if patterns and not (evidence.runs or evidence.studies):
-        rule = "must match finished runs or threshold searches"
-        raise ConfigError("runs", rule, settings["runs"])
+    runs = settings["runs"]
+    evidence = read_some_evidence(runs) if runs else Evidence()
     output = Path(settings["output"])
     chosen = [figures[name] for name in names]
     for entry in write_figures(chosen, evidence, output, command):

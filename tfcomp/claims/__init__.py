@@ -18,6 +18,7 @@ from tfcomp.claims.claim_report import Report
 from tfcomp.claims.claim_report import write_report
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.evidence import read_evidence
+from tfcomp.claims.evidence import read_some_evidence
 
 __all__ = [
     "Evidence",
@@ -25,5 +26,6 @@ __all__ = [
     "judge",
     "judge_fresh",
     "read_evidence",
+    "read_some_evidence",
     "write_report",
 ]

@@ -21,6 +21,7 @@ from tfcomp.claims.packed_evidence import unpack
 from tfcomp.claims.threshold_studies import ThresholdStudy
 from tfcomp.claims.threshold_studies import find_studies
 from tfcomp.claims.threshold_studies import read_study
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.evaluation.measure_files import read_measures
@@ -31,6 +32,7 @@ from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.storage.run_folder import METRICS_FILE
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.storage.run_search import find_runs
+from tfcomp.storage.run_search import split_patterns
 
 # Settings that do not change what a run computes.
 UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
@@ -126,6 +128,19 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
         studies = _read_all(find_studies(places), read_study, notes)
         kept, repeated = leave_out_repeats(runs)
     return Evidence(tuple(kept), tuple(studies), (*notes, *repeated))
+
+
+def read_some_evidence(runs: str) -> Evidence:
+    """Reads what `--runs` matches, patterns separated by commas.
+
+    Raises:
+        ConfigError: If that is nothing.
+    """
+    evidence = read_evidence(split_patterns(runs))
+    if not evidence.runs and not evidence.studies:
+        rule = "must match finished runs or threshold searches"
+        raise ConfigError("runs", rule, runs)
+    return evidence
 
 
 def read_run(path: Path) -> Run:
