@@ -16,9 +16,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis.jacobians import BATCH_SIZE
-from tfcomp.analysis.jacobians import compute_stage_metrics
-from tfcomp.analysis.jacobians import evaluate_in_batches
+from tfcomp.analysis.jacobians import (
+    BATCH_SIZE,
+    compute_stage_metrics,
+    evaluate_in_batches,
+)
 
 GRID_SIZE = 28
 WIDTH = 64

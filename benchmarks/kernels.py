@@ -17,11 +17,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tfcomp.analysis import gram
-from tfcomp.analysis import kernel_regression
-from tfcomp.analysis import kernels
-from tfcomp.analysis import schmidt
-from tfcomp.analysis import superposition
+from tfcomp.analysis import (
+    gram,
+    kernel_regression,
+    kernels,
+    schmidt,
+    superposition,
+)
 
 GRID_SIZE = 28
 REGION = (6, 22)

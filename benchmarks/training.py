@@ -26,8 +26,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-from tfcomp.config.run_config import RunConfig  # noqa: E402
-from tfcomp.config.run_config import make_config  # noqa: E402
+from tfcomp.config.run_config import (
+    RunConfig,  # noqa: E402
+    make_config,  # noqa: E402
+)
 from tfcomp.config.run_flags import parse_config  # noqa: E402
 from tfcomp.datasets import make_dataset  # noqa: E402
 from tfcomp.datasets.batches import make_batches  # noqa: E402

@@ -10,12 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipelines.profile import PROFILE_FLAG
-from pipelines.profile import load_profile
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from pipelines.profile import PROFILE_FLAG, load_profile
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import write_whole
 from tfcomp.storage.output_folders import check_folder

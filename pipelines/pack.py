@@ -14,8 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
@@ -44,8 +43,7 @@ def pack(settings: dict[str, Any]) -> int:
         RunError: If a file cannot be read or written.
     """
     check_folder("output", settings["output"])
-    from tfcomp.claims.packed_evidence import ENDING
-    from tfcomp.claims.packed_evidence import pack_evidence
+    from tfcomp.claims.packed_evidence import ENDING, pack_evidence
 
     output = Path(settings["output"])
     try:

@@ -20,26 +20,22 @@ import os
 import tomllib
 from collections import Counter
 from contextlib import redirect_stdout
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipelines.rules import Rules
-from pipelines.rules import make_rules
+from pipelines.rules import Rules, make_rules
 from tfcomp import threshold
 from tfcomp.config.data_hash import find_data_dir
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
-from tfcomp.sweep import define_flags
-from tfcomp.sweep import make_sweep
+from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.thresholds.threshold_run import ThresholdSearches
 

@@ -15,8 +15,7 @@ import functools
 import shlex
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
 
@@ -48,8 +47,7 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
     """
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
-    from tfcomp.claims import read_some_evidence
-    from tfcomp.claims import write_report
+    from tfcomp.claims import read_some_evidence, write_report
 
     evidence = read_some_evidence(settings["runs"])
     report = write_report(evidence, settings["output"], command)

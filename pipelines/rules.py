@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tfcomp.config.errors import RunError

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.local.pipeline_root import PipelineRoot
-from pipelines.local.pipeline_root import check_path
-from pipelines.profile import PROFILE_FLAG
-from pipelines.profile import Profile
-from pipelines.profile import load_profile
-from pipelines.profile import make_searches
-from pipelines.profile import make_sweeps
-from pipelines.profile import replace_missing_digits
+from pipelines.local.pipeline_root import PipelineRoot, check_path
+from pipelines.profile import (
+    PROFILE_FLAG,
+    Profile,
+    load_profile,
+    make_searches,
+    make_sweeps,
+    replace_missing_digits,
+)
 from pipelines.steps.step_events import count
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.datasets import DATASETS
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import Factor
-from tfcomp.datasets import FactorSpace
-from tfcomp.datasets import make_splits
-from tfcomp.datasets import parse_region
+from tfcomp.datasets import (
+    DATASETS,
+    Dataset,
+    Factor,
+    FactorSpace,
+    make_splits,
+    parse_region,
+)
 
 HEIGHT, WIDTH = 12, 16
 COLORS = ("red", "green", "blue")

@@ -13,8 +13,7 @@ import tensorflow as tf
 
 import tfcomp
 from tfcomp.analysis.geometry import compute_factorization
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.derivatives import choose_jacobian

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp import analyze
-from tfcomp import train
+from tfcomp import analyze, train
 from tfcomp.config.flagfiles import list_flagfiles
 
 ROOT = Path(__file__).parents[1]

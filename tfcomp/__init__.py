@@ -5,8 +5,6 @@ Forced Rendering of Disentangled Latents" (ICML 2025). Importing the package
 is cheap: TensorFlow is imported only by the modules that compute with it.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from typing import Any
 

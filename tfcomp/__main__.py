@@ -1,15 +1,11 @@
 """All commands under one name: `tfcomp train` is `python -m tfcomp.train`."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 from pathlib import Path
 
-from tfcomp.config.command import HELP
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.errors import RunError
-from tfcomp.config.errors import suggest
+from tfcomp.config.command import HELP, exit_on_user_error
+from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
     "train analyze compare measure sweep threshold materialize paper_figures"

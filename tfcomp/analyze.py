@@ -6,16 +6,12 @@ writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
 Several runs, separated by commas, are compared side by side.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.plugins import PLUGIN_FLAG
-from tfcomp.config.plugins import admit_plugins
+from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
@@ -44,8 +40,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     paths = [Path(name).expanduser() for name in names]
     folder = choose_folder(paths, settings)
     with start_tensorflow():
-        from tfcomp.analysis.manifolds import UMAP_HINT
-        from tfcomp.analysis.manifolds import has_umap
+        from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
         from tfcomp.evaluation.loading import load_run
         from tfcomp.evaluation.study import Study
         from tfcomp.report.report_build import build_report

@@ -8,8 +8,6 @@ print(result.scores["ood"])
 result.write_report("report")
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +21,7 @@ from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.evaluation.any_model import wrap_model
-from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.study import Study
 from tfcomp.report.report_build import build_report

@@ -13,23 +13,19 @@ import glob
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.seed_statistics import get_score
-from tfcomp.statistics.setting_table import FinishedRun
-from tfcomp.statistics.setting_table import format_markdown
-from tfcomp.statistics.setting_table import tabulate_settings
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import write_table
-from tfcomp.storage.files import write_text
-from tfcomp.storage.run_folder import check_run
-from tfcomp.storage.run_folder import read_metrics
+from tfcomp.statistics.setting_table import (
+    FinishedRun,
+    format_markdown,
+    tabulate_settings,
+)
+from tfcomp.storage.files import DamagedFileError, write_table, write_text
+from tfcomp.storage.run_folder import check_run, read_metrics
 
 if TYPE_CHECKING:
     import pandas as pd

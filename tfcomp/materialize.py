@@ -6,12 +6,9 @@ Training with the same `--examples_dir` then reads them, with the same bits
 as rendering them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags

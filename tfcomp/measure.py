@@ -8,24 +8,18 @@ run folder. Sweeps are searched for runs. Runs that are measured already cost
 nothing.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
-from tfcomp.config.plugins import PLUGIN_FLAG
-from tfcomp.config.plugins import admit_plugins
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.run_folder import check_run
-from tfcomp.storage.run_search import find_runs
-from tfcomp.storage.run_search import split_patterns
+from tfcomp.storage.run_search import find_runs, split_patterns
 
 FLAGS = {
     "runs": (

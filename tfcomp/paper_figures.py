@@ -8,17 +8,13 @@ scores are drawn from packed evidence, too; pictures of networks need run
 folders. Without --runs it draws what needs no run and lists all commands.
 """
 
-from __future__ import annotations
-
 import functools
 import shlex
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import suggest
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import split_patterns
@@ -50,10 +46,8 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
     """
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
-    from tfcomp.claims import Evidence
-    from tfcomp.claims import read_some_evidence
-    from tfcomp.paper import read_figures
-    from tfcomp.paper import write_figures
+    from tfcomp.claims import Evidence, read_some_evidence
+    from tfcomp.paper import read_figures, write_figures
 
     figures = read_figures()
     names = split_patterns(settings["only"]) or list(figures)

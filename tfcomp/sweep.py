@@ -10,22 +10,21 @@ of a run hold for every trial. Finished trials survive an interruption: the
 same command runs what is missing, also after seeds or values were added.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any
 
 from absl import flags
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import define_settings
-from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import list_flag_lines
-from tfcomp.config.run_flags import make_flags
+from tfcomp.config.run_flags import (
+    define_run_flags,
+    define_settings,
+    format_flags,
+    list_flag_lines,
+    make_flags,
+)
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.grid import parse_grid

@@ -10,29 +10,29 @@ of a run hold for every training. Finished trainings survive an interruption:
 the same command runs what is missing.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any
 
 from absl import flags
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import define_settings
-from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import list_flag_lines
+from tfcomp.config.run_flags import (
+    define_settings,
+    format_flags,
+    list_flag_lines,
+)
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_missing
-from tfcomp.thresholds.cases import Case
-from tfcomp.thresholds.cases import list_cases
+from tfcomp.thresholds.cases import Case, list_cases
 from tfcomp.thresholds.threshold_run import ThresholdSearches
-from tfcomp.thresholds.threshold_settings import SearchSettings
-from tfcomp.thresholds.threshold_settings import define_search_flags
+from tfcomp.thresholds.threshold_settings import (
+    SearchSettings,
+    define_search_flags,
+)
 
 
 def main(argv: list[str]) -> int:

@@ -1,15 +1,11 @@
 """Trains one decoder: `python -m tfcomp.train --flagfile=donut.flags`."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
+from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.machine import limit_threads
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.models.axes import AXES
 from tfcomp.models.config_checks import check_config

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
-from typing import TextIO
+from typing import Any, TextIO
 
-from pipelines.steps.step_events import LineStream
-from pipelines.steps.step_events import read_event
+from pipelines.steps.step_events import LineStream, read_event
 from tfcomp.sweeps.sweep_progress import format_seconds
 
 _CACHE_HIT = re.compile(r"Task (\S+) cache hit")

@@ -15,13 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipelines.steps.lifeline import keep_steps_alive
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_json
-from tfcomp.storage.files import write_text
-from tfcomp.storage.folder_lock import LOCK_FILE
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.folder_lock import LOCK_FILE, lock_folder
 from tfcomp.storage.output_folders import check_folder
 
 MARKER = "pipeline.json"

@@ -6,19 +6,15 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextlib import redirect_stderr
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TextIO
 
 from kfp import local
 
-from pipelines.local.pipeline_progress import LogStream
-from pipelines.local.pipeline_progress import Progress
+from pipelines.local.pipeline_progress import LogStream, Progress
 from pipelines.local.pipeline_root import PipelineRoot
-from pipelines.pipeline import STEPS
-from pipelines.pipeline import make_pipeline
+from pipelines.pipeline import STEPS, make_pipeline
 from pipelines.profile import Profile
 from tfcomp.config.errors import RunError
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

@@ -6,15 +6,13 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kfp import dsl
 
 from pipelines.steps.lifeline import die_with_runner
-from pipelines.steps.step_events import LineStream
-from pipelines.steps.step_events import emit
+from pipelines.steps.step_events import LineStream, emit
 from tfcomp.config.command import check_streams
 from tfcomp.config.failures import explain_failure
 from tfcomp.storage.files import write_text

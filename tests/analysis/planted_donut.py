@@ -7,10 +7,7 @@ held-out positions, having learned true bumps of sigma 1 everywhere else.
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_bumps
-from tests.analysis.planted import make_grid
-from tests.analysis.planted import superpose
+from tests.analysis.planted import hold_out, make_bumps, make_grid, superpose
 
 SIZE = 28
 FULL_GRID = make_grid(SIZE, SIZE)

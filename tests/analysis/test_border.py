@@ -3,15 +3,18 @@
 import numpy as np
 import pytest
 
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_grid
+from tests.analysis.planted import hold_out, make_grid
 from tests.own_factors import TILES
-from tfcomp.analysis.border import compute_border_distance
-from tfcomp.analysis.border import correlate_with_distance
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_categories
-from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.analysis.border import (
+    compute_border_distance,
+    correlate_with_distance,
+)
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_categories,
+    make_pixel_space,
+)
 
 
 def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from tfcomp.analysis.effective_rank import compute_effective_rank
-from tfcomp.analysis.effective_rank import compute_effective_ranks
-from tfcomp.analysis.effective_rank import compute_spectrum
-from tfcomp.analysis.effective_rank import summarize_spectrum
+from tfcomp.analysis.effective_rank import (
+    compute_effective_rank,
+    compute_effective_ranks,
+    compute_spectrum,
+    summarize_spectrum,
+)
 
 NUM_POINTS = 60
 IS_OOD = np.arange(NUM_POINTS) % 3 == 0

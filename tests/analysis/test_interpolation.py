@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from tfcomp.analysis.interpolation import compute_interpolation
-from tfcomp.analysis.interpolation import find_edges
-from tfcomp.analysis.interpolation import interpolate_edges
-from tfcomp.analysis.interpolation import summarize_interpolation
+from tfcomp.analysis.interpolation import (
+    compute_interpolation,
+    find_edges,
+    interpolate_edges,
+    summarize_interpolation,
+)
 
 GAP = np.array([0, 0, 1, 1, 1, 0, 0, 0], bool)
 

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.analysis.jacobians import compute_difference_jacobians
-from tfcomp.analysis.jacobians import compute_stage_jacobians
-from tfcomp.analysis.jacobians import compute_stage_metrics
-from tfcomp.analysis.jacobians import evaluate_in_batches
+from tfcomp.analysis.jacobians import (
+    compute_difference_jacobians,
+    compute_stage_jacobians,
+    compute_stage_metrics,
+    evaluate_in_batches,
+)
 
 CENTERS = np.arange(8.0, dtype=np.float32)
 

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.analysis.planted import make_bumps
-from tests.analysis.planted import make_grid
+from tests.analysis.planted import make_bumps, make_grid
 from tfcomp.analysis import kernels
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernel_anova import summarize_anova

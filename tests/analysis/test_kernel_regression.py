@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_bumps
-from tests.analysis.planted import make_grid
+from tests.analysis.planted import hold_out, make_bumps, make_grid
 from tfcomp.analysis import kernel_regression as kr
 
 SIZE = 11

@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_bumps
-from tests.analysis.planted import make_grid
+from tests.analysis.planted import hold_out, make_bumps, make_grid
 from tfcomp.analysis import kernels
 from tfcomp.analysis.gram import compute_cosine_gram
 

@@ -11,10 +11,12 @@ from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
-from tfcomp.analysis.manifolds import compute_gap_statistics
-from tfcomp.analysis.manifolds import compute_pca
-from tfcomp.analysis.manifolds import compute_steps
-from tfcomp.analysis.manifolds import compute_umap
+from tfcomp.analysis.manifolds import (
+    compute_gap_statistics,
+    compute_pca,
+    compute_steps,
+    compute_umap,
+)
 
 NUM_POINTS = 72
 ANGLES = np.arange(NUM_POINTS) * 2 * np.pi / NUM_POINTS

@@ -10,11 +10,9 @@ from tests.analysis import planted_donut as donut
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_own_peaks
-from tfcomp.analysis.sharing import compute_sharing
-from tfcomp.analysis.sharing import summarize_sharing
+from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
 from tfcomp.claims.all_claims import FRESH_CLAIMS
-from tfcomp.claims.controls import Control
-from tfcomp.claims.controls import Kind
+from tfcomp.claims.controls import Control, Kind
 from tfcomp.claims.verdict import Verdict
 
 

@@ -2,20 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import r2_score
-from sklearn.model_selection import KFold
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import KFold, cross_val_predict
 
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_grid
+from tests.analysis.planted import hold_out, make_grid
 from tfcomp.analysis import probes
-from tfcomp.analysis.features import compute_gram
-from tfcomp.analysis.features import compute_rows
-from tfcomp.analysis.features import normalize_rows
-from tfcomp.analysis.probes import compute_probe_scores
-from tfcomp.analysis.probes import probe_rows
+from tfcomp.analysis.features import compute_gram, compute_rows, normalize_rows
+from tfcomp.analysis.probes import compute_probe_scores, probe_rows
 
 TARGETS = make_grid(14, 14)
 IS_OOD = hold_out(TARGETS, 4, 9)

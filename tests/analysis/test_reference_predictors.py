@@ -3,9 +3,11 @@
 import numpy as np
 
 from tests.own_factors import TILES
-from tfcomp.analysis.reference_predictors import find_nearest
-from tfcomp.analysis.reference_predictors import fit_effects
-from tfcomp.analysis.reference_predictors import make_design
+from tfcomp.analysis.reference_predictors import (
+    find_nearest,
+    fit_effects,
+    make_design,
+)
 
 INDEX = TILES.to_index(TILES.grid())
 

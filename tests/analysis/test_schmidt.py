@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.analysis.planted import make_bumps
-from tests.analysis.planted import make_grid
-from tfcomp.analysis import kernels
-from tfcomp.analysis import schmidt
+from tests.analysis.planted import make_bumps, make_grid
+from tfcomp.analysis import kernels, schmidt
 from tfcomp.analysis.gram import compute_cosine_gram
 
 

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_bumps
-from tests.analysis.planted import make_grid
-from tfcomp.analysis.sharing import SETS
-from tfcomp.analysis.sharing import compute_sharing
-from tfcomp.analysis.sharing import summarize_sharing
+from tests.analysis.planted import hold_out, make_bumps, make_grid
+from tfcomp.analysis.sharing import SETS, compute_sharing, summarize_sharing
 
 SIZE = 14
 GRID = make_grid(SIZE, SIZE)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.analysis.planted import copy_nearest
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_bumps
-from tests.analysis.planted import make_grid
-from tests.analysis.planted import superpose
+from tests.analysis.planted import (
+    copy_nearest,
+    hold_out,
+    make_bumps,
+    make_grid,
+    superpose,
+)
 from tests.own_factors import TILES
 from tfcomp.analysis import superposition as sp
 

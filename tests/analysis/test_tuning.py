@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from tfcomp.analysis import features
-from tfcomp.analysis.tuning import compute_tuning
-from tfcomp.analysis.tuning import select_units
-from tfcomp.analysis.tuning import summarize_tuning
+from tfcomp.analysis.tuning import (
+    compute_tuning,
+    select_units,
+    summarize_tuning,
+)
 
 X, Y = np.meshgrid(np.arange(6.0), np.arange(5.0), indexing="ij")
 PRODUCT = (X - X.mean()) * (Y - Y.mean())

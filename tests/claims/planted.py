@@ -3,16 +3,14 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.controls import plant_study
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.threshold_studies import ThresholdStudy
 from tfcomp.config.run_flags import parse_config
 

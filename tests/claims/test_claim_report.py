@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.claims.planted import plant_all_claims
-from tests.claims.planted import plant_claim
+from tests.claims.planted import plant_all_claims, plant_claim
 from tfcomp.claims import write_report
 from tfcomp.claims.all_claims import FRESH_CLAIMS
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.origin import count_values
-from tfcomp.claims.origin import format_duration
+from tfcomp.claims.origin import count_values, format_duration
 from tfcomp.claims.result_text import format_number
 from tfcomp.config.errors import RunError
 

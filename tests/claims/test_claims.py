@@ -4,16 +4,17 @@ import dataclasses
 
 import pytest
 
-from tests.claims.planted import change_scores
-from tests.claims.planted import judge_runs
-from tests.claims.planted import make_runs
-from tests.claims.planted import plant_all_claims
-from tests.claims.planted import plant_claim
-from tests.claims.planted import set_flags
-from tests.claims.planted import set_measures
-from tests.claims.planted import split_runs
-from tfcomp.claims.all_claims import CLAIMS
-from tfcomp.claims.all_claims import judge
+from tests.claims.planted import (
+    change_scores,
+    judge_runs,
+    make_runs,
+    plant_all_claims,
+    plant_claim,
+    set_flags,
+    set_measures,
+    split_runs,
+)
+from tfcomp.claims.all_claims import CLAIMS, judge
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.verdict import Verdict
 

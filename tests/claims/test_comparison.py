@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.claims.planted import change_scores
-from tests.claims.planted import judge_runs
-from tests.claims.planted import plant_claim
-from tests.claims.planted import set_flags
-from tests.claims.planted import split_runs
+from tests.claims.planted import (
+    change_scores,
+    judge_runs,
+    plant_claim,
+    set_flags,
+    split_runs,
+)
 from tfcomp.claims.experiments.stripe_training import UNIFORMITY
 from tfcomp.claims.families import count_steps
 from tfcomp.claims.flag_text import parse_run_flags
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import list_differences
+from tfcomp.claims.selection import Group, list_differences
 from tfcomp.claims.verdict import Verdict
 from tfcomp.config.flagfiles import expand_flagfiles
 

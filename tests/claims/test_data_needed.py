@@ -5,8 +5,7 @@ import dataclasses
 import pandas
 import pytest
 
-from tests.claims.planted import make_study
-from tests.claims.planted import plant_claim
+from tests.claims.planted import make_study, plant_claim
 from tfcomp.claims import write_report
 from tfcomp.claims.all_claims import CLAIMS
 from tfcomp.claims.evidence import Evidence

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.claims.test_packed_evidence import write_study
-from tests.claims.test_packed_evidence import write_sweep
+from tests.claims.test_packed_evidence import write_study, write_sweep
 from tfcomp.claims import read_evidence
 from tfcomp.claims.claim_report import make_tables
 from tfcomp.claims.packed_evidence import pack_evidence

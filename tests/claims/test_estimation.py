@@ -2,14 +2,15 @@
 
 import pytest
 
-from tests.claims.planted import judge_runs
-from tests.claims.planted import plant_claim
-from tests.claims.planted import set_measures
-from tests.claims.planted import split_runs
+from tests.claims.planted import (
+    judge_runs,
+    plant_claim,
+    set_measures,
+    split_runs,
+)
 from tfcomp.claims.estimation import estimate
 from tfcomp.claims.evidence import Run
-from tfcomp.claims.run_numbers import average
-from tfcomp.claims.run_numbers import difference
+from tfcomp.claims.run_numbers import average, difference
 from tfcomp.claims.selection import Group
 from tfcomp.claims.verdict import Verdict
 

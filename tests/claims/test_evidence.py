@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas
 
 from tfcomp.claims.evidence import read_evidence
-from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import format_flags, parse_config
 
 
 def write_run(path: Path, *flags: str, relative: float = 0.8) -> None:

@@ -4,11 +4,9 @@ import itertools
 
 import pytest
 
-from tests.claims.planted import judge_runs
-from tests.claims.planted import make_runs
+from tests.claims.planted import judge_runs, make_runs
 from tfcomp.claims.all_claims import CLAIMS
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.verdict import Verdict
 
 FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]

@@ -6,24 +6,23 @@ import pytest
 
 from tests.claims.planted import plant_claim
 from tfcomp.claims.all_claims import FRESH_CLAIMS
-from tfcomp.claims.claim import EACH_FITTED
-from tfcomp.claims.claim import Measured
-from tfcomp.claims.claim import Number
-from tfcomp.claims.controls import FIRST_SEED
-from tfcomp.claims.controls import Control
-from tfcomp.claims.controls import Kind
-from tfcomp.claims.controls import read_declarations
-from tfcomp.claims.estimation import estimate_geometric
-from tfcomp.claims.estimation import estimate_share
-from tfcomp.claims.estimation import estimate_trend
+from tfcomp.claims.claim import EACH_FITTED, Measured, Number
+from tfcomp.claims.controls import FIRST_SEED, Control, Kind, read_declarations
+from tfcomp.claims.estimation import (
+    estimate_geometric,
+    estimate_share,
+    estimate_trend,
+)
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.experiments.decoders import make_cnn
 from tfcomp.claims.fresh_claim import FreshClaim
-from tfcomp.claims.verdict import Verdict
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
-from tfcomp.claims.verdict import correct_refutations
-from tfcomp.claims.verdict import decide
+from tfcomp.claims.verdict import (
+    Verdict,
+    above,
+    below,
+    correct_refutations,
+    decide,
+)
 
 BY_NAME = {claim.name: claim for claim in FRESH_CLAIMS}
 NAMES = list(BY_NAME)

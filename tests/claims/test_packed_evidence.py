@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import pack
-from tests.claims.planted import make_study
-from tests.claims.planted import plant_claim
+from tests.claims.planted import make_study, plant_claim
 from tfcomp.claims.evidence import read_evidence
 from tfcomp.claims.packed_evidence import pack_evidence
 from tfcomp.config.errors import RunError

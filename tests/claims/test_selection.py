@@ -4,17 +4,15 @@ import pytest
 
 from tests.claims.planted import make_runs
 from tfcomp.claims.estimation import estimate
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
-from tfcomp.claims.families import Arms
-from tfcomp.claims.families import Series
-from tfcomp.claims.run_numbers import correlate_ranks
-from tfcomp.claims.run_numbers import log_ratio
-from tfcomp.claims.run_numbers import rank_with_stage
-from tfcomp.claims.run_numbers import take_largest_drop
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.selection import region_is
+from tfcomp.claims.evidence import Evidence, Run
+from tfcomp.claims.families import Arms, Series
+from tfcomp.claims.run_numbers import (
+    correlate_ranks,
+    log_ratio,
+    rank_with_stage,
+    take_largest_drop,
+)
+from tfcomp.claims.selection import Group, Setting, region_is
 
 DONUT = Setting(
     "donut.flags",

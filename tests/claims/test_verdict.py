@@ -6,17 +6,18 @@ import itertools
 import numpy as np
 import pytest
 
-from tfcomp.claims.estimation import Estimate
-from tfcomp.claims.estimation import estimate_mean
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import Rule
-from tfcomp.claims.verdict import Verdict
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
-from tfcomp.claims.verdict import combine
-from tfcomp.claims.verdict import decide
-from tfcomp.claims.verdict import differs
-from tfcomp.claims.verdict import near
+from tfcomp.claims.estimation import Estimate, estimate_mean
+from tfcomp.claims.verdict import (
+    Part,
+    Rule,
+    Verdict,
+    above,
+    below,
+    combine,
+    decide,
+    differs,
+    near,
+)
 
 REPRODUCED, REFUTED, UNDECIDED, NOT_RUN, _ = Verdict
 ORDER = {REFUTED: 0, UNDECIDED: 1, REPRODUCED: 2}

@@ -2,12 +2,9 @@
 
 import pytest
 
-from tests.claims.planted import judge_runs
-from tests.claims.planted import make_runs
+from tests.claims.planted import judge_runs, make_runs
 from tfcomp.claims.evidence import Run
-from tfcomp.claims.experiments.volumes import read_shift
-from tfcomp.claims.experiments.volumes import read_spread
-from tfcomp.claims.experiments.volumes import read_warp
+from tfcomp.claims.experiments.volumes import read_shift, read_spread, read_warp
 from tfcomp.claims.verdict import Verdict
 
 

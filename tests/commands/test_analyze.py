@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tfcomp import analyze
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study

@@ -8,8 +8,7 @@ import pytest
 
 from tfcomp import compare
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import format_flags, parse_config
 from tfcomp.statistics.setting_table import tabulate_settings
 
 

@@ -4,21 +4,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.commands.test_compare import fake_run
-from tfcomp import compare
-from tfcomp import measure
+from tfcomp import compare, measure
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_text
-from tfcomp.storage.run_folder import check_run
-from tfcomp.storage.run_folder import claim_run
+from tfcomp.storage.run_folder import check_run, claim_run
 
 NOBODY = 65534
 

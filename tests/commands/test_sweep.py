@@ -5,23 +5,19 @@ import math
 import os
 import runpy
 import subprocess
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tfcomp import sweep
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.storage.folder_lock import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
-from tfcomp.sweeps import sweep_run
-from tfcomp.sweeps import workload
-from tfcomp.sweeps.scheduling import Outcome
-from tfcomp.sweeps.scheduling import Task
+from tfcomp.sweeps import sweep_run, workload
+from tfcomp.sweeps.scheduling import Outcome, Task
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.trials import Trial
 

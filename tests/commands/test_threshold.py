@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp import threshold
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.thresholds.threshold_run import ThresholdSearches
 

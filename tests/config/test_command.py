@@ -11,16 +11,12 @@ from types import ModuleType
 import pytest
 
 from tfcomp import __main__ as tfcomp
-from tfcomp import sweep
-from tfcomp import threshold
-from tfcomp import train
+from tfcomp import sweep, threshold, train
 from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 from tfcomp.config.run_config import all_fields
-from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import make_flags
+from tfcomp.config.run_flags import define_run_flags, make_flags
 
 TABLE = {
     "name": ("none", "A name."),

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.command import exit_on_user_error
-from tfcomp.config.command import run_command
-from tfcomp.config.errors import DivergedError
-from tfcomp.config.errors import RunError
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import DivergedError, RunError
 from tfcomp.config.failures import explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_flags import make_flags

@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SHIPPED
-from tfcomp.config.flagfiles import expand_flagfiles
-from tfcomp.config.flagfiles import list_flagfiles
-from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.flagfiles import SHIPPED, expand_flagfiles, list_flagfiles
+from tfcomp.config.run_flags import define_run_flags, parse_config
 from tfcomp.models.config_checks import check_config
 
 RUN_FLAGFILES = list_flagfiles(define_run_flags())

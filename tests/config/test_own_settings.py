@@ -7,16 +7,16 @@ import pytest
 
 from tfcomp import train
 from tfcomp.config import own_settings
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.own_settings import declare_setting
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_config
-from tfcomp.config.run_flags import parse_flags
-from tfcomp.config.run_flags import parse_record
-from tfcomp.sweep import define_flags
-from tfcomp.sweep import make_sweep
+from tfcomp.config.run_flags import (
+    format_flags,
+    parse_config,
+    parse_flags,
+    parse_record,
+)
+from tfcomp.sweep import define_flags, make_sweep
 
 SOURCE = """
 from tfcomp.config.own_settings import declare_setting

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import import_plugins
 
 # A plugin whose model has a name that another one has.

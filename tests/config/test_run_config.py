@@ -7,14 +7,14 @@ import pytest
 
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import LOCATION_FLAGS
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import all_fields
-from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import (
+    LOCATION_FLAGS,
+    RunConfig,
+    all_fields,
+    make_config,
+)
 from tfcomp.config.run_flags import parse_config
-from tfcomp.config.settings import LARGEST
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.settings import LARGEST, Settings, setting
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.thresholds.threshold_settings import SearchSettings

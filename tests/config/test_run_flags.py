@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import all_fields
-from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_config
-from tfcomp.config.run_flags import parse_record
+from tfcomp.config.run_config import RunConfig, all_fields, make_config
+from tfcomp.config.run_flags import format_flags, parse_config, parse_record
 
 HEAVY = ("tensorflow", "keras", "tensorflow_datasets", "matplotlib", "pandas")
 

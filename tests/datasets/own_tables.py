@@ -9,8 +9,7 @@ import numpy as np
 import PIL.Image
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 
 SIZES = (3, 2, 4)
 CLASSES = np.stack(np.unravel_index(np.arange(24), SIZES), axis=1)

@@ -10,15 +10,16 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.datasets.own_tables import CLASSES
-from tests.datasets.own_tables import IMAGES
-from tests.datasets.own_tables import NAMES
-from tests.datasets.own_tables import load
-from tests.datasets.own_tables import write_folder
-from tests.datasets.own_tables import write_own
+from tests.datasets.own_tables import (
+    CLASSES,
+    IMAGES,
+    NAMES,
+    load,
+    write_folder,
+    write_own,
+)
 from tfcomp import train
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 
 
 def break_csv(folder: Path) -> Path:

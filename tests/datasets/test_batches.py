@@ -11,11 +11,8 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import batches
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import make_batches
-from tfcomp.datasets.batches import shuffle_numbers
+from tfcomp.datasets import Dataset, batches, make_dataset
+from tfcomp.datasets.batches import make_batches, shuffle_numbers
 
 
 def make(num_train: int = 25, *flags: str) -> Dataset:

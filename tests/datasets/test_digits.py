@@ -13,12 +13,9 @@ import tensorflow_datasets as tfds
 
 import tfcomp
 import tfcomp.datasets.rotated_digits
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets import mnist
+from tfcomp.datasets import Dataset, make_dataset, mnist
 from tfcomp.datasets.stand_in_digit import draw_stand_in
 
 STAND_IN = "--digit_source=stand_in"

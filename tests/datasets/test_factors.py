@@ -6,10 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_categories
-from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_categories,
+    make_pixel_space,
+)
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
 DEPTH = Factor("depth", 5, -1.0, 1.0)

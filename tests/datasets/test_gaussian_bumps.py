@@ -12,8 +12,6 @@ from tfcomp.config.run_config import make_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
     REGIONS,
-)
-from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
     BumpsConfig,
 )
 from tfcomp.datasets.regions import parse_region

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_categories
-from tfcomp.datasets.factors import make_pixel_space
-from tfcomp.datasets.grid_curves import find_interval
-from tfcomp.datasets.grid_curves import list_curves
+from tfcomp.datasets.factors import (
+    Factor,
+    FactorSpace,
+    make_categories,
+    make_pixel_space,
+)
+from tfcomp.datasets.grid_curves import find_interval, list_curves
 
 ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)
 DIGITS = make_categories("digit", [4, 0])

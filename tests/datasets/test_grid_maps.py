@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.own_factors import TILES
-from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.datasets.grid_maps import list_planes
+from tfcomp.datasets.grid_maps import GridMap, list_planes
 
 SHAPE = TILES.shape
 

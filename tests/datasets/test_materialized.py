@@ -12,14 +12,14 @@ import tensorflow as tf
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets import materialized
+from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.datasets.batches import make_batches
-from tfcomp.datasets.materialized import attach_examples
-from tfcomp.datasets.materialized import load_split
-from tfcomp.datasets.materialized import materialize
-from tfcomp.datasets.materialized import select_settings
+from tfcomp.datasets.materialized import (
+    attach_examples,
+    load_split,
+    materialize,
+    select_settings,
+)
 from tfcomp.training.fit import fit_model
 from tfcomp.training.prepared_models import make_training_model
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.named_splits import DATA
 from tfcomp.datasets.regions import parse_region
 

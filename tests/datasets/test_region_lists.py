@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import parse_region
 
 SHAPE = Factor(

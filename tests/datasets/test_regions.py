@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_pixel_space
-from tfcomp.datasets.regions import REGIONS
-from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
+from tfcomp.datasets.regions import REGIONS, parse_region
 
 TWO = make_pixel_space(12)
 THREE = FactorSpace(

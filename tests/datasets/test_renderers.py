@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.datasets.renderers import render_gaussians
-from tfcomp.datasets.renderers import render_plus
+from tfcomp.datasets.renderers import render_gaussians, render_plus
 
 POINTS = np.array(
     [[3, 5], [0, 11], [2.3, 7.9], [11, 0], [-4.0, 30.0]], np.float32

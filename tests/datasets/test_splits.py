@@ -9,13 +9,8 @@ from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.training_config import TrainingConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import Splits
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets import make_splits
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets import Dataset, Splits, make_dataset, make_splits
+from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.regions import parse_region
 
 # Region -> factors of which it hides values.

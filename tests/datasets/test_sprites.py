@@ -7,11 +7,9 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.renderers import render_sprites
-from tfcomp.datasets.renderers.sprite import ELLIPSE
-from tfcomp.datasets.renderers.sprite import HALF_SIDE
+from tfcomp.datasets.renderers.sprite import ELLIPSE, HALF_SIDE
 
 SIDE = 40
 

@@ -11,14 +11,16 @@ import pytest
 import scipy.io
 
 import tfcomp
-from tests.datasets.own_tables import CLASSES
-from tests.datasets.own_tables import IMAGES
-from tests.datasets.own_tables import KINDS
-from tests.datasets.own_tables import NAMES
-from tests.datasets.own_tables import SIZES
-from tests.datasets.own_tables import load
-from tests.datasets.own_tables import write_folder
-from tests.datasets.own_tables import write_own
+from tests.datasets.own_tables import (
+    CLASSES,
+    IMAGES,
+    KINDS,
+    NAMES,
+    SIZES,
+    load,
+    write_folder,
+    write_own,
+)
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_factors import TableError

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.analysis.planted import copy_nearest
-from tests.analysis.planted import superpose
+from tests.analysis.planted import copy_nearest, superpose
 from tfcomp.config.run_flags import parse_config
 
 # A dark bump on 16 x 16 pixels, the middle held out.

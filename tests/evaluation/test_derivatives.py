@@ -9,12 +9,14 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import DATASETS
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import Factor
-from tfcomp.datasets import FactorSpace
-from tfcomp.datasets import make_splits
-from tfcomp.datasets import parse_region
+from tfcomp.datasets import (
+    DATASETS,
+    Dataset,
+    Factor,
+    FactorSpace,
+    make_splits,
+    parse_region,
+)
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study

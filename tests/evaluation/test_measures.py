@@ -8,9 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.evaluation import image_measures
-from tfcomp.evaluation import measures
-from tfcomp.evaluation import stage_measures
+from tfcomp.evaluation import image_measures, measures, stage_measures
 
 
 def by_stage(study, values: list[float]) -> dict[str, float]:

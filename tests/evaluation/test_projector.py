@@ -20,8 +20,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from werkzeug.test import Client
 
 from tfcomp.config.errors import RunError
-from tfcomp.evaluation.projector import make_sprite
-from tfcomp.evaluation.projector import write_projector
+from tfcomp.evaluation.projector import make_sprite, write_projector
 
 Stages = dict[str, np.ndarray]
 NUM_POINTS = 7

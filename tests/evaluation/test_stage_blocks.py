@@ -1,30 +1,27 @@
 """Stages in blocks of units: the same numbers as in one piece."""
 
 import weakref
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-from tfcomp.analysis.features import compute_gram
-from tfcomp.analysis.features import normalize_rows
+from tfcomp.analysis.features import compute_gram, normalize_rows
 from tfcomp.analysis.manifolds import compute_pca
-from tfcomp.analysis.probes import compute_probe_scores
-from tfcomp.analysis.probes import probe_rows
-from tfcomp.analysis.tuning import combine_units
-from tfcomp.analysis.tuning import compute_tuning
-from tfcomp.analysis.tuning import decompose_units
-from tfcomp.analysis.tuning import select_units
+from tfcomp.analysis.probes import compute_probe_scores, probe_rows
+from tfcomp.analysis.tuning import (
+    combine_units,
+    compute_tuning,
+    decompose_units,
+    select_units,
+)
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation import evaluator
-from tfcomp.evaluation import stage_blocks
+from tfcomp.evaluation import evaluator, stage_blocks
 from tfcomp.evaluation.stage_blocks import StageReader
-from tfcomp.evaluation.stage_numbers import SHOWN_UNITS
-from tfcomp.evaluation.stage_numbers import reduce_stage
+from tfcomp.evaluation.stage_numbers import SHOWN_UNITS, reduce_stage
 from tfcomp.models.stages import make_stage_model
 
 

@@ -4,8 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.analysis.planted import hold_out
-from tests.analysis.planted import make_grid
+from tests.analysis.planted import hold_out, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.splits import Splits

@@ -7,23 +7,17 @@ import pytest
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures.curve_plots import draw_curve_panels
-from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.embedding_plots import draw_embeddings
-from tfcomp.figures.embedding_plots import draw_spectrum
-from tfcomp.figures.forest_plots import ForestPanel
-from tfcomp.figures.forest_plots import draw_forest
+from tfcomp.figures.curve_plots import draw_curve_panels, draw_curves
+from tfcomp.figures.embedding_plots import draw_embeddings, draw_spectrum
+from tfcomp.figures.forest_plots import ForestPanel, draw_forest
 from tfcomp.figures.gram_plots import draw_gram_matrices
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.figures.map_plots import draw_maps
-from tfcomp.figures.power_law_plots import Scaling
-from tfcomp.figures.power_law_plots import draw_power_laws
+from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
 from tfcomp.figures.region_marks import compute_outline
-from tfcomp.figures.stage_plots import draw_stage_panels
-from tfcomp.figures.stage_plots import merge_stages
-from tfcomp.figures.tuning_plots import draw_index_distribution
-from tfcomp.figures.tuning_plots import draw_tuning
+from tfcomp.figures.stage_plots import draw_stage_panels, merge_stages
+from tfcomp.figures.tuning_plots import draw_index_distribution, draw_tuning
 
 X = np.array([1.0, 10.0, 100.0])
 IMAGES = np.zeros((3, 4, 5))  # [n, H, W]

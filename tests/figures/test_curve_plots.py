@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from tests.figures.looks import get_legend
-from tfcomp.figures.curve_plots import BandCurve
-from tfcomp.figures.curve_plots import draw_curve_panels
-from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels, draw_curves
 from tfcomp.figures.render import figure_to_png
 
 X = np.array([1.0, 10.0, 100.0])

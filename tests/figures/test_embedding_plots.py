@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from tests.figures.looks import get_image_axes
-from tests.figures.looks import get_legend
+from tests.figures.looks import get_image_axes, get_legend
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures.embedding_plots import draw_embeddings
-from tfcomp.figures.embedding_plots import draw_profiles
-from tfcomp.figures.embedding_plots import draw_spectrum
+from tfcomp.figures.embedding_plots import (
+    draw_embeddings,
+    draw_profiles,
+    draw_spectrum,
+)
 from tfcomp.figures.render import figure_to_png
 
 FACTOR = Factor("x", 5, 0.0, 300.0, "km", periodic=True)

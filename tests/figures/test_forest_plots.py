@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from tests.figures.looks import get_legend
-from tfcomp.figures.forest_plots import KIND_COLORS
-from tfcomp.figures.forest_plots import ForestPanel
-from tfcomp.figures.forest_plots import ForestRow
-from tfcomp.figures.forest_plots import draw_forest
+from tfcomp.figures.forest_plots import (
+    KIND_COLORS,
+    ForestPanel,
+    ForestRow,
+    draw_forest,
+)
 from tfcomp.figures.render import figure_to_png
 
 ROWS = (

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.figures.looks import assert_text_is_apart
-from tests.figures.looks import get_legend
-from tests.figures.looks import get_outline
+from tests.figures.looks import assert_text_is_apart, get_legend, get_outline
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.region_marks import compute_outline
 

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from matplotlib import colormaps
-from matplotlib.collections import LineCollection
-from matplotlib.collections import PathCollection
+from matplotlib.collections import LineCollection, PathCollection
 
 from tests.figures.looks import get_legend
 from tfcomp.datasets.factors import Factor

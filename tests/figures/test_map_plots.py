@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from tests.figures.looks import assert_text_is_apart
-from tests.figures.looks import get_image_axes
-from tests.figures.looks import get_legend
-from tests.figures.looks import get_outline
+from tests.figures.looks import (
+    assert_text_is_apart,
+    get_image_axes,
+    get_legend,
+    get_outline,
+)
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.map_plots import draw_maps
 from tfcomp.figures.region_marks import compute_outline
-from tfcomp.figures.render import figure_to_array
-from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.render import figure_to_array, figure_to_png
 
 LABELS = {"label": "MSE (1)"}
 

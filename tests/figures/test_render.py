@@ -12,12 +12,8 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tfcomp import figures
-from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.layout import make_panels
-from tfcomp.figures.render import figure_to_array
-from tfcomp.figures.render import figure_to_pdf
-from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.layout import add_panel_title, finish_figure, make_panels
+from tfcomp.figures.render import figure_to_array, figure_to_pdf, figure_to_png
 
 
 @pytest.fixture

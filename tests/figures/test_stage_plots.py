@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend
 from tfcomp.figures.render import figure_to_png
-from tfcomp.figures.stage_plots import draw_stage_panels
-from tfcomp.figures.stage_plots import merge_stages
+from tfcomp.figures.stage_plots import draw_stage_panels, merge_stages
 
 SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from tests.figures.looks import assert_text_is_apart
-from tests.figures.looks import get_legend
+from tests.figures.looks import assert_text_is_apart, get_legend
 from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.datasets.grid_maps import Plane
+from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures.render import figure_to_png
-from tfcomp.figures.tuning_plots import draw_index_distribution
-from tfcomp.figures.tuning_plots import draw_tuning
+from tfcomp.figures.tuning_plots import draw_index_distribution, draw_tuning
 
 MAPS = np.arange(30.0).reshape(2, 5, 3)  # [k, nx, ny]
 MASK = np.isin(MAPS[0], [4, 7])  # x = 1 and 2, y = 1

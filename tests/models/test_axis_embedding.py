@@ -8,11 +8,8 @@ import pytest
 import tensorflow as tf
 
 import tfcomp.models.keras_objects  # noqa: F401
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_categories
-from tfcomp.models.axes import AXES
-from tfcomp.models.axes import parse_axes
+from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
+from tfcomp.models.axes import AXES, parse_axes
 from tfcomp.models.axis_embedding import AxisEmbedding
 
 NUM_VALUES, ROWS, COLUMNS = 5, 4, 6

@@ -10,19 +10,21 @@ import tensorflow as tf
 
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.run_config import make_config
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_categories
+from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.evaluator import make_probe_targets
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
-from tfcomp.models.encodings.population_codes import BumpEncoding
-from tfcomp.models.encodings.population_codes import OneHotEncoding
-from tfcomp.models.encodings.population_codes import PositionalEncoding
-from tfcomp.models.encodings.scalar_codes import CircleEncoding
-from tfcomp.models.encodings.scalar_codes import FactorIndex
-from tfcomp.models.encodings.scalar_codes import RampEncoding
+from tfcomp.models.encodings.population_codes import (
+    BumpEncoding,
+    OneHotEncoding,
+    PositionalEncoding,
+)
+from tfcomp.models.encodings.scalar_codes import (
+    CircleEncoding,
+    FactorIndex,
+    RampEncoding,
+)
 from tfcomp.models.stages import make_stage_model
 
 ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)

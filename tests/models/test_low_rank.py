@@ -10,8 +10,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.embedding_analysis import analyze_embedding
-from tfcomp.models.low_rank import NarrowConvolution
-from tfcomp.models.low_rank import list_embeddings
+from tfcomp.models.low_rank import NarrowConvolution, list_embeddings
 from tfcomp.training.prepared_models import make_model
 
 SMALL = ("--grid_size=12", "--region=corner:8", "--rank=4")

@@ -12,8 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.regularizers import EntropyRegularizer
-from tfcomp.models.regularizers import VarianceRegularizer
+from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 
 NUM_VALUES, ROWS, COLUMNS, RANK = 5, 4, 6, 3
 

@@ -11,12 +11,10 @@ from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.models import MODELS
 from tfcomp.models.run_memory import estimate_model
-from tfcomp.models.stages import list_stages
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.train import check_config
 
 SMALL = ["--flagfile=smoke.flags"]

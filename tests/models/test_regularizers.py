@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.models.regularizers import EntropyRegularizer
-from tfcomp.models.regularizers import VarianceRegularizer
+from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 
 BASES = pytest.mark.parametrize("basis", ["raw", "unit"])
 

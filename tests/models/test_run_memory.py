@@ -6,16 +6,12 @@ import pytest
 
 from tfcomp import threshold
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import parse_config
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.datasets import make_dataset
 from tfcomp.models import run_memory
 from tfcomp.models.config_checks import list_announcements
-from tfcomp.models.run_memory import Part
-from tfcomp.models.run_memory import check_memory
-from tfcomp.models.run_memory import estimate_memory
-from tfcomp.sweep import define_flags
-from tfcomp.sweep import make_sweep
+from tfcomp.models.run_memory import Part, check_memory, estimate_memory
+from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 

@@ -7,24 +7,17 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.claims.planted import make_run
-from tests.claims.planted import make_study
+from tests.claims.planted import make_run, make_study
 from tfcomp import paper_figures
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
-from tfcomp.claims.evidence import read_evidence
+from tfcomp.claims.evidence import Evidence, Run, read_evidence
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.paper import read_figures
-from tfcomp.paper import write_figures
+from tfcomp.paper import read_figures, write_figures
 from tfcomp.paper.data_pictures import DATA
-from tfcomp.paper.figure_index import MAX_BYTES
-from tfcomp.paper.figure_index import compress
-from tfcomp.paper.network_pictures import EACH
-from tfcomp.paper.network_pictures import draw_each
-from tfcomp.paper.paper_figure import DRAWERS
-from tfcomp.paper.paper_figure import make_command
+from tfcomp.paper.figure_index import MAX_BYTES, compress
+from tfcomp.paper.network_pictures import EACH, draw_each
+from tfcomp.paper.paper_figure import DRAWERS, make_command
 from tfcomp.paper.score_pictures import STAGES
 
 FIGURES = read_figures()

@@ -5,8 +5,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest import mock
@@ -14,8 +13,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from pipelines.profile import Profile
-from pipelines.profile import load_profile
+from pipelines.profile import Profile, load_profile
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.table_builder import TableBuilder

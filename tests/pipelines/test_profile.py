@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.profile import LIBRARIES
-from pipelines.profile import SHIPPED
-from pipelines.profile import Profile
-from pipelines.profile import load_profile
-from pipelines.profile import make_sweeps
-from pipelines.profile import parse_profile
-from pipelines.profile import replace_missing_digits
+from pipelines.profile import (
+    LIBRARIES,
+    SHIPPED,
+    Profile,
+    load_profile,
+    make_sweeps,
+    parse_profile,
+    replace_missing_digits,
+)
 from pipelines.steps.example_gen.executor import list_datasets
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 
 MakeProfile = Callable[..., Profile]

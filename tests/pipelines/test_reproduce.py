@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.profile import Profile
-from pipelines.profile import make_sweeps
+from pipelines.profile import Profile, make_sweeps
 from pipelines.reproduce import main
 from pipelines.steps.report.executor import report_runs
 from tfcomp.config.errors import ConfigError

@@ -19,8 +19,7 @@ import pytest
 
 from pipelines.compile import compile_pipeline
 from pipelines.pipeline import STEPS
-from pipelines.profile import SHIPPED
-from pipelines.profile import load_profile
+from pipelines.profile import SHIPPED, load_profile
 from pipelines.steps.example_gen.executor import list_datasets
 from tfcomp.datasets.materialized import materialize
 

@@ -4,8 +4,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report.page import Section
-from tfcomp.report.page import render_page
+from tfcomp.report.page import Section, render_page
 
 EVIL = "\"'><script>evil()</script><img src=x onerror=evil()>&lt;"
 

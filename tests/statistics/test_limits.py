@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tfcomp.statistics.limits import CORRELATION
-from tfcomp.statistics.limits import POSITIVE
-from tfcomp.statistics.limits import REAL
-from tfcomp.statistics.limits import SHARE
-from tfcomp.statistics.limits import Limits
-from tfcomp.statistics.limits import compute_student
-from tfcomp.statistics.limits import find_limits
+from tfcomp.statistics.limits import (
+    CORRELATION,
+    POSITIVE,
+    REAL,
+    SHARE,
+    Limits,
+    compute_student,
+    find_limits,
+)
 
 # Numbers of users whose intervals could not be.
 IMPOSSIBLE = [

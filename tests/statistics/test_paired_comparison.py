@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from tfcomp.statistics import paired_comparison
-from tfcomp.statistics.paired_comparison import adjust_by_holm
-from tfcomp.statistics.paired_comparison import compare_settings
+from tfcomp.statistics.paired_comparison import adjust_by_holm, compare_settings
 
 
 def compare(

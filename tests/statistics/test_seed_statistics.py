@@ -8,11 +8,13 @@ import pytest
 from scipy import stats
 
 from tfcomp.statistics.limits import POSITIVE
-from tfcomp.statistics.seed_statistics import compute_interval
-from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.statistics.seed_statistics import get_score
-from tfcomp.statistics.seed_statistics import stack_scores
-from tfcomp.statistics.seed_statistics import summarize
+from tfcomp.statistics.seed_statistics import (
+    compute_interval,
+    compute_statistics,
+    get_score,
+    stack_scores,
+    summarize,
+)
 
 
 @pytest.mark.parametrize("count", [2, 5, 12])

@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from tfcomp.statistics.seed_tests import compute_share_interval
-from tfcomp.statistics.seed_tests import compute_share_p
-from tfcomp.statistics.seed_tests import compute_trend_p
+from tfcomp.statistics.seed_tests import (
+    compute_share_interval,
+    compute_share_p,
+    compute_trend_p,
+)
 
 
 @pytest.mark.parametrize(

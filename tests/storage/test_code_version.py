@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfcomp
-from tfcomp.storage.code_version import DECIDING
-from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.code_version import DECIDING, compute_code_version
 
 # What a training imports beside the packages that decide its numbers.
 SHOWING = {"tfcomp", "tfcomp.figures", "tfcomp.sweeps"}

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_csv
-from tfcomp.storage.files import read_json
-from tfcomp.storage.files import write_csv
+from tfcomp.storage.files import (
+    DamagedFileError,
+    read_csv,
+    read_json,
+    write_csv,
+)
 
 GARBAGE = bytes(range(256))
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.storage.model_versions import add_version
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.model_versions import add_version, list_versions
 
 KILLS = 15
 # Writes versions of 20 files for ever, each with the number in every file.

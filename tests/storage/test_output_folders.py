@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
 

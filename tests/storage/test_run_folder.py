@@ -12,10 +12,12 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.folder_lock import lock_folder
-from tfcomp.storage.run_folder import check_run
-from tfcomp.storage.run_folder import claim_run
-from tfcomp.storage.run_folder import find_metrics
-from tfcomp.storage.run_folder import list_damage
+from tfcomp.storage.run_folder import (
+    check_run,
+    claim_run,
+    find_metrics,
+    list_damage,
+)
 
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Pool
-from tfcomp.sweeps.scheduling import Task
+from tfcomp.sweeps.scheduling import Pool, Task
 
 
 def main(argv: list[str]) -> int:

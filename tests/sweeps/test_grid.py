@@ -2,8 +2,7 @@
 
 import pytest
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.sweeps.grid import parse_grid
 
 

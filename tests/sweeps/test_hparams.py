@@ -5,13 +5,17 @@ from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
-from tensorboard.backend.event_processing import data_provider
-from tensorboard.backend.event_processing import plugin_event_multiplexer
+from tensorboard.backend.event_processing import (
+    data_provider,
+    plugin_event_multiplexer,
+)
 from tensorboard.context import RequestContext
 from tensorboard.plugins.hparams import api as hparams
-from tensorboard.plugins.hparams import api_pb2
-from tensorboard.plugins.hparams import get_experiment
-from tensorboard.plugins.hparams import list_session_groups
+from tensorboard.plugins.hparams import (
+    api_pb2,
+    get_experiment,
+    list_session_groups,
+)
 from tensorboard.plugins.hparams.backend_context import Context
 
 from tfcomp.config.run_flags import parse_config

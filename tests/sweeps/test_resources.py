@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.sweeps.resources import count_threads
-from tfcomp.sweeps.resources import list_gpus
-from tfcomp.sweeps.resources import pin_threads
+from tfcomp.sweeps.resources import count_threads, list_gpus, pin_threads
 
 
 def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:

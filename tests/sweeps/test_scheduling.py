@@ -7,27 +7,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from concurrent.futures import Future
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import dask
 import distributed
 import psutil
 import pytest
-from distributed import Client
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps import scheduling
 from tfcomp.sweeps.guarded_process import GUARD
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Outcome
-from tfcomp.sweeps.scheduling import Pool
-from tfcomp.sweeps.scheduling import Task
-from tfcomp.sweeps.scheduling import check_scheduler
+from tfcomp.sweeps.scheduling import Outcome, Pool, Task, check_scheduler
 
 PATIENCE = 200  # seconds, for a machine that is busy
 SCRIPT = Path(__file__).with_name("pool_script.py")

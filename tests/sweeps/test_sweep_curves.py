@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from tfcomp.statistics.seed_statistics import compute_interval
-from tfcomp.sweeps.sweep_curves import choose_points
-from tfcomp.sweeps.sweep_curves import summarize_curves
+from tfcomp.sweeps.sweep_curves import choose_points, summarize_curves
 from tfcomp.training.history import History
 
 

@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import define_run_flags, parse_flags
 from tfcomp.sweeps import trials as trials_module
-from tfcomp.sweeps.trials import Trial
-from tfcomp.sweeps.trials import make_trials
+from tfcomp.sweeps.trials import Trial, make_trials
 
 
 def make(

@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -12,11 +11,8 @@ import pytest
 
 from tfcomp.sweeps import warm_process
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Outcome
-from tfcomp.sweeps.scheduling import Pool
-from tfcomp.sweeps.scheduling import Task
-from tfcomp.sweeps.warm_process import retire
-from tfcomp.sweeps.warm_process import run_warm
+from tfcomp.sweeps.scheduling import Outcome, Pool, Task
+from tfcomp.sweeps.warm_process import retire, run_warm
 
 # Prints its process; then it does what its first argument says.
 COMMAND = """

@@ -9,8 +9,7 @@ import pytest
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.thresholds.cases import Case
-from tfcomp.thresholds.cases import list_cases
+from tfcomp.thresholds.cases import Case, list_cases
 from tfcomp.thresholds.threshold_settings import SearchSettings
 
 BASE = parse_config(["--flagfile=donut.flags", "--width=8", "--batch_size=16"])

@@ -11,9 +11,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.thresholds import evaluations as module
 from tfcomp.thresholds.cases import Case
-from tfcomp.thresholds.evaluations import Evaluations
-from tfcomp.thresholds.evaluations import MissingError
-from tfcomp.thresholds.evaluations import Scores
+from tfcomp.thresholds.evaluations import Evaluations, MissingError, Scores
 from tfcomp.thresholds.one_search import search_case
 from tfcomp.thresholds.threshold_settings import SearchSettings
 from tfcomp.thresholds.threshold_tables import list_rows

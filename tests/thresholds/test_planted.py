@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tfcomp.statistics.power_law import average_sizes
-from tfcomp.statistics.power_law import fit_power_law
-from tfcomp.thresholds.search import Limits
-from tfcomp.thresholds.search import dither
-from tfcomp.thresholds.search import find_threshold
+from tfcomp.statistics.power_law import average_sizes, fit_power_law
+from tfcomp.thresholds.search import Limits, dither, find_threshold
 
 SIZES = (16, 20, 24, 28, 32)
 NUM_SEEDS = 3

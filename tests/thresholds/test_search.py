@@ -5,10 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tfcomp.thresholds.search import Found
-from tfcomp.thresholds.search import Limits
-from tfcomp.thresholds.search import dither
-from tfcomp.thresholds.search import find_threshold
+from tfcomp.thresholds.search import Found, Limits, dither, find_threshold
 
 INF = math.inf
 

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import list_flag_lines
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import list_flag_lines, parse_flags
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import parse_region
 from tfcomp.thresholds.cases import scale_region
-from tfcomp.thresholds.threshold_settings import SearchSettings
-from tfcomp.thresholds.threshold_settings import define_search_flags
-from tfcomp.thresholds.threshold_settings import is_reached
+from tfcomp.thresholds.threshold_settings import (
+    SearchSettings,
+    define_search_flags,
+    is_reached,
+)
 
 
 def test_lists() -> None:

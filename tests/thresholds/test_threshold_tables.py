@@ -8,11 +8,13 @@ import pytest
 
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.thresholds.threshold_exhibits import make_exhibits
-from tfcomp.thresholds.threshold_tables import Law
-from tfcomp.thresholds.threshold_tables import Row
-from tfcomp.thresholds.threshold_tables import fit_laws
-from tfcomp.thresholds.threshold_tables import make_slope_row
-from tfcomp.thresholds.threshold_tables import write_tables
+from tfcomp.thresholds.threshold_tables import (
+    Law,
+    Row,
+    fit_laws,
+    make_slope_row,
+    write_tables,
+)
 
 COLUMNS = (
     "kind,region,criterion,grid_size,seed,num_bumps,num_examples,reached,"

@@ -1,7 +1,6 @@
 """Trainings without what surrounds them, and what runs have shown."""
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import keras

@@ -8,8 +8,7 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.training_config import TrainingConfig
-from tfcomp.training.decay import FinalDecay
-from tfcomp.training.decay import make_rate
+from tfcomp.training.decay import FinalDecay, make_rate
 
 
 def test_rates_by_hand() -> None:

@@ -13,17 +13,14 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import DivergedError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, DivergedError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.storage.run_folder import claim_run
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.prepared_models import make_model
-from tfcomp.training.prepared_models import make_training_model
+from tfcomp.training.prepared_models import make_model, make_training_model
 from tfcomp.training.strategy import make_strategy
 
 SCORES = "mse relative_mse position_accuracy position_error num_peaks"

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.training.history import History
-from tfcomp.training.history import read_history
+from tfcomp.training.history import History, read_history
 
 
 def test_numbers_are_those_of_tensorboard(

@@ -6,19 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.own_factors import REGIONS
-from tests.own_factors import TILES
+from tests.own_factors import REGIONS, TILES
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.measures import measure_references
-from tfcomp.evaluation.measures import measure_study
+from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.evaluation.measures import measure_references, measure_study
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
-from tfcomp.report.report_build import SECTIONS
-from tfcomp.report.report_build import write_projections
+from tfcomp.report.report_build import SECTIONS, write_projections
 from tfcomp.training.experiment import train_and_evaluate
 
 

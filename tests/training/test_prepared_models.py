@@ -13,8 +13,7 @@ from tests.conftest import make_smoke_config
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.training import prepared_models
-from tfcomp.training import pruning
+from tfcomp.training import prepared_models, pruning
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.strategy import make_strategy

@@ -10,8 +10,7 @@ divided by one number, the root mean square length of a centered ID row. So
 penalties mean the same in every stage, and units keep their relative sizes.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 

@@ -10,8 +10,7 @@ A `stage_fn` maps a float tensor of factors [n, F] to a dictionary
 Row i of every output may depend on row i of the factors only.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf

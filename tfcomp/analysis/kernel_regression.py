@@ -22,9 +22,7 @@ for a predictor that always draws that mean.
 
 import itertools
 import operator
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np

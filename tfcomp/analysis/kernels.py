@@ -19,8 +19,7 @@ of a bump; the conjunctive one then *is* the cosine of true bumps, with A = 1
 but for bumps cut by the border.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 

@@ -17,9 +17,7 @@ principal axes u_j, scaled to s_j / sqrt(s_j^2 + penalty), as columns of B,
 """
 
 import numpy as np
-from scipy.linalg import cho_solve
-from scipy.linalg import cholesky
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.threads import single_threaded

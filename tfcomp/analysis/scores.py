@@ -14,8 +14,7 @@ mean over the remaining images would flatter the model.
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from tfcomp.analysis.finite import finite_or_none

@@ -26,13 +26,14 @@ import scipy.optimize
 
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.gram import flatten_outputs
-from tfcomp.analysis.kernels import compute_offsets
-from tfcomp.analysis.kernels import convert_to_steps
-from tfcomp.analysis.superposition import FAR
-from tfcomp.analysis.superposition import choose_memories
-from tfcomp.analysis.superposition import choose_scored
-from tfcomp.analysis.superposition import find_blank
-from tfcomp.analysis.superposition import normalize_outputs
+from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
+from tfcomp.analysis.superposition import (
+    FAR,
+    choose_memories,
+    choose_scored,
+    find_blank,
+    normalize_outputs,
+)
 from tfcomp.analysis.threads import single_threaded
 from tfcomp.datasets.factors import FactorSpace
 

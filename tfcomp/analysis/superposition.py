@@ -48,8 +48,7 @@ import scipy.optimize
 
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.gram import flatten_outputs
-from tfcomp.analysis.kernels import compute_offsets
-from tfcomp.analysis.kernels import convert_to_steps
+from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
 from tfcomp.analysis.threads import single_threaded
 from tfcomp.datasets.factors import FactorSpace
 

@@ -12,13 +12,9 @@ numbers over seeds, compare them with its rules and report the verdicts.
 TensorFlow is not needed.
 """
 
-from tfcomp.claims.all_claims import judge
-from tfcomp.claims.all_claims import judge_fresh
-from tfcomp.claims.claim_report import Report
-from tfcomp.claims.claim_report import write_report
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import read_evidence
-from tfcomp.claims.evidence import read_some_evidence
+from tfcomp.claims.all_claims import judge, judge_fresh
+from tfcomp.claims.claim_report import Report, write_report
+from tfcomp.claims.evidence import Evidence, read_evidence, read_some_evidence
 
 __all__ = [
     "Evidence",

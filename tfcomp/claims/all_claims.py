@@ -4,20 +4,18 @@
 words and controls are in `claims.toml`, their tests in `experiments/`.
 """
 
-from __future__ import annotations
-
-from tfcomp.claims.claim import Claim
-from tfcomp.claims.claim import ClaimResult
-from tfcomp.claims.controls import describe_claim
-from tfcomp.claims.controls import list_controls
+from tfcomp.claims.claim import Claim, ClaimResult
+from tfcomp.claims.controls import describe_claim, list_controls
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.experiments import composition
-from tfcomp.claims.experiments import data_needed
-from tfcomp.claims.experiments import factorization
-from tfcomp.claims.experiments import forced_rendering
-from tfcomp.claims.experiments import rotated_digits
-from tfcomp.claims.experiments import stripe_training
-from tfcomp.claims.experiments import volumes
+from tfcomp.claims.experiments import (
+    composition,
+    data_needed,
+    factorization,
+    forced_rendering,
+    rotated_digits,
+    stripe_training,
+    volumes,
+)
 from tfcomp.claims.fresh_claim import FreshClaim
 
 _EXPERIMENTS = (

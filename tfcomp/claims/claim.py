@@ -13,34 +13,31 @@ cannot express has a plain function among its tests.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfcomp.claims.estimation import Estimator
-from tfcomp.claims.estimation import Read
-from tfcomp.claims.estimation import estimate
-from tfcomp.claims.estimation import estimate_mean
-from tfcomp.claims.estimation import estimate_share
-from tfcomp.claims.estimation import estimate_trend
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.estimation import (
+    Estimator,
+    Read,
+    estimate,
+    estimate_mean,
+    estimate_share,
+    estimate_trend,
+)
+from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.families import Arms
-from tfcomp.claims.run_numbers import PerStage
-from tfcomp.claims.run_numbers import list_stages
-from tfcomp.claims.run_numbers import subtract_start
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import Rule
-from tfcomp.claims.verdict import Verdict
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
-from tfcomp.claims.verdict import combine
-from tfcomp.claims.verdict import decide
+from tfcomp.claims.run_numbers import PerStage, list_stages, subtract_start
+from tfcomp.claims.selection import Group, Setting
+from tfcomp.claims.verdict import (
+    Part,
+    Rule,
+    Verdict,
+    above,
+    below,
+    combine,
+    decide,
+)
 from tfcomp.statistics.limits import Limits
 
 if TYPE_CHECKING:

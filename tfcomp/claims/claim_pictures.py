@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.claims.run_numbers import PerStage
-from tfcomp.claims.run_numbers import read_stages
+from tfcomp.claims.run_numbers import PerStage, read_stages
 from tfcomp.claims.selection import Group
 from tfcomp.claims.verdict import Part
-from tfcomp.statistics.limits import POSITIVE
-from tfcomp.statistics.limits import REAL
-from tfcomp.statistics.limits import Limits
-from tfcomp.statistics.limits import find_limits
+from tfcomp.statistics.limits import POSITIVE, REAL, Limits, find_limits
 from tfcomp.statistics.seed_statistics import compute_statistics
 
 if TYPE_CHECKING:
@@ -42,9 +37,7 @@ def draw_parts(parts: Sequence[Part]) -> Figures:
 
     Parts of one quantity and one rule share a panel.
     """
-    from tfcomp.figures.forest_plots import ForestPanel
-    from tfcomp.figures.forest_plots import ForestRow
-    from tfcomp.figures.forest_plots import draw_forest
+    from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 
     shown = [part for part in parts if part.decides and part.estimate]
     if not shown:

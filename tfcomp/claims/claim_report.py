@@ -1,29 +1,25 @@
 """The reproduction report: one page, two Markdown tables, the numbers."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tfcomp.claims import result_text
-from tfcomp.claims.all_claims import judge
-from tfcomp.claims.all_claims import judge_fresh
+from tfcomp.claims.all_claims import judge, judge_fresh
 from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.claim_pictures import draw_parts
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.fresh_claim import select_fresh
-from tfcomp.claims.origin import describe_origin
-from tfcomp.claims.origin import list_used_runs
-from tfcomp.claims.origin import list_varied_flags
+from tfcomp.claims.origin import (
+    describe_origin,
+    list_used_runs,
+    list_varied_flags,
+)
 from tfcomp.claims.selection import Group
 from tfcomp.config.errors import RunError
-from tfcomp.storage.files import write_bytes
-from tfcomp.storage.files import write_csv
-from tfcomp.storage.files import write_text
+from tfcomp.storage.files import write_bytes, write_csv, write_text
 
 Pictures = dict[str, bytes]  # PNG files by caption
 TEMPLATES = Path(__file__).parent / "templates"
@@ -146,8 +142,7 @@ def render(path: Path, shown: Mapping[str, Any]) -> str:
     """One of the files, by its template: the page, or a Markdown table."""
     import jinja2
 
-    from tfcomp.report.page import encode_png
-    from tfcomp.report.page import render_template
+    from tfcomp.report.page import encode_png, render_template
 
     if path.suffix == ".html":
         tools = {"encode_png": encode_png, "list_groups": _list_groups}

@@ -4,23 +4,18 @@ A control is planted evidence that passes through the same tests as the runs.
 A positive one must be reproduced; a negative one must not be.
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 import tomllib
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.threshold_studies import ThresholdStudy
-from tfcomp.config.run_flags import expand_flagfiles
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import expand_flagfiles, parse_config
 
 DECLARATIONS = Path(__file__).with_name("claims.toml")
 FIRST_SEED = 100

@@ -1,31 +1,22 @@
 """Estimates: a number of every run, and its mean over the seeds of groups."""
 
-from __future__ import annotations
-
 import functools
 import math
 import operator
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfcomp.claims.evidence import Run
 from tfcomp.claims.selection import Group
-from tfcomp.statistics.limits import CORRELATION
-from tfcomp.statistics.limits import REAL
-from tfcomp.statistics.limits import Limits
-from tfcomp.statistics.limits import find_limits
-from tfcomp.statistics.seed_statistics import Statistics
-from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.statistics.seed_tests import compute_share_interval
-from tfcomp.statistics.seed_tests import compute_share_p
-from tfcomp.statistics.seed_tests import compute_trend_p
-from tfcomp.statistics.seed_tests import correlate_ranks
+from tfcomp.statistics.limits import CORRELATION, REAL, Limits, find_limits
+from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
+from tfcomp.statistics.seed_tests import (
+    compute_share_interval,
+    compute_share_p,
+    compute_trend_p,
+    correlate_ranks,
+)
 
 # A number of one run, or of several runs of the same seed (one a group).
 Read = Callable[..., float | None]

@@ -6,33 +6,25 @@ that this version does not know are kept as text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tfcomp.claims.flag_text import Flags
-from tfcomp.claims.flag_text import parse_run_flags
+from tfcomp.claims.flag_text import Flags, parse_run_flags
 from tfcomp.claims.packed_evidence import unpack
-from tfcomp.claims.threshold_studies import ThresholdStudy
-from tfcomp.claims.threshold_studies import find_studies
-from tfcomp.claims.threshold_studies import read_study
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.claims.threshold_studies import (
+    ThresholdStudy,
+    find_studies,
+    read_study,
+)
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.evaluation.measure_files import read_measures
-from tfcomp.statistics.seed_statistics import IGNORED
-from tfcomp.statistics.seed_statistics import get_score
+from tfcomp.statistics.seed_statistics import IGNORED, get_score
 from tfcomp.storage.files import read_text
-from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.storage.run_folder import METRICS_FILE
-from tfcomp.storage.run_folder import read_metrics
-from tfcomp.storage.run_search import find_runs
-from tfcomp.storage.run_search import split_patterns
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, read_metrics
+from tfcomp.storage.run_search import find_runs, split_patterns
 
 # Settings that do not change what a run computes.
 UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)

@@ -6,23 +6,20 @@ longer training of one arm would take it out of a comparison that could be
 made.
 """
 
-from __future__ import annotations
-
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.flag_text import Flags
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.selection import has_enough
-from tfcomp.claims.selection import list_differences
-from tfcomp.claims.selection import list_groups
-from tfcomp.claims.selection import make_group
+from tfcomp.claims.selection import (
+    Group,
+    Setting,
+    has_enough,
+    list_differences,
+    list_groups,
+    make_group,
+)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Flags of a finished run, read from its `run.flags`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tfcomp.config.run_config import RunConfig

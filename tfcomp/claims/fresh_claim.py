@@ -9,24 +9,13 @@ Where nothing but the gate stops an untrained network, the report says so: its
 faint outputs have several peaks, for instance.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
-
-from tfcomp.claims.claim import Claim
-from tfcomp.claims.claim import ClaimResult
-from tfcomp.claims.controls import FIRST_SEED
-from tfcomp.claims.controls import Control
-from tfcomp.claims.controls import Kind
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import Verdict
-from tfcomp.claims.verdict import combine
-from tfcomp.claims.verdict import correct_refutations
+from tfcomp.claims.claim import Claim, ClaimResult
+from tfcomp.claims.controls import FIRST_SEED, Control, Kind
+from tfcomp.claims.evidence import Evidence, Run
+from tfcomp.claims.verdict import Part, Verdict, combine, correct_refutations
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,16 @@
 """What made a set of runs: machine, versions, seeds, flags, time."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import tfcomp
 from tfcomp.claims.claim import ClaimResult
-from tfcomp.claims.evidence import UNIMPORTANT
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.evidence import UNIMPORTANT, Evidence, Run
 from tfcomp.claims.threshold_studies import count_searches
 from tfcomp.storage.code_version import compute_code_version
 

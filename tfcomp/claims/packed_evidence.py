@@ -6,27 +6,20 @@ things lay on the machine that made them. `read_evidence` looks into such files
 as into folders. The same runs give the same bytes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tfcomp.claims.threshold_studies import TABLES
-from tfcomp.claims.threshold_studies import find_studies
+from tfcomp.claims.threshold_studies import TABLES, find_studies
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.evaluation.measure_files import MEASURES_FILE
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import write_bytes
-from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.storage.run_folder import METRICS_FILE
-from tfcomp.storage.run_search import find_folders
-from tfcomp.storage.run_search import find_runs
+from tfcomp.storage.files import DamagedFileError, write_bytes
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
+from tfcomp.storage.run_search import find_folders, find_runs
 
 ENDING = ".tar.xz"
 STUDY_FLAGS = "threshold.flags"

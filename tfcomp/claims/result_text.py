@@ -1,15 +1,12 @@
 """Results as text and rows: numbers as they are shown, CSV and JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from tfcomp.claims.claim import ClaimResult
 from tfcomp.claims.estimation import Estimate
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import Verdict
+from tfcomp.claims.verdict import Part, Verdict
 
 
 def format_estimate(estimate: Estimate | None) -> str:

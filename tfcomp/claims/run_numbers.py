@@ -6,8 +6,6 @@ training shapes; the code itself is the same for every seed and region. A
 number is None if anything that it is computed from is missing.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable

@@ -12,17 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfcomp.claims.evidence import UNIMPORTANT
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.evidence import UNIMPORTANT, Evidence, Run
 from tfcomp.claims.flag_text import Flags
 from tfcomp.config.run_flags import parse_config
 

@@ -6,17 +6,13 @@ numbers do not go into one slope, or one mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcomp.claims.flag_text import Flags
-from tfcomp.claims.flag_text import parse_run_flags
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_text
+from tfcomp.claims.flag_text import Flags, parse_run_flags
+from tfcomp.storage.files import DamagedFileError, read_text
 from tfcomp.storage.run_search import find_folders
 
 if TYPE_CHECKING:

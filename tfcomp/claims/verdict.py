@@ -22,13 +22,11 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tfcomp.claims.estimation import Estimate
 from tfcomp.claims.evidence import Run
-from tfcomp.claims.selection import MIN_SEEDS
-from tfcomp.claims.selection import Group
+from tfcomp.claims.selection import MIN_SEEDS, Group
 from tfcomp.statistics.paired_comparison import adjust_by_holm
 
 SIGNIFICANT = 0.05

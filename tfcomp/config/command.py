@@ -4,27 +4,19 @@ A command is a module with `main(argv)`, which calls `run_command`, and ends
 with `exit_on_user_error(main)`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from absl import flags
 
 from tfcomp.config.errors import RefusedError
-from tfcomp.config.failures import describe_refusal
-from tfcomp.config.failures import explain_failure
-from tfcomp.config.flagfiles import find_value
-from tfcomp.config.flagfiles import list_flagfiles
-from tfcomp.config.plugins import TRUST_FLAG
-from tfcomp.config.plugins import import_plugins
-from tfcomp.config.run_flags import add_declared
-from tfcomp.config.run_flags import make_flags
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.failures import describe_refusal, explain_failure
+from tfcomp.config.flagfiles import find_value, list_flagfiles
+from tfcomp.config.plugins import TRUST_FLAG, import_plugins
+from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 

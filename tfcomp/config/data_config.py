@@ -1,12 +1,9 @@
 """The settings of a run that decide its examples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tfcomp.config.data_hash import hash_data
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.settings import Settings, setting
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ size and samples of them tell apart what is likely to be confused: the index
 at the end of an `.npz` alone has a checksum of every array.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator

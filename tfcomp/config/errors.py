@@ -1,7 +1,5 @@
 """User mistakes: one clear line and exit status 2, never a traceback."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

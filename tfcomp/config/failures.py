@@ -3,15 +3,12 @@
 Mistakes in our own code alone keep their tracebacks.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 import traceback
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 
 # What can happen with any path, not only with one that is a wrong flag.
 _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()

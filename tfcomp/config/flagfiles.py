@@ -3,16 +3,12 @@
 A flagfile has one flag on each line, and comments that begin with # or //.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tfcomp.config.errors import RunError
-from tfcomp.config.errors import suggest
+from tfcomp.config.errors import RunError, suggest
 
 SHIPPED = Path(__file__).parents[1] / "flagfiles"
 SUFFIX = ".flags"

@@ -1,7 +1,5 @@
 """What this machine gives to a process."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from pathlib import Path

@@ -1,11 +1,8 @@
 """The settings of a run that decide its network."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.settings import Settings, setting
 
 
 @dataclass(frozen=True)

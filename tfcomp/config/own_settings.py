@@ -8,18 +8,13 @@ at the top of a plugin makes `--num_petals`, which a sweep can vary, and whose
 value a dataset or model finds in `config.own["num_petals"]`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.settings import list_broken_rules
-from tfcomp.config.settings import setting
+from tfcomp.config.settings import list_broken_rules, setting
 
 # Name to declaration, and to the plugin that was being imported.
 _DECLARED: dict[str, tuple[dataclasses.Field, str]] = {}

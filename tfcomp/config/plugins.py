@@ -4,21 +4,16 @@ A plugin runs code. Those named on the command line are asked for; those that
 a run has recorded, which may be somebody else's, are not.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
-from tfcomp.config.failures import PLUGINS
-from tfcomp.config.failures import describe_plugin_error
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.failures import PLUGINS, describe_plugin_error
 from tfcomp.config.flagfiles import Recorded
 from tfcomp.config.own_settings import attribute_settings
 from tfcomp.config.quiet import quiet_startup

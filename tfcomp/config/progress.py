@@ -1,7 +1,5 @@
 """Progress bars: redrawn on a terminal, rarely written to a log file."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from typing import Any

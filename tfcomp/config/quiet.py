@@ -4,8 +4,6 @@ The C++ runtime writes to file descriptor 2 before its own log level is in
 force, so the descriptor itself is held back for as long as that takes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

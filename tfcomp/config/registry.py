@@ -5,8 +5,6 @@ which is imported only when it is asked for: listing the models that exist
 must not import TensorFlow.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,20 +4,15 @@ Frozen dataclasses that check themselves: an object that exists is valid.
 The flags of `python -m tfcomp.train` are these fields (see `run_flags`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.model_config import ModelConfig
-from tfcomp.config.own_settings import OwnSettings
-from tfcomp.config.own_settings import read_own
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.own_settings import OwnSettings, read_own
+from tfcomp.config.settings import Settings, setting
 from tfcomp.config.training_config import TrainingConfig
 
 # Output location and bookkeeping; they do not change what is computed.

@@ -4,34 +4,27 @@ absl parses the flags; the flags themselves are the fields of the config, or
 a table of defaults and help texts. No other module reads flags.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
 import sys
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from absl import flags
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
-from tfcomp.config.errors import suggest
-from tfcomp.config.flagfiles import expand_flagfiles
-from tfcomp.config.flagfiles import find_value
+from tfcomp.config.errors import ConfigError, RunError, suggest
+from tfcomp.config.flagfiles import expand_flagfiles, find_value
 from tfcomp.config.own_settings import list_declared
-from tfcomp.config.plugins import check_recorded_plugins
-from tfcomp.config.plugins import import_plugins
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import all_fields
-from tfcomp.config.run_config import make_config
-from tfcomp.config.run_config import split_names
-from tfcomp.config.settings import NOUNS
-from tfcomp.config.settings import Settings
+from tfcomp.config.plugins import check_recorded_plugins, import_plugins
+from tfcomp.config.run_config import (
+    RunConfig,
+    all_fields,
+    make_config,
+    split_names,
+)
+from tfcomp.config.settings import NOUNS, Settings
 
 MAX_NAME = 100  # characters of a flag's name
 # Flags with a path, whose `~` a shell leaves as it is after `--log_dir=`.

@@ -4,15 +4,10 @@ One declaration gives the attribute, the command-line flag, its help and its
 rule, so that a library user and a command-line user meet the same checks.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
 from tfcomp.config.errors import ConfigError
 

@@ -1,12 +1,9 @@
 """The settings of a run that decide how its network is trained."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.settings import Settings, setting
 
 
 @dataclass(frozen=True)

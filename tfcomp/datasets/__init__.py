@@ -13,16 +13,10 @@ A kind of region is called as `make(arguments, space)`, with what follows its
 name in `--region`, and is registered in `REGIONS`.
 """
 
-from tfcomp.datasets.dataset import DATASETS
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.dataset import make_dataset
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.regions import REGIONS
-from tfcomp.datasets.regions import Region
-from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.splits import Splits
-from tfcomp.datasets.splits import make_splits
+from tfcomp.datasets.dataset import DATASETS, Dataset, make_dataset
+from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets.regions import REGIONS, Region, parse_region
+from tfcomp.datasets.splits import Splits, make_splits
 
 _PIXELS = "tfcomp.datasets.bumps_and_stripes"
 DATASETS.register("gaussian_bumps", f"{_PIXELS}:make_bumps")

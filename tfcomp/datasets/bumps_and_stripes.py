@@ -13,15 +13,10 @@ import numpy as np
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.dataset import Render
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_pixel_space
-from tfcomp.datasets.regions import Region
-from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.splits import draw_cells
-from tfcomp.datasets.splits import draw_training_table
-from tfcomp.datasets.splits import make_splits
+from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.factors import FactorSpace, make_pixel_space
+from tfcomp.datasets.regions import Region, parse_region
+from tfcomp.datasets.splits import draw_cells, draw_training_table, make_splits
 
 
 def make_bumps(config: RunConfig) -> Dataset:

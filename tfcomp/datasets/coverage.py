@@ -6,8 +6,7 @@ changes in training, and no decoder can know a value that never occurs.
 
 import numpy as np
 
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.dataset import choose_rows
+from tfcomp.datasets.dataset import Dataset, choose_rows
 
 # Images that are looked at, of training and of the grid.
 MAX_IMAGES = 4096

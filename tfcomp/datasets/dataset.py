@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +14,7 @@ import numpy as np
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.datasets.grid_maps import Plane
-from tfcomp.datasets.grid_maps import list_planes
+from tfcomp.datasets.grid_maps import GridMap, Plane, list_planes
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import Splits
 

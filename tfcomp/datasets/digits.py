@@ -14,15 +14,10 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import mnist
 from tfcomp.datasets import stand_in_digit as stand_in
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.dataset import Render
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.factors import make_categories
-from tfcomp.datasets.regions import Region
-from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.splits import draw_training_table
-from tfcomp.datasets.splits import make_splits
+from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
+from tfcomp.datasets.regions import Region, parse_region
+from tfcomp.datasets.splits import draw_training_table, make_splits
 
 
 def make_digits(config: RunConfig) -> Dataset:

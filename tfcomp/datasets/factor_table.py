@@ -8,9 +8,7 @@ drawn: divided by 255 if they are integers that exceed 1.
 """
 
 import math
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_factors import describe_classes
-from tfcomp.datasets.table_factors import make_factors
+from tfcomp.datasets.table_factors import (
+    TableError,
+    describe_classes,
+    make_factors,
+)
 
 # Images that are looked at together, in bytes.
 BLOCK = 2**26

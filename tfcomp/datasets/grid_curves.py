@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 
 
 @dataclass(frozen=True)

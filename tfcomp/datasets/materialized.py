@@ -18,8 +18,7 @@ import shutil
 from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.code_version import hash_files
+from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import lock_folder
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.config.data_hash import find_data_dir
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 
 # Examples that are looked at together, which is quicker than one by one.
 _BATCH_SIZE = 256

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import Predicate
 
 MAX_COMBINATIONS = 10**8

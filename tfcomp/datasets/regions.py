@@ -35,8 +35,7 @@ import numpy as np
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.registry import Registry
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 
 Predicate = Callable[[np.ndarray], np.ndarray]
 REGIONS = Registry("region")

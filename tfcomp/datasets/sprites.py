@@ -9,13 +9,10 @@ from typing import Any
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.dataset import Render
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.splits import draw_training_table
-from tfcomp.datasets.splits import make_splits
+from tfcomp.datasets.splits import draw_training_table, make_splits
 
 SHAPES = ("square", "ellipse", "heart")
 # A sprite of scale 1 stays inside of the image, however it is turned.

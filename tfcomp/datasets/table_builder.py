@@ -8,8 +8,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from tfcomp.config.run_config import make_config
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.dataset import make_dataset
+from tfcomp.datasets.dataset import Dataset, make_dataset
 
 
 @dataclasses.dataclass

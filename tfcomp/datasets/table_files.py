@@ -13,15 +13,12 @@ ever opened.
 import math
 import struct
 import zipfile
-from collections.abc import Callable
-from collections.abc import Mapping
-from typing import IO
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import IO, Any
 
 import numpy as np
 
-from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.factor_table import LazyImages
+from tfcomp.datasets.factor_table import FactorTable, LazyImages
 from tfcomp.datasets.table_factors import TableError
 
 OPTIONS = ("values", "names", "sizes", "kinds", "levels", "units")

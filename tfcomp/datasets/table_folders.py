@@ -9,12 +9,9 @@ import numpy as np
 
 from tfcomp.config.data_hash import find_prepared
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.factor_table import LazyImages
+from tfcomp.datasets.factor_table import FactorTable, LazyImages
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_files import DSPRITES
-from tfcomp.datasets.table_files import SHAPES3D
-from tfcomp.datasets.table_files import find_classes
+from tfcomp.datasets.table_files import DSPRITES, SHAPES3D, find_classes
 
 FILE = "file"  # the column with the name of an image
 TFDS_BATCH = 1024

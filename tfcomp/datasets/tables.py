@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.config.data_hash import TFDS
-from tfcomp.config.data_hash import hash_data
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.data_hash import TFDS, hash_data
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.splits import draw_training_table
-from tfcomp.datasets.splits import make_splits
+from tfcomp.datasets.splits import draw_training_table, make_splits
 from tfcomp.datasets.table_factors import TableError
 
 # What reading a damaged file raises.
@@ -112,8 +109,7 @@ def read_table(data: str, data_dir: str = "") -> FactorTable:
         ConfigError: If it has another ending.
     """
     # Here: the names of datasets must be known without them.
-    from tfcomp.datasets import table_files
-    from tfcomp.datasets import table_folders
+    from tfcomp.datasets import table_files, table_folders
 
     if data.startswith(TFDS):
         return table_folders.read_tfds(data.removeprefix(TFDS), data_dir)

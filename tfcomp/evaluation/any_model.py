@@ -5,9 +5,7 @@ NumPy arrays (PyTorch, JAX, ONNX, ...) has none that TensorFlow can see: they
 are differences over the grid there, which is said (`find_lost_stages`).
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,7 @@ import tensorflow as tf
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.stages import Stage
-from tfcomp.models.stages import list_stages
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.stages import Stage, list_stages, make_stage_model
 
 INPUTS = ("values", "classes", "unit")
 IMAGE = "image"

@@ -1,16 +1,17 @@
 """How the derivatives of a model are taken: exactly, or by differences."""
 
 import functools
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis.jacobians import compute_difference_jacobians
-from tfcomp.analysis.jacobians import compute_stage_jacobians
-from tfcomp.analysis.jacobians import compute_stage_metrics
+from tfcomp.analysis.jacobians import (
+    compute_difference_jacobians,
+    compute_stage_jacobians,
+    compute_stage_metrics,
+)
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.stages import make_stage_model
 

@@ -1,8 +1,7 @@
 """Images that the values of a factor own: matrices, spectra, penalties."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,8 +9,7 @@ from tfcomp.analysis.effective_rank import compute_effective_rank
 from tfcomp.models.axes import AXES
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.regularizers import EntropyRegularizer
-from tfcomp.models.regularizers import VarianceRegularizer
+from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.value_embedding import ValueEmbedding
 
 

@@ -1,35 +1,40 @@
 """Evaluation of a decoder: scores of all combinations, numbers of stages."""
 
 import sys
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import compute_log_volume
-from tfcomp.analysis import compute_stage_metrics
-from tfcomp.analysis import evaluate_in_batches
-from tfcomp.analysis import summarize_geometry
+from tfcomp.analysis import (
+    compute_log_volume,
+    compute_stage_metrics,
+    evaluate_in_batches,
+    summarize_geometry,
+)
 from tfcomp.analysis.features import compute_rows
-from tfcomp.analysis.probes import Scores
-from tfcomp.analysis.probes import probe_rows
-from tfcomp.analysis.scores import average_scores
-from tfcomp.analysis.scores import compute_mse_per_image
-from tfcomp.analysis.scores import score_images
+from tfcomp.analysis.probes import Scores, probe_rows
+from tfcomp.analysis.scores import (
+    average_scores,
+    compute_mse_per_image,
+    score_images,
+)
 from tfcomp.config.progress import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.evaluation.derivatives import describe_lost_stages
-from tfcomp.evaluation.derivatives import find_lost_stages
-from tfcomp.evaluation.derivatives import is_flat
-from tfcomp.evaluation.derivatives import list_jacobians
-from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.embedding_analysis import analyze_embedding
+from tfcomp.evaluation.derivatives import (
+    describe_lost_stages,
+    find_lost_stages,
+    is_flat,
+    list_jacobians,
+)
+from tfcomp.evaluation.embedding_analysis import (
+    EmbeddingAnalysis,
+    analyze_embedding,
+)
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import make_stage_model

@@ -15,11 +15,12 @@ from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import find_multiple_peaks
-from tfcomp.analysis.sharing import compute_sharing
-from tfcomp.analysis.sharing import summarize_sharing
-from tfcomp.analysis.superposition import FAR
-from tfcomp.analysis.superposition import PREDICTORS
-from tfcomp.analysis.superposition import summarize_superposition
+from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
+from tfcomp.analysis.superposition import (
+    FAR,
+    PREDICTORS,
+    summarize_superposition,
+)
 from tfcomp.evaluation.study import Study
 
 Numbers = dict[str, float | None]

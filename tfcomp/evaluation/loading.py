@@ -10,14 +10,15 @@ import keras
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.storage.run_folder import MODEL_FILE
-from tfcomp.storage.run_folder import check_run
-from tfcomp.storage.run_folder import describe_resume
-from tfcomp.storage.run_folder import read_metrics
+from tfcomp.storage.run_folder import (
+    FLAGS_FILE,
+    MODEL_FILE,
+    check_run,
+    describe_resume,
+    read_metrics,
+)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_json
-from tfcomp.storage.files import write_text
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
 
 MEASURES_FILE = "measures.json"
 Measures = dict[str, Any]

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.finite import finite_or_none
-from tfcomp.evaluation import image_measures
-from tfcomp.evaluation import stage_measures
-from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.measure_files import Measures
-from tfcomp.evaluation.measure_files import is_measured
-from tfcomp.evaluation.measure_files import read_measures
-from tfcomp.evaluation.measure_files import write_measures
+from tfcomp.evaluation import image_measures, stage_measures
+from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.evaluation.measure_files import (
+    Measures,
+    is_measured,
+    read_measures,
+    write_measures,
+)
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
 

@@ -5,8 +5,7 @@ pictures; this is where they are composed.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,18 +13,17 @@ from matplotlib.figure import Figure
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.grid_curves import find_interval
-from tfcomp.datasets.grid_curves import list_curves
+from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets.grid_curves import find_interval, list_curves
 from tfcomp.datasets.grid_maps import Plane
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import Evaluation
-from tfcomp.evaluation.evaluator import compute_relative_error
+from tfcomp.evaluation.evaluator import Evaluation, compute_relative_error
 from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.embedding_plots import draw_embeddings
-from tfcomp.figures.embedding_plots import draw_profiles
-from tfcomp.figures.embedding_plots import draw_spectrum
+from tfcomp.figures.embedding_plots import (
+    draw_embeddings,
+    draw_profiles,
+    draw_spectrum,
+)
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
 

@@ -25,8 +25,7 @@ from tensorboard.plugins.projector import ProjectorConfig
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.config.errors import RunError
 from tfcomp.figures.image_rows import arrange_channels
-from tfcomp.storage.files import write_text
-from tfcomp.storage.files import write_whole
+from tfcomp.storage.files import write_text, write_whole
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
 SUBFOLDER = "projector"

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from tfcomp.analysis.reference_predictors import find_nearest
-from tfcomp.analysis.reference_predictors import fit_effects
-from tfcomp.analysis.reference_predictors import make_design
+from tfcomp.analysis.reference_predictors import (
+    find_nearest,
+    fit_effects,
+    make_design,
+)
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import MAX_AVERAGED
-from tfcomp.datasets.dataset import choose_rows
+from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
 
 PREDICTORS = ("mean_image", "additive", "nearest_id")
 # Training points among which the nearest is looked for.

@@ -4,18 +4,14 @@ On a grid of 64 x 64 points, a stage of 64 channels has 4 GB of activations:
 a large stage is computed several times, and each time some units are kept.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfcomp.analysis import evaluate_in_batches
-from tfcomp.models.stages import list_stages
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.stages import list_stages, make_stage_model
 
 # Size of a block. Every further one repeats the work of all stages before.
 MAX_BYTES = 2**31

@@ -7,13 +7,13 @@ stages, or to nothing where it does not apply; see `measures`.
 import numpy as np
 
 from tfcomp.analysis.finite import mean_or_none
-from tfcomp.analysis.geometry import compute_factorization
-from tfcomp.analysis.geometry import compute_ratio_factorization
+from tfcomp.analysis.geometry import (
+    compute_factorization,
+    compute_ratio_factorization,
+)
 from tfcomp.analysis.gram import compute_neighbor_cosines
 from tfcomp.analysis.tuning import summarize_tuning
-from tfcomp.evaluation.image_measures import Lists
-from tfcomp.evaluation.image_measures import Numbers
-from tfcomp.evaluation.image_measures import average
+from tfcomp.evaluation.image_measures import Lists, Numbers, average
 from tfcomp.evaluation.study import Study
 
 

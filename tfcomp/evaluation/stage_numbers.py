@@ -4,22 +4,20 @@ The activations of a convolution stage fill hundreds of megabytes: they come
 in blocks of units, are reduced to this, and dropped.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tfcomp.analysis.features import compute_rows
-from tfcomp.analysis.manifolds import Components
-from tfcomp.analysis.manifolds import compute_components
-from tfcomp.analysis.tuning import Tuning
-from tfcomp.analysis.tuning import combine_units
-from tfcomp.analysis.tuning import compute_tuning
-from tfcomp.analysis.tuning import decompose_units
-from tfcomp.analysis.tuning import select_units
+from tfcomp.analysis.manifolds import Components, compute_components
+from tfcomp.analysis.tuning import (
+    Tuning,
+    combine_units,
+    compute_tuning,
+    decompose_units,
+    select_units,
+)
 
 SHOWN_UNITS = 4
 

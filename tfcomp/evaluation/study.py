@@ -10,29 +10,35 @@ import numpy as np
 
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.geometry import compute_log_volume
-from tfcomp.analysis.interpolation import Interpolation
-from tfcomp.analysis.interpolation import compute_interpolation
-from tfcomp.analysis.interpolation import find_edges
+from tfcomp.analysis.interpolation import (
+    Interpolation,
+    compute_interpolation,
+    find_edges,
+)
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.scores import compute_mse_per_image
-from tfcomp.analysis.superposition import SuperpositionScores
-from tfcomp.analysis.superposition import compute_superposition
+from tfcomp.analysis.superposition import (
+    SuperpositionScores,
+    compute_superposition,
+)
 from tfcomp.analysis.tuning import Tuning
-from tfcomp.datasets.grid_curves import Curve
-from tfcomp.datasets.grid_curves import list_curves
+from tfcomp.datasets.grid_curves import Curve, list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import Evaluation
-from tfcomp.evaluation.evaluator import Evaluator
-from tfcomp.evaluation.evaluator import LayerAnalysis
-from tfcomp.evaluation.evaluator import compute_relative_error
+from tfcomp.evaluation.evaluator import (
+    Evaluation,
+    Evaluator,
+    LayerAnalysis,
+    compute_relative_error,
+)
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.reference_scores import References
-from tfcomp.evaluation.reference_scores import score_references
+from tfcomp.evaluation.reference_scores import References, score_references
 from tfcomp.evaluation.stage_blocks import StageReader
-from tfcomp.evaluation.stage_numbers import StageNumbers
-from tfcomp.evaluation.stage_numbers import measure_stage
-from tfcomp.evaluation.stage_numbers import reduce_stage
+from tfcomp.evaluation.stage_numbers import (
+    StageNumbers,
+    measure_stage,
+    reduce_stage,
+)
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
 

@@ -1,7 +1,6 @@
 """Curves of numbers over a number, in one pair of axes or in panels."""
 
-from collections.abc import Collection
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,15 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.argument_checks import require_one_shape
-from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import Band
-from tfcomp.figures.line_style import draw_line
-from tfcomp.figures.line_style import finish_axes
-from tfcomp.figures.line_style import set_log_scale
-from tfcomp.figures.line_style import to_numbers
+from tfcomp.figures.argument_checks import require, require_one_shape
+from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures.line_style import (
+    Band,
+    draw_line,
+    finish_axes,
+    set_log_scale,
+    to_numbers,
+)
 from tfcomp.figures.region_marks import shade_interval
 
 _PANEL_WIDTH = 3.4  # inches

@@ -10,14 +10,10 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.argument_checks import require_shape
+from tfcomp.figures.argument_checks import require, require_shape
 from tfcomp.figures.cells import show_cells
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.layout import keep_panels
-from tfcomp.figures.layout import make_panels
-from tfcomp.figures.line_style import LINE_COLORS
-from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.layout import finish_figure, keep_panels, make_panels
+from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 from tfcomp.figures.value_axes import label_values
 
 PANEL_SIZE = 0.8  # inches

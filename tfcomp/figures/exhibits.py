@@ -1,17 +1,14 @@
 """Exhibits: a figure, the numbers behind it, and a caption."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from tfcomp.figures.render import figure_to_pdf
-from tfcomp.figures.render import figure_to_png
-from tfcomp.storage.files import write_bytes
-from tfcomp.storage.files import write_csv
+from tfcomp.figures.render import figure_to_pdf, figure_to_png
+from tfcomp.storage.files import write_bytes, write_csv
 
 
 @dataclass(frozen=True)

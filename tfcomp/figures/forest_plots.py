@@ -2,8 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,10 +10,12 @@ from matplotlib.figure import Figure
 
 from tfcomp.figures.argument_checks import require
 from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import LINE_COLORS
-from tfcomp.figures.line_style import finish_axes
-from tfcomp.figures.line_style import set_log_scale
-from tfcomp.figures.line_style import to_numbers
+from tfcomp.figures.line_style import (
+    LINE_COLORS,
+    finish_axes,
+    set_log_scale,
+    to_numbers,
+)
 
 KIND_COLORS = {
     "reproduced": "#00734c",

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.figures.argument_checks import require
-from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import finish_figure
+from tfcomp.figures.layout import add_panel_title, finish_figure
 from tfcomp.figures.region_marks import OUTLINE_COLOR
 
 PANEL_SIZE = 2.5  # inches

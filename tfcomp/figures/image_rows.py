@@ -1,22 +1,21 @@
 """Rows of images: the same samples, drawn by one model after the other."""
 
 import textwrap
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
-from matplotlib.colors import to_rgb
+from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.argument_checks import require_one_shape
-from tfcomp.figures.argument_checks import require_shape
+from tfcomp.figures.argument_checks import (
+    require,
+    require_one_shape,
+    require_shape,
+)
 from tfcomp.figures.cells import show_cells
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.layout import make_panels
+from tfcomp.figures.layout import finish_figure, make_panels
 from tfcomp.figures.region_marks import draw_outline
 
 MAX_COLUMNS = 16

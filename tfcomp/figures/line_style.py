@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator
-from matplotlib.ticker import NullFormatter
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from matplotlib.ticker import LogLocator, NullFormatter
+from numpy.typing import ArrayLike, NDArray
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
 # first; their yellow is too faint for a line.

@@ -4,8 +4,7 @@ Figure 9b of the paper, where one factor makes a curve, and the same for any
 number of factors: a cloud of points, colored by one factor after the other.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,15 +15,15 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.argument_checks import require_shape
-from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import arrange_panels
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.layout import keep_panels
-from tfcomp.figures.layout import make_panels
-from tfcomp.figures.region_marks import OUTLINE_COLOR
-from tfcomp.figures.region_marks import OUTLINE_LABEL
+from tfcomp.figures.argument_checks import require, require_shape
+from tfcomp.figures.layout import (
+    add_panel_title,
+    arrange_panels,
+    finish_figure,
+    keep_panels,
+    make_panels,
+)
+from tfcomp.figures.region_marks import OUTLINE_COLOR, OUTLINE_LABEL
 
 PANEL_SIZE = 2.3  # inches
 MAX_COLUMNS = 6

@@ -1,7 +1,6 @@
 """Maps of a number over the grid of two factors."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,14 +10,14 @@ from matplotlib.figure import Figure
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.argument_checks import require
-from tfcomp.figures.cells import NO_VALUE_COLOR
-from tfcomp.figures.cells import get_map_aspect
-from tfcomp.figures.cells import show_map
-from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import arrange_panels
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.layout import keep_panels
-from tfcomp.figures.layout import make_panels
+from tfcomp.figures.cells import NO_VALUE_COLOR, get_map_aspect, show_map
+from tfcomp.figures.layout import (
+    add_panel_title,
+    arrange_panels,
+    finish_figure,
+    keep_panels,
+    make_panels,
+)
 
 MAX_COLUMNS = 4
 # Height of a row of maps in inches, and where there are only one or two.

@@ -1,20 +1,16 @@
 """Counts that grow with a size, in log-log scale, beside straight guides."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
-from matplotlib.ticker import NullFormatter
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from tfcomp.figures.argument_checks import require
 from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import finish_axes
-from tfcomp.figures.line_style import get_line_style
+from tfcomp.figures.line_style import finish_axes, get_line_style
 
 Points = Sequence[tuple[float, float]]
 _GUIDE_STYLES = ((0, (1, 2)), (0, (4, 3)), (0, (6, 2, 1, 2)))

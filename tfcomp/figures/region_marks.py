@@ -3,8 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tfcomp.figures.argument_checks import require
 

@@ -1,18 +1,14 @@
 """Numbers of every stage of one or several models, as lines."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tfcomp.figures.argument_checks import require
-from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import draw_line
-from tfcomp.figures.line_style import finish_axes
-from tfcomp.figures.line_style import to_numbers
+from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures.line_style import draw_line, finish_axes, to_numbers
 
 Series = Mapping[str, Sequence[float | None]]
 

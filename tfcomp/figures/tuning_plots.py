@@ -4,8 +4,7 @@ Figures 4f and 15 of the paper show units of one stage; the distribution of
 their additive shares says what its text reads off them, stage by stage.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,16 +13,11 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.datasets.grid_maps import Plane
+from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures.argument_checks import require
-from tfcomp.figures.cells import NO_VALUE_COLOR
-from tfcomp.figures.cells import get_map_aspect
-from tfcomp.figures.cells import show_map
-from tfcomp.figures.layout import add_panel_title
-from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import LINE_COLORS
-from tfcomp.figures.line_style import finish_axes
+from tfcomp.figures.cells import NO_VALUE_COLOR, get_map_aspect, show_map
+from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 from tfcomp.figures.region_marks import shade_values
 from tfcomp.figures.value_axes import label_values
 

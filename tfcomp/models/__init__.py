@@ -15,10 +15,12 @@ from an input `factors` [n, F] to a layer named `image`, float32
 
 from tfcomp.config.registry import Registry
 from tfcomp.models.encodings import ENCODINGS
-from tfcomp.models.model_rules import check_cnn
-from tfcomp.models.model_rules import check_hard_rendering
-from tfcomp.models.model_rules import check_low_rank
-from tfcomp.models.model_rules import check_quarter
+from tfcomp.models.model_rules import (
+    check_cnn,
+    check_hard_rendering,
+    check_low_rank,
+    check_quarter,
+)
 
 MODELS = Registry("model")
 MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)

@@ -1,8 +1,7 @@
 """Which axes of the image a factor may be rendered along."""
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 
 # In the order of an image's dimensions.
 AXES = ("rows", "columns")

@@ -3,10 +3,8 @@
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.models import ENCODINGS
-from tfcomp.models import MODELS
-from tfcomp.models.run_memory import check_memory
-from tfcomp.models.run_memory import estimate_memory
+from tfcomp.models import ENCODINGS, MODELS
+from tfcomp.models.run_memory import check_memory, estimate_memory
 
 
 def check_config(config: RunConfig) -> None:

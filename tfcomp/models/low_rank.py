@@ -19,8 +19,7 @@ from tfcomp.models.encodings import make_encoding
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
 from tfcomp.models.encodings.scalar_codes import FactorIndex
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.regularizers import EntropyRegularizer
-from tfcomp.models.regularizers import VarianceRegularizer
+from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.value_embedding import ValueEmbedding
 
 PRELU_START = 0.25

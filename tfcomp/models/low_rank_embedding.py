@@ -8,8 +8,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfcomp.models.value_embedding import ValueEmbedding
-from tfcomp.models.value_embedding import check_positive
+from tfcomp.models.value_embedding import ValueEmbedding, check_positive
 
 # A shorter vector is divided by this instead of by its length, which also
 # bounds the gradient at a zero vector.

@@ -1,19 +1,14 @@
 """Pictures and tables that need no run: data, and networks before training."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.pictures import choose_spread
-from tfcomp.evaluation.pictures import get_pixel_mask
+from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.models import MODELS
-from tfcomp.paper.paper_figure import Drawn
-from tfcomp.paper.paper_figure import Found
+from tfcomp.paper.paper_figure import Drawn, Found
 
 STRIPES_PER_ROW = 14
 # The networks of appendix D, and what the paper says of their size.

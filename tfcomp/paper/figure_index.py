@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.claims.evidence import Evidence
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import quiet_startup
-from tfcomp.paper.paper_figure import DRAWERS
-from tfcomp.paper.paper_figure import Found
-from tfcomp.paper.paper_figure import PaperFigure
-from tfcomp.paper.paper_figure import make_slug
-from tfcomp.storage.files import write_bytes
-from tfcomp.storage.files import write_text
+from tfcomp.paper.paper_figure import DRAWERS, Found, PaperFigure, make_slug
+from tfcomp.storage.files import write_bytes, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,21 +3,19 @@
 Runs are found by their flags, as claims find them (`tfcomp.claims.selection`).
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tfcomp.claims.experiments.decoders import make_cnn
-from tfcomp.claims.experiments.decoders import make_mlp
-from tfcomp.claims.experiments.forced_rendering import HARD
-from tfcomp.claims.experiments.forced_rendering import PENALTIES
-from tfcomp.claims.experiments.forced_rendering import make_low_rank
+from tfcomp.claims.experiments.decoders import make_cnn, make_mlp
+from tfcomp.claims.experiments.forced_rendering import (
+    HARD,
+    PENALTIES,
+    make_low_rank,
+)
 from tfcomp.claims.experiments.rotated_digits import ROTATED
-from tfcomp.claims.experiments.stripe_training import NUMBERS
-from tfcomp.claims.experiments.stripe_training import STRIPED
+from tfcomp.claims.experiments.stripe_training import NUMBERS, STRIPED
 from tfcomp.claims.selection import Setting
 from tfcomp.paper.paper_figure import PaperFigure
 

@@ -4,11 +4,8 @@ Imports TensorFlow. Of the seeds of a setting the first is shown, whatever it
 shows.
 """
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +17,13 @@ from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.gram_plots import draw_gram_matrices
-from tfcomp.paper.paper_figure import Drawn
-from tfcomp.paper.paper_figure import Found
-from tfcomp.report import curve_section
-from tfcomp.report import kernel_section
-from tfcomp.report import manifold_section
-from tfcomp.report import overview_section
+from tfcomp.paper.paper_figure import Drawn, Found
+from tfcomp.report import (
+    curve_section,
+    kernel_section,
+    manifold_section,
+    overview_section,
+)
 from tfcomp.report.embedding_section import show_embedding
 from tfcomp.report.layer_section import make_volume_maps
 from tfcomp.report.row_section import make_output_rows

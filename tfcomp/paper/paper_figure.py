@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import Setting
+from tfcomp.claims.selection import Group, Setting
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.run_folder import MODEL_FILE
 

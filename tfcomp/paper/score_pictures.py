@@ -1,7 +1,5 @@
 """Pictures of scores and measures over seeds: packed evidence has them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tfcomp.claims.all_claims import CLAIMS
@@ -9,11 +7,8 @@ from tfcomp.claims.claim_pictures import draw_stages
 from tfcomp.claims.estimation import estimate
 from tfcomp.claims.experiments.volumes import read_shift
 from tfcomp.claims.run_numbers import PerStage
-from tfcomp.figures.forest_plots import ForestPanel
-from tfcomp.figures.forest_plots import ForestRow
-from tfcomp.figures.forest_plots import draw_forest
-from tfcomp.paper.paper_figure import Drawn
-from tfcomp.paper.paper_figure import Found
+from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
+from tfcomp.paper.paper_figure import Drawn, Found
 
 # What is read of a run, its unit, and what it is.
 STAGES: dict[str, tuple[PerStage, str, str]] = {

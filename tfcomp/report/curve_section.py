@@ -4,23 +4,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.interpolation import Interpolation
-from tfcomp.analysis.interpolation import interpolate_edges
-from tfcomp.analysis.interpolation import summarize_interpolation
+from tfcomp.analysis.interpolation import (
+    Interpolation,
+    interpolate_edges,
+    summarize_interpolation,
+)
 from tfcomp.datasets.grid_curves import Curve
-from tfcomp.evaluation.pictures import describe_points
-from tfcomp.evaluation.pictures import picture_error_curve
-from tfcomp.evaluation.study import TRUTH
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.pictures import describe_points, picture_error_curve
+from tfcomp.evaluation.study import TRUTH, Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import Row
-from tfcomp.report.run_exhibits import draw_stage_rows
-from tfcomp.report.run_exhibits import list_points
-from tfcomp.report.run_exhibits import show_run
-from tfcomp.report.run_exhibits import to_rows
+from tfcomp.report.run_exhibits import (
+    Row,
+    draw_stage_rows,
+    list_points,
+    show_run,
+    to_rows,
+)
 
 Gap = tuple[Study, Curve, Interpolation]
 

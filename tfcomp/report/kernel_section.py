@@ -4,24 +4,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.gram import compute_cosine_gram
-from tfcomp.analysis.gram import compute_distance_gram
-from tfcomp.analysis.gram import compute_overlap_gram
-from tfcomp.analysis.gram import convert_to_similarity
+from tfcomp.analysis.gram import (
+    compute_cosine_gram,
+    compute_distance_gram,
+    compute_overlap_gram,
+    convert_to_similarity,
+)
 from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.kernel_regression import fit_kernels
-from tfcomp.analysis.kernels import make_conjunctive_kernel
-from tfcomp.analysis.kernels import make_factorized_kernel
-from tfcomp.analysis.schmidt import compute_explained_fraction
-from tfcomp.analysis.schmidt import compute_schmidt_values
-from tfcomp.analysis.schmidt import summarize_schmidt
+from tfcomp.analysis.kernels import (
+    make_conjunctive_kernel,
+    make_factorized_kernel,
+)
+from tfcomp.analysis.schmidt import (
+    compute_explained_fraction,
+    compute_schmidt_values,
+    summarize_schmidt,
+)
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.gram_plots import draw_gram_matrices
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import Row
-from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.run_exhibits import Row, show_run
 
 SHOWN_TERMS = 30
 

@@ -5,17 +5,21 @@ from collections.abc import Sequence
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.geometry import compute_ratio_factorization
 from tfcomp.evaluation.derivatives import describe_lost_stages
-from tfcomp.evaluation.pictures import describe_planes
-from tfcomp.evaluation.pictures import label_volume
-from tfcomp.evaluation.pictures import picture_maps
+from tfcomp.evaluation.pictures import (
+    describe_planes,
+    label_volume,
+    picture_maps,
+)
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import Row
-from tfcomp.report.run_exhibits import draw_stage_rows
-from tfcomp.report.run_exhibits import list_points
-from tfcomp.report.run_exhibits import list_stages
-from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.run_exhibits import (
+    Row,
+    draw_stage_rows,
+    list_points,
+    list_stages,
+    show_run,
+)
 
 # Of log-volumes of runs with different factors.
 MIXED_UNITS = "log(volume / units of the factors)"

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis.effective_rank import compute_feature_ranks
-from tfcomp.analysis.manifolds import UMAP_HINT
-from tfcomp.analysis.manifolds import compute_umap
-from tfcomp.analysis.manifolds import has_umap
+from tfcomp.analysis.manifolds import UMAP_HINT, compute_umap, has_umap
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import draw_stage_rows
-from tfcomp.report.run_exhibits import list_points
-from tfcomp.report.run_exhibits import list_stages
-from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.run_exhibits import (
+    draw_stage_rows,
+    list_points,
+    list_stages,
+    show_run,
+)
 
 PANELS = {"ID": "id", "OOD": "ood"}
 

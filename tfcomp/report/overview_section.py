@@ -6,19 +6,19 @@ import numpy as np
 
 from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.evaluation.image_measures import measure_border
-from tfcomp.evaluation.pictures import choose_spread
-from tfcomp.evaluation.pictures import describe_planes
-from tfcomp.evaluation.pictures import label_error
-from tfcomp.evaluation.pictures import picture_maps
-from tfcomp.evaluation.pictures import picture_samples
+from tfcomp.evaluation.pictures import (
+    choose_spread,
+    describe_planes,
+    label_error,
+    picture_maps,
+    picture_samples,
+)
 from tfcomp.evaluation.reference_scores import PREDICTORS
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import list_points
-from tfcomp.report.run_exhibits import show_run
-from tfcomp.report.run_exhibits import to_rows
+from tfcomp.report.run_exhibits import list_points, show_run, to_rows
 
 
 def make_overview(studies: Sequence[Study]) -> Section:

@@ -7,8 +7,7 @@ import numpy as np
 
 from tfcomp import __version__
 from tfcomp.config.progress import show_progress
-from tfcomp.evaluation.projector import MAX_COMPONENTS
-from tfcomp.evaluation.projector import write_projector
+from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.report.curve_section import make_curves

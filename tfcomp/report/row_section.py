@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.evaluation.pictures import choose_spread
-from tfcomp.evaluation.pictures import describe_points
-from tfcomp.evaluation.pictures import get_pixel_mask
+from tfcomp.evaluation.pictures import (
+    choose_spread,
+    describe_points,
+    get_pixel_mask,
+)
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Section
-from tfcomp.statistics.setting_labels import choose_flags
-from tfcomp.statistics.setting_labels import make_label
+from tfcomp.statistics.setting_labels import choose_flags, make_label
 
 
 def make_row_comparison(studies: Sequence[Study]) -> Section:

@@ -1,8 +1,6 @@
 """What the sections have in common: exhibits of one run, points, stages."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np

@@ -7,25 +7,27 @@ from matplotlib.figure import Figure
 
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.scores import find_multiple_peaks
-from tfcomp.analysis.superposition import FAR
-from tfcomp.analysis.superposition import MAX_MEMORIES
-from tfcomp.analysis.superposition import MAX_POINTS
-from tfcomp.analysis.superposition import PREDICTORS
-from tfcomp.analysis.superposition import compute_superposition
-from tfcomp.analysis.superposition import score_combinations
-from tfcomp.analysis.superposition import summarize_superposition
-from tfcomp.evaluation.pictures import choose_spread
-from tfcomp.evaluation.pictures import describe_planes
-from tfcomp.evaluation.pictures import describe_points
-from tfcomp.evaluation.pictures import get_pixel_mask
-from tfcomp.evaluation.pictures import picture_maps
+from tfcomp.analysis.superposition import (
+    FAR,
+    MAX_MEMORIES,
+    MAX_POINTS,
+    PREDICTORS,
+    compute_superposition,
+    score_combinations,
+    summarize_superposition,
+)
+from tfcomp.evaluation.pictures import (
+    choose_spread,
+    describe_planes,
+    describe_points,
+    get_pixel_mask,
+    picture_maps,
+)
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import Row
-from tfcomp.report.run_exhibits import list_points
-from tfcomp.report.run_exhibits import show_run
+from tfcomp.report.run_exhibits import Row, list_points, show_run
 
 
 def make_superposition(studies: Sequence[Study]) -> Section:

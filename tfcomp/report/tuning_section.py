@@ -7,13 +7,14 @@ import numpy as np
 from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.tuning_plots import draw_index_distribution
-from tfcomp.figures.tuning_plots import draw_tuning
+from tfcomp.figures.tuning_plots import draw_index_distribution, draw_tuning
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import draw_stage_rows
-from tfcomp.report.run_exhibits import list_stages
-from tfcomp.report.run_exhibits import show_run
-from tfcomp.report.run_exhibits import to_rows
+from tfcomp.report.run_exhibits import (
+    draw_stage_rows,
+    list_stages,
+    show_run,
+    to_rows,
+)
 
 SHARE_LABEL = "additive share of variance"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

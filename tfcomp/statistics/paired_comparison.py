@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.statistics.seed_statistics import list_numbers
+from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

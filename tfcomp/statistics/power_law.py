@@ -10,8 +10,6 @@ law widens it as noise does, and more seeds do not make it look smaller. (All
 points in one regression would take repeats for independent evidence.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -13,19 +13,13 @@ Tables are pandas DataFrames, one row a number: the flags of its setting, its
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import astuple
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfcomp.statistics.limits import REAL
-from tfcomp.statistics.limits import Limits
-from tfcomp.statistics.limits import compute_student
-from tfcomp.statistics.limits import find_limits
+from tfcomp.statistics.limits import REAL, Limits, compute_student, find_limits
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,5 @@
 """Tests over seeds beside intervals of means: shares of seeds, and trends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

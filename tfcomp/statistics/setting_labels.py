@@ -1,9 +1,6 @@
 """Short names for settings, in figures."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 

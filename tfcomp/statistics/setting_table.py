@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tfcomp.statistics.seed_statistics import IGNORED
-from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.statistics.seed_statistics import get_score
+from tfcomp.statistics.seed_statistics import (
+    IGNORED,
+    compute_statistics,
+    get_score,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

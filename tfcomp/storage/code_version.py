@@ -6,14 +6,11 @@ TFCOMP_CODE_VERSION keeps earlier trials, measures and examples: it holds the
 version that they were made with.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.util
 import os
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tfcomp.config.run_config import split_names

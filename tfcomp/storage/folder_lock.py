@@ -1,7 +1,5 @@
 """One process at a time in a folder."""
 
-from __future__ import annotations
-
 import fcntl
 from pathlib import Path
 from typing import IO

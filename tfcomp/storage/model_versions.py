@@ -4,8 +4,6 @@
 written it is `.partial-<process>`, which TensorFlow Serving ignores.
 """
 
-from __future__ import annotations
-
 import filecmp
 import os
 import shutil

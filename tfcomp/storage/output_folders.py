@@ -1,7 +1,5 @@
 """Whether folders can be made, asked before anything is written."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -8,32 +8,25 @@ model.keras     the trained model, float32
 metrics.json    scores; written last, so it marks a finished run
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
-from typing import Any
+from typing import IO, Any
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import format_flags
-from tfcomp.config.run_flags import parse_record
-from tfcomp.storage.files import PARTIAL
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_json
-from tfcomp.storage.files import write_text
-from tfcomp.storage.folder_lock import LOCK_FILE
-from tfcomp.storage.folder_lock import is_locked
-from tfcomp.storage.folder_lock import lock_folder
-from tfcomp.storage.model_versions import is_loadable
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.run_flags import format_flags, parse_record
+from tfcomp.storage.files import (
+    PARTIAL,
+    DamagedFileError,
+    read_json,
+    write_text,
+)
+from tfcomp.storage.folder_lock import LOCK_FILE, is_locked, lock_folder
+from tfcomp.storage.model_versions import is_loadable, list_versions
 
 FLAGS_FILE = "run.flags"
 HISTORY_FILE = "history.csv"

@@ -1,18 +1,14 @@
 """Finds finished runs by patterns, in sweeps as well."""
 
-from __future__ import annotations
-
 import glob
 import os
 import sys
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.failures import describe_refusal
-from tfcomp.storage.run_folder import FLAGS_FILE
-from tfcomp.storage.run_folder import METRICS_FILE
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 
 
 def split_patterns(text: str) -> list[str]:

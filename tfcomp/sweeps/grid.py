@@ -1,7 +1,5 @@
 """Which runs a sweep has: the cross product of its axes, times the seeds."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import math
@@ -10,9 +8,11 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import LOCATION_FLAGS
-from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import make_unknown_error
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import (
+    define_run_flags,
+    make_unknown_error,
+    parse_flags,
+)
 
 # Flags that are varied together, and their values at every point of the axis.
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]

@@ -11,8 +11,6 @@ It is run as a file and needs the standard library alone, so that it starts in
 a hundredth of a second.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

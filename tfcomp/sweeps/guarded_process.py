@@ -1,7 +1,5 @@
 """Processes that are watched, and never left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -7,18 +7,17 @@ tells which of its many settings vary, over which values, and which scores to
 show.
 """
 
-from __future__ import annotations
-
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from io import BytesIO
 from pathlib import Path
 
 from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.plugins.hparams.summary_v2 import Discrete
-from tensorboard.plugins.hparams.summary_v2 import HParam
-from tensorboard.plugins.hparams.summary_v2 import Metric
-from tensorboard.plugins.hparams.summary_v2 import hparams_config_pb
+from tensorboard.plugins.hparams.summary_v2 import (
+    Discrete,
+    HParam,
+    Metric,
+    hparams_config_pb,
+)
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.storage.files import write_bytes

@@ -1,20 +1,15 @@
 """A command as a task of Dask, on a worker."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tfcomp.sweeps.guarded_process import make_guarded
-from tfcomp.sweeps.guarded_process import wait_or_kill
-from tfcomp.sweeps.warm_process import retire
-from tfcomp.sweeps.warm_process import run_warm
+from tfcomp.sweeps.guarded_process import make_guarded, wait_or_kill
+from tfcomp.sweeps.warm_process import retire, run_warm
 
 _TAIL_BYTES = 20_000
 _MAX_REASON = 300

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from tfcomp.config.errors import RunError
 
 if TYPE_CHECKING:
-    from distributed import Client
-    from distributed import LocalCluster
+    from distributed import Client, LocalCluster
 
 _CLOSE_SECONDS = 60
 _SETTINGS = {
@@ -47,8 +46,7 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
         RunError: If a worker does not start.
     """
     import dask
-    from distributed import Client
-    from distributed import LocalCluster
+    from distributed import Client, LocalCluster
 
     # Dask logs every worker that fails to start, with a traceback.
     logging.getLogger("tornado.application").setLevel(logging.CRITICAL)

@@ -6,16 +6,12 @@ trains and scores a run, resumes it, or does nothing if it is finished. With
 `--measure` it then computes the measures that the claims are judged by.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import make_flags
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 from tfcomp.models.config_checks import check_config
 
 MEASURE = {

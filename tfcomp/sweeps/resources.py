@@ -1,7 +1,5 @@
 """What a machine can give to each of several trials: cores and GPUs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,13 +1,10 @@
 """Where the processes of a sweep or of a threshold search run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_memory
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.settings import Settings, setting
 
 # Of a process that has imported TensorFlow.
 WORKER_BYTES = 500 * 10**6

@@ -18,27 +18,20 @@ import queue
 import sys
 import time
 import uuid
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps.job import run_job
-from tfcomp.sweeps.local_cluster import replace_lost_workers
-from tfcomp.sweeps.local_cluster import start_cluster
-from tfcomp.sweeps.resources import count_threads
-from tfcomp.sweeps.resources import list_gpus
-from tfcomp.sweeps.resources import pin_threads
+from tfcomp.sweeps.local_cluster import replace_lost_workers, start_cluster
+from tfcomp.sweeps.resources import count_threads, list_gpus, pin_threads
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_progress import format_seconds
-from tfcomp.sweeps.sweep_progress import say
+from tfcomp.sweeps.sweep_progress import format_seconds, say
 
 if TYPE_CHECKING:
-    from distributed import Client
-    from distributed import Future
-    from distributed import LocalCluster
+    from distributed import Client, Future, LocalCluster
 
 _CONNECT_SECONDS = 5
 _COUNT_SECONDS = 2.0  # how often the workers are counted

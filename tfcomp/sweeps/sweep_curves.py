@@ -1,14 +1,11 @@
 """Numbers over seeds against the epoch of training, or the stage."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from tfcomp.statistics.seed_statistics import stack_scores
-from tfcomp.statistics.seed_statistics import summarize
+from tfcomp.statistics.seed_statistics import stack_scores, summarize
 from tfcomp.storage.run_folder import HISTORY_FILE
 from tfcomp.sweeps.trials import Trial
 from tfcomp.training.history import read_history

@@ -6,24 +6,17 @@ scores   the scores of every setting, with intervals
 by_FLAG  the scores against a number that is varied, as the depth
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tfcomp.figures.curve_plots import BandCurve
-from tfcomp.figures.curve_plots import draw_curve_panels
+from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.forest_plots import ForestPanel
-from tfcomp.figures.forest_plots import ForestRow
-from tfcomp.figures.forest_plots import draw_forest
+from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 

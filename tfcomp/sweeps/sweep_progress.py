@@ -1,7 +1,5 @@
 """How far a sweep is, and how long the rest of it will take."""
 
-from __future__ import annotations
-
 import time
 
 

@@ -13,23 +13,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.setting_labels import choose_flags
-from tfcomp.storage.code_version import hash_files
-from tfcomp.storage.code_version import hash_modules
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_json
-from tfcomp.storage.files import write_text
+from tfcomp.storage.code_version import hash_files, hash_modules
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
 from tfcomp.storage.run_folder import select_scores
 from tfcomp.sweeps.sweep_settings import SweepSettings
-from tfcomp.sweeps.sweep_tables import tabulate_layers
-from tfcomp.sweeps.sweep_tables import tabulate_scores
-from tfcomp.sweeps.sweep_tables import update_table
+from tfcomp.sweeps.sweep_tables import (
+    tabulate_layers,
+    tabulate_scores,
+    update_table,
+)
 from tfcomp.sweeps.trials import Trial
 
 if TYPE_CHECKING:
@@ -61,8 +58,7 @@ def write_reports(
     # wait for them.
     from tfcomp.statistics.paired_comparison import compare_settings
     from tfcomp.statistics.seed_statistics import summarize
-    from tfcomp.sweeps.hparams import EVENTS_FILE
-    from tfcomp.sweeps.hparams import write_experiment
+    from tfcomp.sweeps.hparams import EVENTS_FILE, write_experiment
 
     # What is made can be wrong until it is complete.
     stamp.unlink(missing_ok=True)
@@ -134,11 +130,8 @@ def write_figures(
 ) -> None:
     """Draws `figures/`, and removes those of an earlier grid."""
     from tfcomp.figures.exhibits import save_exhibit
-    from tfcomp.sweeps.sweep_curves import summarize_curves
-    from tfcomp.sweeps.sweep_curves import summarize_layers
-    from tfcomp.sweeps.sweep_exhibits import LAYERS
-    from tfcomp.sweeps.sweep_exhibits import SweepScores
-    from tfcomp.sweeps.sweep_exhibits import make_exhibits
+    from tfcomp.sweeps.sweep_curves import summarize_curves, summarize_layers
+    from tfcomp.sweeps.sweep_exhibits import LAYERS, SweepScores, make_exhibits
 
     for path in (folder / "figures").glob("*.*"):
         path.unlink()

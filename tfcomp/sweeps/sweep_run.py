@@ -9,11 +9,8 @@ trials.csv       one row for each trial, and more tables (see `sweep_tables`)
 summary.csv      statistics over seeds, and figures (see `sweep_reports`)
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +20,7 @@ from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.run_folder import list_damage
 from tfcomp.sweeps.sweep_reports import write_reports
 from tfcomp.sweeps.sweep_settings import SweepSettings
-from tfcomp.sweeps.sweep_tables import read_result
-from tfcomp.sweeps.sweep_tables import write_tables
+from tfcomp.sweeps.sweep_tables import read_result, write_tables
 from tfcomp.sweeps.trials import Trial
 from tfcomp.sweeps.workload import Workload
 

@@ -1,11 +1,8 @@
 """The flags of a sweep, beside its grid and the flags of its runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.settings import Settings, setting
 
 MAX_SEEDS = 10**4
 

@@ -10,17 +10,13 @@ the others depend on nothing but the sweep.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.storage.files import write_table
-from tfcomp.storage.run_folder import find_metrics
-from tfcomp.storage.run_folder import select_scores
+from tfcomp.storage.run_folder import find_metrics, select_scores
 from tfcomp.sweeps.trials import Trial
 
 if TYPE_CHECKING:

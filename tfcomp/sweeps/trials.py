@@ -1,19 +1,15 @@
 """The trials of a sweep: one run for each setting and seed."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.code_version import compute_code_version
 

@@ -6,8 +6,6 @@ it along and nothing else: the next command gets a new one. So does a command
 that needs another setup, and one that follows a failure or many others.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import select
@@ -15,15 +13,12 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psutil
 
-from tfcomp.sweeps.guarded_process import POLL_SECONDS
-from tfcomp.sweeps.guarded_process import kill_group
-from tfcomp.sweeps.guarded_process import make_guarded
+from tfcomp.sweeps.guarded_process import POLL_SECONDS, kill_group, make_guarded
 from tfcomp.sweeps.warm_server import IDLE_SECONDS
 
 SERVER = "tfcomp.sweeps.warm_server"

@@ -13,8 +13,6 @@ work in, and the `log` that its output is appended to. The reply is the exit
 status of the command.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -5,18 +5,12 @@ Whatever has finished is never run again, so a command that was interrupted
 goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import contextlib
-from abc import ABC
-from abc import abstractmethod
-from collections.abc import Mapping
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
-from typing import ClassVar
-from typing import Protocol
+from typing import IO, ClassVar, Protocol
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.machine import choose_threads
@@ -25,10 +19,8 @@ from tfcomp.storage.files import write_text
 from tfcomp.storage.folder_lock import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.scheduling import Pool
-from tfcomp.sweeps.scheduling import Task
-from tfcomp.sweeps.sweep_progress import Progress
-from tfcomp.sweeps.sweep_progress import say
+from tfcomp.sweeps.scheduling import Pool, Task
+from tfcomp.sweeps.sweep_progress import Progress, say
 
 
 class Item(Protocol):

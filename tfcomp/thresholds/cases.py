@@ -5,8 +5,6 @@ The seed is that of everything random: which bumps are drawn, the initial
 weights, the order of the batches.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -18,8 +16,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.sweeps.grid import MAX_ITEMS
-from tfcomp.thresholds.search import Limits
-from tfcomp.thresholds.search import dither
+from tfcomp.thresholds.search import Limits, dither
 from tfcomp.thresholds.threshold_settings import SearchSettings
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.

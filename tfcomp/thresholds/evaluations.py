@@ -12,15 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.code_version import hash_modules
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_json
-from tfcomp.storage.files import write_text
+from tfcomp.storage.code_version import compute_code_version, hash_modules
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
 from tfcomp.sweeps.trials import compute_hash
 from tfcomp.thresholds.cases import Case
-from tfcomp.thresholds.search import Found
-from tfcomp.thresholds.search import find_threshold
+from tfcomp.thresholds.search import Found, find_threshold
 from tfcomp.thresholds.threshold_settings import is_reached
 
 # What trains a search's networks and reads their scores.

@@ -6,25 +6,25 @@ makes all trainings that the search asks for. They share TensorFlow's start,
 and those that are recorded are not repeated.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.thresholds.cases import Case
-from tfcomp.thresholds.cases import list_cases
-from tfcomp.thresholds.evaluations import Evaluations
-from tfcomp.thresholds.evaluations import MissingError
-from tfcomp.thresholds.evaluations import Scores
-from tfcomp.thresholds.evaluations import find_in
-from tfcomp.thresholds.threshold_settings import SearchSettings
-from tfcomp.thresholds.threshold_settings import define_search_flags
+from tfcomp.thresholds.cases import Case, list_cases
+from tfcomp.thresholds.evaluations import (
+    Evaluations,
+    MissingError,
+    Scores,
+    find_in,
+)
+from tfcomp.thresholds.threshold_settings import (
+    SearchSettings,
+    define_search_flags,
+)
 
 TrainFn = Callable[[RunConfig], Scores]
 

@@ -6,12 +6,9 @@ a function of the answers alone, so that a search that was killed is repeated
 from its recorded answers without asking anything twice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 

@@ -1,17 +1,13 @@
 """The picture of the laws (figure 4c), and the means that it shows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.power_law_plots import Scaling
-from tfcomp.figures.power_law_plots import draw_power_laws
+from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
 from tfcomp.thresholds.threshold_settings import CRITERIA
-from tfcomp.thresholds.threshold_tables import KEYS
-from tfcomp.thresholds.threshold_tables import Law
+from tfcomp.thresholds.threshold_tables import KEYS, Law
 
 GUIDES = {"linear, N": 1.0, "cubic, N³": 3.0}
 WORDS = {

@@ -10,12 +10,9 @@ slopes.csv         one row for each power law
 figures/           the picture, and the means that it shows
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfcomp.config.run_config import RunConfig
@@ -23,11 +20,13 @@ from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.sweeps.workload import Workload
 from tfcomp.thresholds.cases import Case
 from tfcomp.thresholds.evaluations import Evaluations
-from tfcomp.thresholds.threshold_tables import Law
-from tfcomp.thresholds.threshold_tables import Row
-from tfcomp.thresholds.threshold_tables import fit_laws
-from tfcomp.thresholds.threshold_tables import list_rows
-from tfcomp.thresholds.threshold_tables import write_tables
+from tfcomp.thresholds.threshold_tables import (
+    Law,
+    Row,
+    fit_laws,
+    list_rows,
+    write_tables,
+)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """The flags of a threshold search, beside those of a run."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Collection
@@ -10,10 +8,8 @@ from dataclasses import dataclass
 from absl import flags
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import define_run_flags
-from tfcomp.config.run_flags import define_settings
-from tfcomp.config.settings import Settings
-from tfcomp.config.settings import setting
+from tfcomp.config.run_flags import define_run_flags, define_settings
+from tfcomp.config.settings import Settings, setting
 from tfcomp.sweeps.grid import split_cells
 from tfcomp.sweeps.sweep_settings import MAX_SEEDS
 

@@ -1,21 +1,19 @@
 """The tables of threshold searches: `thresholds.csv` and `slopes.csv`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfcomp.statistics.power_law import PowerLaw
-from tfcomp.statistics.power_law import SizeMean
-from tfcomp.statistics.power_law import average_sizes
-from tfcomp.statistics.power_law import fit_power_law
+from tfcomp.statistics.power_law import (
+    PowerLaw,
+    SizeMean,
+    average_sizes,
+    fit_power_law,
+)
 from tfcomp.storage.files import write_csv
 from tfcomp.thresholds.cases import Case
-from tfcomp.thresholds.evaluations import Evaluations
-from tfcomp.thresholds.evaluations import MissingError
-from tfcomp.thresholds.evaluations import find_in
+from tfcomp.thresholds.evaluations import Evaluations, MissingError, find_in
 
 Row = dict[str, Any]
 KEYS = ("kind", "region", "criterion")

@@ -6,8 +6,6 @@ that TensorFlow starts once. What one gives does not depend on those before
 it: weights, data and the order of the batches are functions of its flags.
 """
 
-from __future__ import annotations
-
 import gc
 
 import keras
@@ -15,13 +13,11 @@ import tensorflow as tf
 
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.evaluation.evaluator import score_subsets
 from tfcomp.training.fit import count_steps
-from tfcomp.training.prepared_models import make_model
-from tfcomp.training.prepared_models import make_training_model
+from tfcomp.training.prepared_models import make_model, make_training_model
 from tfcomp.training.strategy import make_strategy
 
 

@@ -6,8 +6,6 @@ state of a schedule and the epoch alone: batches are a function of the step
 (`batches`), and no layer draws random numbers. So that is all that is saved.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

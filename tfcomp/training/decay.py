@@ -4,8 +4,6 @@ A function of the optimizer's step, which a checkpoint has: nothing more needs
 to be saved, and a resumed run ends in the same bits.
 """
 
-from __future__ import annotations
-
 import math
 
 import keras

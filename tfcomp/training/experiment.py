@@ -3,8 +3,6 @@
 dataset -> model -> training -> evaluation -> export -> metrics.json
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -19,22 +17,21 @@ import tensorflow as tf
 import tfcomp
 from tfcomp.config.machine import count_cores
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.storage.files import write_text
-from tfcomp.storage.files import write_whole
-from tfcomp.storage.run_folder import METRICS_FILE
-from tfcomp.storage.run_folder import MODEL_FILE
-from tfcomp.storage.run_folder import claim_run
-from tfcomp.storage.run_folder import list_damage
-from tfcomp.storage.run_folder import read_metrics
+from tfcomp.storage.files import write_text, write_whole
+from tfcomp.storage.run_folder import (
+    METRICS_FILE,
+    MODEL_FILE,
+    claim_run,
+    list_damage,
+    read_metrics,
+)
 from tfcomp.training.export import export_model
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.prepared_models import make_model
-from tfcomp.training.prepared_models import prepare_models
+from tfcomp.training.prepared_models import make_model, prepare_models
 from tfcomp.training.restarts import train_to_target
 from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries

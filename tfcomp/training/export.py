@@ -8,8 +8,6 @@ signatures
     geometry          factors [n, F] -> {stage: metric tensor [n, F, F]}
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +19,7 @@ from tfcomp.analysis import compute_stage_metrics
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
-from tfcomp.storage.model_versions import add_version
-from tfcomp.storage.model_versions import is_loadable
+from tfcomp.storage.model_versions import add_version, is_loadable
 
 # Hash of the architecture and the weights, in a version's folder.
 FINGERPRINT = Path("assets.extra") / "weights.sha256"

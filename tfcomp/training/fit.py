@@ -1,11 +1,8 @@
 """Keras `fit` of one run: compile, restore, train, save."""
 
-from __future__ import annotations
-
 import contextlib
 import math
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import tensorflow as tf
@@ -17,9 +14,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
-from tfcomp.training.checkpoints import EpochTimer
-from tfcomp.training.checkpoints import SaveState
-from tfcomp.training.checkpoints import TrainingState
+from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
 from tfcomp.training.decay import make_rate
 from tfcomp.training.plateau import PlateauSchedule
 from tfcomp.training.pruning import PruneAxes

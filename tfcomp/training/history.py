@@ -1,16 +1,12 @@
 """The curves of one run as a table: `history.csv`, one row an epoch."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_csv
-from tfcomp.storage.files import write_csv
+from tfcomp.storage.files import DamagedFileError, read_csv, write_csv
 from tfcomp.storage.run_folder import HISTORY_FILE
 
 

@@ -1,7 +1,5 @@
 """Evaluation during training: a Keras callback that writes summaries."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -10,8 +10,6 @@ or they would not be held out; and the mean loss of an epoch is known without
 further passes and returns exactly after a resume.
 """
 
-from __future__ import annotations
-
 import keras
 import tensorflow as tf
 

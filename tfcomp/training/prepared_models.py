@@ -6,8 +6,6 @@ models of the first, with initial weights of its own: the same bits as those
 of new models.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator
@@ -21,8 +19,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.models.initial_model import make_model
-from tfcomp.training.fit import compile_model
-from tfcomp.training.fit import count_steps
+from tfcomp.training.fit import compile_model, count_steps
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Pruning of axes during training."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 

@@ -5,8 +5,6 @@ need not be saved: those that ended are restored from their last checkpoints,
 without a step, and miss the target once more.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import sys

@@ -1,12 +1,9 @@
 """Devices and the distribution strategy of a run."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.machine import count_cores
-from tfcomp.config.machine import keep_freed_memory
+from tfcomp.config.machine import count_cores, keep_freed_memory
 from tfcomp.config.quiet import quiet_startup
 
 

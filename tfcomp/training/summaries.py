@@ -15,8 +15,6 @@
 - hparams: settings and final scores
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 
@@ -32,14 +30,15 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_curves import list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import Evaluation
-from tfcomp.evaluation.evaluator import LayerAnalysis
-from tfcomp.evaluation.pictures import label_volume
-from tfcomp.evaluation.pictures import picture_embedding
-from tfcomp.evaluation.pictures import picture_error_curve
-from tfcomp.evaluation.pictures import picture_landscape
-from tfcomp.evaluation.pictures import picture_maps
-from tfcomp.evaluation.pictures import picture_samples
+from tfcomp.evaluation.evaluator import Evaluation, LayerAnalysis
+from tfcomp.evaluation.pictures import (
+    label_volume,
+    picture_embedding,
+    picture_error_curve,
+    picture_landscape,
+    picture_maps,
+    picture_samples,
+)
 from tfcomp.figures.render import figure_to_array
 
 LAYER_GROUPS = (

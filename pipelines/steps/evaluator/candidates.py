@@ -18,8 +18,7 @@ from pipelines.rules import Rules
 from pipelines.steps.trainer.executor import MODELS
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.storage.files import read_csv
+from tfcomp.storage.files import DamagedFileError, read_csv
 from tfcomp.storage.model_versions import list_versions
 
 FIRST_COLUMNS = ("trial", "status", "reason")

@@ -30,8 +30,7 @@ def evaluator(
     """
     from pathlib import Path
 
-    from pipelines.profile import check_profile
-    from pipelines.profile import parse_profile
+    from pipelines.profile import check_profile, parse_profile
     from pipelines.steps.evaluator.executor import evaluate_sweep
     from pipelines.steps.running_step import run_step
 

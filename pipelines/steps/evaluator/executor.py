@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pipelines.rules import Rules
-from pipelines.steps.evaluator.candidates import TrialRow
-from pipelines.steps.evaluator.candidates import choose_setting
-from pipelines.steps.evaluator.candidates import choose_trial
-from pipelines.steps.evaluator.candidates import find_model
-from pipelines.steps.evaluator.candidates import read_trials
+from pipelines.steps.evaluator.candidates import (
+    TrialRow,
+    choose_setting,
+    choose_trial,
+    find_model,
+    read_trials,
+)
 from pipelines.steps.trainer.executor import LOGS
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.storage.files import write_text
-from tfcomp.storage.model_versions import is_copy
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.model_versions import is_copy, list_versions
 
 
 @dataclass(frozen=True)

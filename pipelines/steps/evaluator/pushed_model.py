@@ -10,8 +10,7 @@ import tensorflow as tf
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import admit_plugins
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.evaluator import score_subsets
 from tfcomp.storage.run_folder import check_run
 

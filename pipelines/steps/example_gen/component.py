@@ -15,8 +15,10 @@ def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
         examples: Parent folder of the data sets.
     """
     from pipelines.profile import parse_profile
-    from pipelines.steps.example_gen.executor import hash_examples
-    from pipelines.steps.example_gen.executor import list_datasets
+    from pipelines.steps.example_gen.executor import (
+        hash_examples,
+        list_datasets,
+    )
     from pipelines.steps.running_step import run_step
     from pipelines.steps.step_events import count
     from tfcomp.datasets.materialized import materialize

@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.profile import Profile
-from pipelines.profile import make_sweeps
+from pipelines.profile import Profile, make_sweeps
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_files

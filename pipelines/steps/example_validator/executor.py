@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pipelines.steps.example_validator.anomaly_checks import find_anomalies
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.materialized import Examples
-from tfcomp.datasets.materialized import load_split
-from tfcomp.datasets.materialized import select_settings
+from tfcomp.datasets.materialized import Examples, load_split, select_settings
 from tfcomp.storage.files import write_text
 
 

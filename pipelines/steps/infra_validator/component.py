@@ -22,10 +22,8 @@ def infra_validator(
     """
     from pathlib import Path
 
-    from pipelines.profile import check_profile
-    from pipelines.profile import parse_profile
-    from pipelines.steps.evaluator.candidates import find_candidate
-    from pipelines.steps.evaluator.candidates import find_model
+    from pipelines.profile import check_profile, parse_profile
+    from pipelines.steps.evaluator.candidates import find_candidate, find_model
     from pipelines.steps.running_step import run_step
     from tfcomp.config.quiet import start_tensorflow
 

@@ -20,8 +20,7 @@ from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_stage_model
 from tfcomp.sweeps.guarded_process import make_guarded
 

@@ -26,8 +26,7 @@ def pusher(
     from pathlib import Path
 
     from pipelines.profile import parse_profile
-    from pipelines.steps.evaluator.candidates import find_candidate
-    from pipelines.steps.evaluator.candidates import find_model
+    from pipelines.steps.evaluator.candidates import find_candidate, find_model
     from pipelines.steps.pusher.executor import push_model
     from pipelines.steps.running_step import run_step
 

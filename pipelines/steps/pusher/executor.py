@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
-from tfcomp.storage.model_versions import add_version
-from tfcomp.storage.model_versions import is_copy
+from tfcomp.storage.model_versions import add_version, is_copy
 
 EVIDENCE = Path("assets.extra") / "evaluation.json"
 

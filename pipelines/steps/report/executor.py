@@ -5,14 +5,9 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
-from pipelines.profile import Profile
-from pipelines.profile import make_searches
-from pipelines.profile import make_sweeps
+from pipelines.profile import Profile, make_searches, make_sweeps
 from pipelines.steps.trainer.executor import LOGS
-from tfcomp.claims import Evidence
-from tfcomp.claims import Report
-from tfcomp.claims import read_evidence
-from tfcomp.claims import write_report
+from tfcomp.claims import Evidence, Report, read_evidence, write_report
 
 
 def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:

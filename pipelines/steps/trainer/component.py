@@ -33,8 +33,7 @@ def trainer(
     from pipelines.profile import parse_profile
     from pipelines.steps.running_step import run_step
     from pipelines.steps.step_events import count
-    from pipelines.steps.trainer.executor import hash_tables
-    from pipelines.steps.trainer.executor import train_profile
+    from pipelines.steps.trainer.executor import hash_tables, train_profile
     from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
     with run_step("trainer") as step:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.profile import Profile
-from pipelines.profile import make_searches
-from pipelines.profile import make_sweeps
+from pipelines.profile import Profile, make_searches, make_sweeps
 from tfcomp.storage.code_version import hash_files
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_missing

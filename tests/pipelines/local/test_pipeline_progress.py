@@ -3,8 +3,7 @@
 import io
 import json
 
-from pipelines.local.pipeline_progress import LogStream
-from pipelines.local.pipeline_progress import Progress
+from pipelines.local.pipeline_progress import LogStream, Progress
 from pipelines.pipeline import STEPS
 from pipelines.steps.step_events import MARK
 

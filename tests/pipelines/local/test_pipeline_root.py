@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.local.pipeline_root import PipelineRoot
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 
 
 def test_new_folder_and_resume(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from pipelines.rules import Rules
-from pipelines.steps.evaluator.candidates import TrialRow
-from pipelines.steps.evaluator.candidates import choose_setting
-from pipelines.steps.evaluator.candidates import choose_trial
-from pipelines.steps.evaluator.candidates import read_trials
+from pipelines.steps.evaluator.candidates import (
+    TrialRow,
+    choose_setting,
+    choose_trial,
+    read_trials,
+)
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_csv
 

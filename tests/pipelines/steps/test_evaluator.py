@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipelines.rules import Rules
-from pipelines.rules import Threshold
-from pipelines.steps.evaluator.candidates import find_model
-from pipelines.steps.evaluator.candidates import read_trials
-from pipelines.steps.evaluator.executor import check_thresholds
-from pipelines.steps.evaluator.executor import compare_with_pushed
-from pipelines.steps.evaluator.executor import evaluate_sweep
+from pipelines.rules import Rules, Threshold
+from pipelines.steps.evaluator.candidates import find_model, read_trials
+from pipelines.steps.evaluator.executor import (
+    check_thresholds,
+    compare_with_pushed,
+    evaluate_sweep,
+)
 from pipelines.steps.evaluator.pushed_model import score_pushed_model
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig

@@ -10,10 +10,8 @@ import pytest
 from pipelines.steps.example_validator.anomaly_checks import find_anomalies
 from pipelines.steps.example_validator.executor import validate_datasets
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets.materialized import Examples
-from tfcomp.datasets.materialized import materialize
+from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets.materialized import Examples, materialize
 
 SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
 GOOD = {

@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.infra_validator.canary import BLOCKED
-from pipelines.steps.infra_validator.canary import SIGNATURES
-from pipelines.steps.infra_validator.executor import CANARY
-from pipelines.steps.infra_validator.executor import ask_model
-from pipelines.steps.infra_validator.executor import compare_answers
-from pipelines.steps.infra_validator.executor import make_answers
-from pipelines.steps.infra_validator.executor import make_requests
-from pipelines.steps.infra_validator.executor import validate_model
+from pipelines.steps.infra_validator.canary import BLOCKED, SIGNATURES
+from pipelines.steps.infra_validator.executor import (
+    CANARY,
+    ask_model,
+    compare_answers,
+    make_answers,
+    make_requests,
+    validate_model,
+)
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset

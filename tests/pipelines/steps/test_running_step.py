@@ -7,10 +7,8 @@ import pytest
 from kfp import dsl
 
 from pipelines.steps.lifeline import LIFELINE
-from pipelines.steps.running_step import RunningStep
-from pipelines.steps.running_step import run_step
-from pipelines.steps.step_events import MARK
-from pipelines.steps.step_events import read_event
+from pipelines.steps.running_step import RunningStep, run_step
+from pipelines.steps.step_events import MARK, read_event
 from tfcomp.config.errors import RunError
 
 

@@ -1,23 +1,14 @@
 """C1 to C5, C21: disentangled inputs are not enough; what happens instead."""
 
-from __future__ import annotations
-
-from tfcomp.claims.claim import EACH_FITTED
-from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Measured
-from tfcomp.claims.claim import Number
-from tfcomp.claims.claim_pictures import Figures
-from tfcomp.claims.claim_pictures import draw_lines
-from tfcomp.claims.claim_pictures import list_columns
+from tfcomp.claims.claim import EACH_FITTED, FITTED, Measured, Number
+from tfcomp.claims.claim_pictures import Figures, draw_lines, list_columns
 from tfcomp.claims.estimation import estimate_geometric
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.experiments import decoders
 from tfcomp.claims.experiments.decoders import measure_all
 from tfcomp.claims.run_numbers import subtract
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
-from tfcomp.statistics.limits import CORRELATION
-from tfcomp.statistics.limits import Limits
+from tfcomp.claims.verdict import above, below
+from tfcomp.statistics.limits import CORRELATION, Limits
 
 FAILURE = (
     Number("OOD relative MSE (1: blank)", "ood/relative_mse", above(0.5)),

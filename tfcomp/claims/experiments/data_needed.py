@@ -1,7 +1,5 @@
 """C16: how the number of examples that are needed grows with the image."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,11 +9,9 @@ from tfcomp.claims.claim_pictures import Figures
 from tfcomp.claims.estimation import Estimate
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.flag_text import parse_run_flags
-from tfcomp.claims.selection import MIN_SEEDS
-from tfcomp.claims.selection import list_differences
+from tfcomp.claims.selection import MIN_SEEDS, list_differences
 from tfcomp.claims.threshold_studies import ThresholdStudy
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import near
+from tfcomp.claims.verdict import Part, near
 from tfcomp.config.run_flags import expand_flagfiles
 
 # Slopes this close to a whole number are called near it.
@@ -196,8 +192,7 @@ def find_gap(row: dict[str, Any], seeds: dict[float, int]) -> str:
 
 def draw_thresholds(evidence: Evidence) -> Figures:
     """Thresholds against the size of the grid, of the studies that decide."""
-    from tfcomp.figures.power_law_plots import Scaling
-    from tfcomp.figures.power_law_plots import draw_power_laws
+    from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
     from tfcomp.statistics.power_law import average_sizes
 
     series = {}

@@ -3,19 +3,11 @@
 The donut holds out a square in the centre, the corner a square in a corner.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Gate
-from tfcomp.claims.claim import Measured
-from tfcomp.claims.claim import Number
+from tfcomp.claims.claim import FITTED, Gate, Measured, Number
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.selection import Condition
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.selection import region_is
+from tfcomp.claims.selection import Condition, Group, Setting, region_is
 
 # Codes of x and y, and the flagfile of the CNN that decodes them.
 CODE_FLAGFILES = {

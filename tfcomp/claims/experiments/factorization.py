@@ -1,32 +1,25 @@
 """C6 to C8: how well x and y are kept apart from stage to stage."""
 
-from __future__ import annotations
-
 import functools
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tfcomp.claims import run_numbers
-from tfcomp.claims.claim import EACH_FITTED
-from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Gate
-from tfcomp.claims.claim import Measured
-from tfcomp.claims.claim import Number
-from tfcomp.claims.claim import make_trend
-from tfcomp.claims.claim import measure
-from tfcomp.claims.claim_pictures import Figures
-from tfcomp.claims.claim_pictures import draw_stages
+from tfcomp.claims.claim import (
+    EACH_FITTED,
+    FITTED,
+    Gate,
+    Measured,
+    Number,
+    make_trend,
+    measure,
+)
+from tfcomp.claims.claim_pictures import Figures, draw_stages
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.experiments import decoders
-from tfcomp.claims.experiments.decoders import MAIN_CODES
-from tfcomp.claims.experiments.decoders import make_cnn
+from tfcomp.claims.experiments.decoders import MAIN_CODES, make_cnn
 from tfcomp.claims.families import Series
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.selection import has_enough
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
+from tfcomp.claims.selection import Group, Setting, has_enough
+from tfcomp.claims.verdict import Part, above, below
 from tfcomp.statistics.limits import CORRELATION
 
 DEPTHS = (2, 3, 4, 5, 6)

@@ -1,32 +1,25 @@
 """C11 to C13, C22: forced rendering, by penalties and by hard wiring."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
 from tfcomp.claims import run_numbers
-from tfcomp.claims.claim import EACH_FITTED
-from tfcomp.claims.claim import Compared
-from tfcomp.claims.claim import Measured
-from tfcomp.claims.claim import Number
-from tfcomp.claims.claim import make_share
-from tfcomp.claims.claim import measure
-from tfcomp.claims.claim_pictures import Figures
-from tfcomp.claims.claim_pictures import draw_spread
-from tfcomp.claims.estimation import Estimate
-from tfcomp.claims.estimation import estimate_share
-from tfcomp.claims.estimation import estimate_trend
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.claim import (
+    EACH_FITTED,
+    Compared,
+    Measured,
+    Number,
+    make_share,
+    measure,
+)
+from tfcomp.claims.claim_pictures import Figures, draw_spread
+from tfcomp.claims.estimation import Estimate, estimate_share, estimate_trend
+from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.experiments.decoders import make_decoder
 from tfcomp.claims.experiments.volumes import UNEVENNESS
 from tfcomp.claims.families import Arms
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.selection import is_positive
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
+from tfcomp.claims.selection import Setting, is_positive
+from tfcomp.claims.verdict import Part, above, below
 from tfcomp.statistics.limits import Limits
 
 # Penalties: the flagfile, and the weights of entropy and variance.

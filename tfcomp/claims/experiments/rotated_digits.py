@@ -1,29 +1,20 @@
 """C19 and C20: a rotated digit with a gap."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 
-from tfcomp.claims.claim import EACH_FITTED
-from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Gate
-from tfcomp.claims.claim import Number
-from tfcomp.claims.claim import measure
-from tfcomp.claims.claim_pictures import Figures
-from tfcomp.claims.claim_pictures import draw_lines
-from tfcomp.claims.claim_pictures import draw_stages
-from tfcomp.claims.claim_pictures import list_columns
+from tfcomp.claims.claim import EACH_FITTED, FITTED, Gate, Number, measure
+from tfcomp.claims.claim_pictures import (
+    Figures,
+    draw_lines,
+    draw_stages,
+    list_columns,
+)
 from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.run_numbers import reduce_stages
-from tfcomp.claims.run_numbers import subtract
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.selection import region_is
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
-from tfcomp.statistics.limits import CORRELATION
-from tfcomp.statistics.limits import POSITIVE
+from tfcomp.claims.run_numbers import reduce_stages, subtract
+from tfcomp.claims.selection import Setting, region_is
+from tfcomp.claims.verdict import Part, above, below
+from tfcomp.statistics.limits import CORRELATION, POSITIVE
 
 # A jump is a step, or a turn, this many times the largest outside the gap.
 JUMP = 2.0

@@ -1,44 +1,39 @@
 """C14, C15, C17, C18: training on stripes, every factor by itself."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 
 from tfcomp.claims import run_numbers
-from tfcomp.claims.claim import EACH_FITTED
-from tfcomp.claims.claim import EACH_PLACED
-from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import PLACED
-from tfcomp.claims.claim import Compared
-from tfcomp.claims.claim import Gate
-from tfcomp.claims.claim import Measured
-from tfcomp.claims.claim import Number
-from tfcomp.claims.claim import make_share
-from tfcomp.claims.claim import make_trend
-from tfcomp.claims.claim import measure
-from tfcomp.claims.claim_pictures import Figures
-from tfcomp.claims.claim_pictures import draw_lines
-from tfcomp.claims.claim_pictures import draw_spread
-from tfcomp.claims.claim_pictures import draw_stages
-from tfcomp.claims.estimation import estimate_geometric
-from tfcomp.claims.estimation import estimate_trend
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
-from tfcomp.claims.experiments.decoders import MAIN_CODES
-from tfcomp.claims.experiments.decoders import make_cnn
-from tfcomp.claims.experiments.volumes import FRESH_WARP
-from tfcomp.claims.experiments.volumes import LATE_DEVIATION
-from tfcomp.claims.experiments.volumes import UNEVENNESS
-from tfcomp.claims.families import Arms
-from tfcomp.claims.families import Series
-from tfcomp.claims.selection import Group
-from tfcomp.claims.selection import Setting
-from tfcomp.claims.selection import is_positive
-from tfcomp.claims.selection import region_is
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
+from tfcomp.claims.claim import (
+    EACH_FITTED,
+    EACH_PLACED,
+    FITTED,
+    PLACED,
+    Compared,
+    Gate,
+    Measured,
+    Number,
+    make_share,
+    make_trend,
+    measure,
+)
+from tfcomp.claims.claim_pictures import (
+    Figures,
+    draw_lines,
+    draw_spread,
+    draw_stages,
+)
+from tfcomp.claims.estimation import estimate_geometric, estimate_trend
+from tfcomp.claims.evidence import Evidence, Run
+from tfcomp.claims.experiments.decoders import MAIN_CODES, make_cnn
+from tfcomp.claims.experiments.volumes import (
+    FRESH_WARP,
+    LATE_DEVIATION,
+    UNEVENNESS,
+)
+from tfcomp.claims.families import Arms, Series
+from tfcomp.claims.selection import Group, Setting, is_positive, region_is
+from tfcomp.claims.verdict import Part, above, below
 from tfcomp.statistics.limits import CORRELATION
 from tfcomp.statistics.seed_tests import correlate_ranks
 

@@ -5,36 +5,30 @@ the edge of the grid cuts has another log-volume. What a network adds to it is
 what is left after the code's value is subtracted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tfcomp.claims import run_numbers
-from tfcomp.claims.claim import EACH_FITTED
-from tfcomp.claims.claim import FITTED
-from tfcomp.claims.claim import Gate
-from tfcomp.claims.claim import Number
-from tfcomp.claims.claim import make_trend
-from tfcomp.claims.claim import measure
-from tfcomp.claims.claim_pictures import VOLUME
-from tfcomp.claims.claim_pictures import Figures
-from tfcomp.claims.claim_pictures import draw_spread
-from tfcomp.claims.claim_pictures import draw_stages
-from tfcomp.claims.evidence import Evidence
-from tfcomp.claims.evidence import Run
+from tfcomp.claims.claim import (
+    EACH_FITTED,
+    FITTED,
+    Gate,
+    Number,
+    make_trend,
+    measure,
+)
+from tfcomp.claims.claim_pictures import (
+    VOLUME,
+    Figures,
+    draw_spread,
+    draw_stages,
+)
+from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.experiments import decoders
 from tfcomp.claims.experiments.decoders import MAIN_CODES
-from tfcomp.claims.run_numbers import Stages
-from tfcomp.claims.run_numbers import minus
+from tfcomp.claims.run_numbers import Stages, minus
 from tfcomp.claims.selection import Condition
-from tfcomp.claims.verdict import Part
-from tfcomp.claims.verdict import Rule
-from tfcomp.claims.verdict import Verdict
-from tfcomp.claims.verdict import above
-from tfcomp.claims.verdict import below
-from tfcomp.claims.verdict import differs
-from tfcomp.statistics.limits import CORRELATION
-from tfcomp.statistics.limits import POSITIVE
+from tfcomp.claims.verdict import Part, Rule, Verdict, above, below, differs
+from tfcomp.statistics.limits import CORRELATION, POSITIVE
 
 # Log-volumes that differ by less are the same for our purpose: 10 % of the
 # volume.

@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from tfcomp.datasets.table_builder import TableBuilder
-from tfcomp.datasets.table_builder import TableConfig
+from tfcomp.datasets.table_builder import TableBuilder, TableConfig
 
 
 @dataclasses.dataclass

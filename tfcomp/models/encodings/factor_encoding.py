@@ -3,8 +3,7 @@
 import keras
 import tensorflow as tf
 
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 
 
 def nearest_index(values: tf.Tensor, factor: Factor) -> tf.Tensor:

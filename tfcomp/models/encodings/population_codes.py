@@ -5,10 +5,11 @@ import numpy as np
 import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.encodings.factor_encoding import FactorEncoding
-from tfcomp.models.encodings.factor_encoding import encode_one_hot
+from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.models.encodings.factor_encoding import (
+    FactorEncoding,
+    encode_one_hot,
+)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")

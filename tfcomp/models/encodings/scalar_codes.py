@@ -6,10 +6,11 @@ import keras
 import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.encodings.factor_encoding import FactorEncoding
-from tfcomp.models.encodings.factor_encoding import nearest_index
+from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.models.encodings.factor_encoding import (
+    FactorEncoding,
+    nearest_index,
+)
 
 RANGES = ("signed", "unit", "raw")
 
