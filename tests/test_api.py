@@ -1,4 +1,4 @@
-"""`tfcomp.evaluate`: models from anywhere, scored as our own."""
+"""What `import tfcomp` offers: commands as functions, models from anywhere."""
 
 import ast
 import re
@@ -176,13 +176,70 @@ def test_region_of_another_dataset() -> None:
 
 
 def test_import_is_light() -> None:
+    """Counted in modules, since seconds depend on the machine."""
     code = (
-        "import sys, tfcomp; tfcomp.FactorTable; "
+        "import sys; before = set(sys.modules); import tfcomp\n"
+        "names = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "assert names - sys.stdlib_module_names == {'tfcomp'}, names\n"
+        "ours = [name for name in sys.modules if name.startswith('tfcomp')]\n"
+        "assert ours == ['tfcomp'], ours\n"
+        "tfcomp.FactorTable, tfcomp.train_run, tfcomp.RunError\n"
+        "tfcomp.describe_run('smoke')\n"
         "assert not {'tensorflow', 'keras', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names() -> None:
+    """Those that are there, listed, and seen by a type checker are the same."""
+    for name in tfcomp.__all__:
+        assert getattr(tfcomp, name).__doc__
+    assert {*tfcomp.__all__, "__version__"} == set(dir(tfcomp))
+    source = Path(tfcomp.__file__)
+    block = next(
+        node
+        for node in ast.parse(source.read_text()).body
+        if isinstance(node, ast.If)
+    )
+    typed = {n.name: part.module for part in block.body for n in part.names}
+    there = {
+        name: f"tfcomp.{module}"
+        for module, names in tfcomp._LATER.items()
+        for name in names
+    }
+    assert typed == there and sorted(typed) == tfcomp.__all__
+    assert source.with_name("py.typed").exists()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = tfcomp.nothing
+
+
+def test_a_run_from_its_description_to_its_scores(
+    working_folder: Path,
+) -> None:
+    quick = {"epochs": 1, "steps_per_epoch": 1, "pictures": False}
+    config = tfcomp.describe_run("smoke", width=4, export=False, **quick)
+    flags = "--flagfile=smoke --width=4 --epochs=1 --steps_per_epoch=1"
+    flags += " --nopictures --noexport"
+    assert config == parse_config(flags.split())
+    metrics = tfcomp.train_run(config)
+    run = tfcomp.load_run(config.run_dir)
+    assert run.scores["ood"] == pytest.approx(metrics["ood"])
+    with pytest.raises(RunError, match="is finished: add --resume"):
+        tfcomp.train_run(config)
+    with pytest.raises(ConfigError, match="must be at least"):
+        tfcomp.describe_run("smoke", width=0)
+    with pytest.raises(RunError, match="did you mean --depth"):
+        tfcomp.describe_run("smoke", deptth=2)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_claims_are_judged(version: int) -> None:
+    evidence = PAGES.with_name("evidence") / "hard_given.tar.xz"
+    results = tfcomp.judge_claims(evidence, version=version)
+    assert [result.claim.name for result in results[:2]] == ["C1", "C2"]
+    assert len(results) == {1: 20, 2: 22}[version]
+    with pytest.raises(ConfigError, match="must name run folders"):
+        tfcomp.judge_claims(version=version)
 
 
 def test_documented_pytorch_decoder(

@@ -41,13 +41,8 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     folder = choose_folder(paths, settings)
     with start_tensorflow():
         from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
-        from tfcomp.evaluation.loading import load_run
-        from tfcomp.evaluation.study import Study
-        from tfcomp.report.report_build import build_report
-
-        studies = [Study(load_run(path)) for path in paths]
-    page = build_report(studies, folder)
-    print(f"report  {page}")
+        from tfcomp.report.evaluated import write_report
+    print(f"report  {write_report(paths, folder)}")
     if not has_umap():
         print(UMAP_HINT)
     return 0

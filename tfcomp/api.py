@@ -1,140 +1,95 @@
-"""What `import tfcomp` offers: any model on any data, scored and shown.
+"""The commands as functions of Python, for scripts and notebooks.
 
-import tfcomp
+config = tfcomp.describe_run("donut", depth=2, run_name="shallow")
+metrics = tfcomp.train_run(config)
+run = tfcomp.load_run(config.run_dir)
+run.write_report("report")
 
-table = tfcomp.FactorTable(images, classes, names=["shape", "x", "y"])
-result = tfcomp.evaluate(model, table, region="shape:2,x:4-7")
-print(result.scores["ood"])
-result.write_report("report")
+They are what the commands call, with the same rules and the same files.
 """
 
-from collections.abc import Sequence
-from functools import cached_property
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tfcomp.config.data_config import DataConfig
-from tfcomp.config.errors import ConfigError
+from tfcomp import sweep
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.coverage import measure_coverage
-from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.tables import make_table_dataset
-from tfcomp.evaluation.any_model import wrap_model
-from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.measures import measure_study
-from tfcomp.evaluation.study import Study
-from tfcomp.report.report_build import build_report
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.config.run_flags import parse_config, parse_flags
+
+if TYPE_CHECKING:
+    from tfcomp.claims.claim import ClaimResult
 
 
-class Evaluated:
-    """A model on data with held-out combinations; computed when asked for.
-
-    Attributes:
-        run: What a report is made of.
-        study: Everything that the report looks at, by name.
-    """
-
-    def __init__(self, run: LoadedRun) -> None:
-        self.run = run
-        self.study = Study(run)
-
-    @property
-    def scores(self) -> dict[str, dict[str, float | None]]:
-        """ID and OOD scores, as in `metrics.json`."""
-        return self.study.evaluation.scores
-
-    @cached_property
-    def coverage(self) -> dict[str, float]:
-        """The shares of combinations, values and pixels outside the region."""
-        return measure_coverage(self.run.dataset)
-
-    @cached_property
-    def measures(self) -> dict[str, Any]:
-        """All numbers of `measures.json`, but those of the start."""
-        return measure_study(self.study)
-
-    def write_report(self, folder: str | Path) -> Path:
-        """Writes the report of this model alone; returns its page."""
-        return write_report([self], folder)
-
-
-def evaluate(
-    model: Any,
-    data: FactorTable | Dataset,
-    region: str = "",
-    *,
-    name: str = "model",
-    stages: Sequence[str] = (),
-    inputs: str = "values",
-    eval_points: int = 4096,
-) -> Evaluated:
-    """Scores a model that may come from anywhere.
+def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
+    """Describes a run, as the flags of `tfcomp train` do.
 
     Args:
-        model: A Keras model, the path of a SavedModel or Keras file, or any
-            function from factors [n, F], float32, to images [n, H, W, C] (or
-            [n, C, H, W], [n, H, W], flat), or to a dictionary with `image`
-            and named stages.
-        data: Images and factors.
-        region: What was held out from the training of the model, as in
-            `--region`; by default that of a `Dataset`, or nothing.
-        name: Of the model, in reports.
-        stages: The layers, or entries of the dictionary, whose geometry is
-            measured; a model of tfcomp has its own.
-        inputs: What the model takes: `values` of the factors, `classes`
-            (from 0), or `unit` (every factor scaled to 0..1).
-        eval_points: At most so many combinations are looked at, drawn at
-            random, half of them held out; 0 scores all of them.
+        *flagfiles: As `--flagfile`: paths, or names of shipped ones (`donut`).
+        **settings: Flags that override them, as `depth=2`.
 
     Raises:
-        ConfigError: For an impossible region.
-        ValueError: If the model does not draw such images, or has no such
-            stage.
+        ConfigError: If a value breaks its rule.
+        RunError: If there is no such flag, or no such file.
     """
-    config = RunConfig(
-        run_name=name,
-        eval_points=eval_points,
-        data=DataConfig(dataset="table", region=region or "none"),
-    )
-    if isinstance(data, FactorTable):
-        data = make_table_dataset(config, data)
-    elif region not in ("", data.region.spec):
-        raise ConfigError("region", "must be that of the dataset", region)
-    wrapped = wrap_model(model, data, stages, inputs)
-    text = (
-        f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
-        f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
-    )
-    run = LoadedRun(None, config, data, wrapped, {}, text)
-    return Evaluated(run)
+    return parse_config(_format_arguments(flagfiles, settings))
 
 
-def write_report(
-    models: Sequence[Evaluated | str | Path], folder: str | Path
+def run_sweep(
+    *flagfiles: str,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    **settings: Any,
 ) -> Path:
-    """Writes one report that compares models, and finished runs.
+    """Trains every combination of some settings, as `tfcomp sweep`.
+
+    A script calls it below `if __name__ == "__main__":`, since the processes
+    of workers import the script.
 
     Args:
-        models: Evaluated models, or folders of finished runs.
-        folder: Where pictures, tables and `report.html` are written.
+        *flagfiles: As in `describe_run`.
+        grid: Flags to values, as `{"depth": [2, 3]}`. Flags joined by a slash
+            vary together: `{"encoding/epochs": ["bump/50", "ramp/100"]}`.
+        **settings: Flags of runs and of sweeps, as `seeds=3`, `workers=2`.
 
     Returns:
-        The page.
+        The folder with `summary.csv` and the other tables; `trials.csv` has
+        the reason of a trial that failed.
 
     Raises:
-        ConfigError: If the folder cannot be written, or names are not unique.
-        RunError: If a run cannot be loaded.
+        ConfigError: If a value breaks its rule.
+        RunError: If a flag is unknown, or the folder cannot be used.
     """
-    folder = Path(folder)
-    check_folder("output", str(folder))
-    studies = [
-        m.study if isinstance(m, Evaluated) else Study(load_run(m))
-        for m in models
-    ]
-    names = [study.name for study in studies]
-    if len(set(names)) < len(names):
-        raise ConfigError("name", "must differ between the models", names)
-    folder.mkdir(parents=True, exist_ok=True)
-    return build_report(studies, folder)
+    arguments = _format_arguments(flagfiles, settings)
+    for names, values in (grid or {}).items():
+        cells = (str(value).replace('"', '""') for value in values)
+        quoted = ",".join(f'"{cell}"' for cell in cells)
+        arguments.append(f"--grid={names}={quoted}")
+    found, _ = sweep.run_sweep(parse_flags(arguments, sweep.define_flags()))
+    return found.folder
+
+
+def judge_claims(*runs: str | Path, version: int = 2) -> list[ClaimResult]:
+    """Judges the claims of the paper on finished runs or packed evidence.
+
+    Args:
+        *runs: Folders, files of packed evidence, and patterns with *.
+        version: Of the rules; 2 judges seeds from 100 on alone.
+
+    Returns:
+        A result for each claim, with its verdict, the reason, and the parts.
+
+    Raises:
+        ConfigError: If there is nothing to judge.
+    """
+    from tfcomp.claims import judge, judge_fresh, read_some_evidence
+
+    evidence = read_some_evidence(",".join(map(str, runs)))
+    return {1: judge, 2: judge_fresh}[version](evidence)
+
+
+def _format_arguments(
+    flagfiles: Sequence[str], settings: Mapping[str, Any]
+) -> list[str]:
+    files = [f"--flagfile={name}" for name in flagfiles]
+    return files + [f"--{name}={value}" for name, value in settings.items()]

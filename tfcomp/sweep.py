@@ -10,6 +10,8 @@ of a run hold for every trial. Finished trials survive an interruption: the
 same command runs what is missing, also after seeds or values were added.
 """
 
+import csv
+import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,8 @@ from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.trials import make_trials
 from tfcomp.sweeps.workload import run_missing
 
+# What the end of a sweep prints of its scores.
+SHOWN_SCORES = "id_relative_mse ood_relative_mse ood_position_accuracy".split()
 GRID = {
     "grid": (
         [],
@@ -50,15 +54,48 @@ def main(argv: list[str]) -> int:
 
 
 def run_trials(values: dict[str, Any]) -> int:
-    """Checks everything, runs what is missing, writes the tables."""
-    options = SchedulerOptions.from_flags(values)
-    sweep = make_sweep(values)
-    check_run_folders(values)
-    failures = run_missing(sweep, options)
-    print(f"tables  {sweep.folder}")
+    """Runs what is missing, prints the scores and what failed."""
+    sweep, failures = run_sweep(values)
+    print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
     for line in sweep.describe_failures(failures):
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def run_sweep(values: dict[str, Any]) -> tuple[Sweep, dict[str, str]]:
+    """Checks everything, runs what is missing, writes the tables.
+
+    Returns:
+        The sweep, and the reasons of the trials that failed.
+    """
+    options = SchedulerOptions.from_flags(values)
+    sweep = make_sweep(values)
+    check_run_folders(values)
+    return sweep, run_missing(sweep, options)
+
+
+def format_summary(folder: Path) -> str:
+    """Mean and deviation of the main scores, a line for each setting."""
+    path = folder / "summary.csv"
+    text = path.read_text("utf-8") if path.exists() else ""
+    table: dict[str, dict[str, str]] = {}
+    for row in csv.DictReader(text.splitlines()):  # pandas would take a second
+        flags = itertools.takewhile(
+            lambda item: item[0] != "score", row.items()
+        )
+        setting = " ".join(f"{name}={value}" for name, value in flags)
+        numbers = [float(row[name]) for name in ("mean", "sd") if row[name]]
+        cell = " ± ".join(f"{number:.3g}" for number in numbers)
+        table.setdefault(setting, {})[row["score"]] = cell or "-"
+    lines = {"": {score: score for score in SHOWN_SCORES}, **table}
+    width = max(map(len, table), default=0)
+    return "".join(
+        f"{setting:{width}}"
+        + "".join(f"{row.get(score, '-'):>24}" for score in SHOWN_SCORES)
+        + "\n"
+        for setting, row in lines.items()
+        if table
+    )
 
 
 def define_flags() -> flags.FlagValues:

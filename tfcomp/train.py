@@ -20,21 +20,33 @@ def main(argv: list[str]) -> int:
 
 
 def train(settings: dict[str, Any]) -> int:
-    """Trains and prints the scores.
+    """Trains and prints the scores."""
+    config = make_config(settings)
+    print(format_report(config, train_run(config)))
+    return 0
+
+
+def train_run(config: RunConfig) -> dict[str, Any]:
+    """Trains a decoder, scores it, and writes its folders.
 
     TensorFlow is imported only after everything that can be checked without
     it has been checked.
+
+    Returns:
+        The content of `metrics.json`; of a finished run, with `resume`,
+        without training it again.
+
+    Raises:
+        ConfigError: If settings do not fit together, or to this machine.
+        RunError: If the run folder cannot be used, or training diverges.
     """
-    config = make_config(settings)
     check_config(config)
-    check_run_folders(settings)
+    check_run_folders(config.to_flags())
     limit_threads(config)
     with start_tensorflow():
         from tfcomp.training.experiment import train_and_evaluate
 
-    metrics = train_and_evaluate(config)
-    print(format_report(config, metrics))
-    return 0
+    return train_and_evaluate(config)
 
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:

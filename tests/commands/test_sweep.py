@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tfcomp
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flag_lines
@@ -92,7 +93,9 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
     assert "all in" in printed[4]
 
 
-def test_statistics_of_a_sweep(draw: Start) -> None:
+def test_statistics_of_a_sweep(
+    draw: Start, capsys: pytest.CaptureFixture
+) -> None:
     """What the fake trials write is known: 1 / (1 + d) + 0.01 seed d."""
     assert draw("--grid=depth=2,3", "--seeds=3") == 0
     summary = {(r["depth"], r["score"]): r for r in read("summary.csv")}
@@ -104,6 +107,11 @@ def test_statistics_of_a_sweep(draw: Start) -> None:
     expected = {"depth": 3, "score": 0, "mean": 0.28, "sd": 0.03, "n": 3}
     expected |= {"low": 0.28 / ratio, "high": 0.28 * ratio}
     assert found == pytest.approx(expected, rel=1e-4)
+    *_, head, two, three, _ = capsys.readouterr().out.splitlines()
+    names = ["id_relative_mse", "ood_relative_mse", "ood_position_accuracy"]
+    assert head.split() == names
+    assert two.split() == "depth=2 0.353 ± 0.02 - 0.5 ± 0".split()
+    assert three.split() == "depth=3 0.28 ± 0.03 - 0.5 ± 0".split()
     pairs = {row["score"]: row for row in read("paired.csv")}
     assert set(pairs) == {score for _, score in summary}
     pair = pairs["ood_mse"]
@@ -235,6 +243,14 @@ def test_flags_that_repeat_a_sweep(start: Start) -> None:
     assert {row["region"] for row in rows} == {"box:x:3-5,y:2-4", "corner:4"}
     status = sweep.main(["sweep", "--flagfile=tensorboard_logs/s/sweep.flags"])
     assert status == 0
+    assert read("trials.csv") == rows
+    # The same from Python.
+    regions = ["box:x:3-5,y:2-4", "corner:4"]
+    axes = {"region": regions, "depth/width": ["2/8", "3/9"]}
+    numbers = {"seeds": 2, "first_seed": 3, "run_name": "s"}
+    FakePool.ran.clear()
+    folder = tfcomp.run_sweep("smoke", grid=axes, **numbers)
+    assert FakePool.ran == [] and folder == Path("tensorboard_logs/s")
     assert read("trials.csv") == rows
 
 

@@ -7,7 +7,9 @@ as into folders. The same runs give the same bytes.
 """
 
 import contextlib
+import glob
 import io
+import itertools
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -89,7 +91,9 @@ def remove_places(flags: bytes) -> bytes:
 
 @contextlib.contextmanager
 def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
-    """Gives patterns that match what the packed files in them hold, too.
+    """Gives patterns that match what packed files hold, too.
+
+    The files may be matched themselves, or lie in folders that are.
 
     Raises:
         DamagedFileError: If one of the files is no such archive.
@@ -99,10 +103,12 @@ def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
     )
     with tempfile.TemporaryDirectory() as place:
         files = [p for f in folders for p in sorted(f.glob(f"*{ENDING}"))]
+        named = itertools.chain.from_iterable(map(glob.glob, patterns))
+        files += [Path(name) for name in named if name.endswith(ENDING)]
         for number, path in enumerate(files):
             try:
                 with tarfile.open(path) as tar:
                     tar.extractall(Path(place, str(number)), filter="data")
             except (tarfile.TarError, EOFError, OSError) as error:
                 raise DamagedFileError(path, error) from error
-        yield [*patterns, place] if folders else list(patterns)
+        yield [*patterns, place] if files else list(patterns)
