@@ -1,0 +1,194 @@
+"""Interactions of factors against algebra and slow definitions."""
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.analysis import interaction
+from tfcomp.analysis.jacobians import compute_difference_jacobians
+
+POINTS = np.random.default_rng(3).uniform(0.3, 1.2, size=(6, 2))
+RADIUS = 2.5
+
+
+def measure(
+    stage_fn: Callable, points: np.ndarray = POINTS, ranges: tuple = (1, 1)
+) -> interaction.JetProducts:
+    found = interaction.compute_jet_products(
+        lambda f: {"h": stage_fn(f)}, tf.constant(points, tf.float32)
+    )
+    return interaction.split_products(found["h"].numpy(), ranges)
+
+
+def stack(*columns: tf.Tensor) -> tf.Tensor:
+    return tf.stack(columns, axis=1)
+
+
+def sphere(f: tf.Tensor) -> tf.Tensor:
+    u, v = f[:, 0], f[:, 1]
+    return RADIUS * stack(
+        tf.sin(u) * tf.cos(v), tf.sin(u) * tf.sin(v), tf.cos(u)
+    )
+
+
+def bent(f: tf.Tensor) -> tf.Tensor:
+    """The sphere in skew coordinates, turned into 40 units."""
+    f = stack(f[:, 0] + 0.2 * f[:, 1] ** 2, f[:, 1] + 0.3 * f[:, 0])
+    turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(40, 3)))
+    return sphere(f) @ tf.constant(turn.T, tf.float32)
+
+
+def saddle(f: tf.Tensor) -> tf.Tensor:
+    return stack(f[:, 0], f[:, 1], f[:, 0] * f[:, 1])
+
+
+SURFACES = {
+    "sphere": (sphere, lambda p: np.full(len(p), RADIUS**-2)),
+    "bent": (bent, lambda p: np.full(len(p), RADIUS**-2)),
+    "saddle": (saddle, lambda p: -((1 + (p**2).sum(axis=1)) ** -2)),
+    "cylinder": (
+        lambda f: stack(tf.cos(f[:, 0]), tf.sin(f[:, 0]), f[:, 1]),
+        lambda p: np.zeros(len(p)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SURFACES)
+@pytest.mark.parametrize("ranges", [(1, 1), (3, 0.5)])
+def test_curvature_of_known_surfaces(name: str, ranges: tuple) -> None:
+    surface, expected = SURFACES[name]
+    jet = measure(surface, ranges=ranges)
+    np.testing.assert_allclose(
+        interaction.compute_curvature(jet), expected(POINTS), atol=1e-4
+    )
+
+
+def test_total_curvature_of_a_sphere() -> None:
+    """K dA = sin(u) du dv, at any radius."""
+    found = interaction.summarize_interaction(measure(sphere, ranges=(2, 3)))
+    assert found["gaussian_curvature"] == pytest.approx(RADIUS**-2, abs=1e-4)
+    expected = np.sin(POINTS[:, 0]).mean() * 2 * 3
+    assert found["total_curvature"] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "line", [lambda f: f @ tf.ones((2, 3)), lambda f: f * [1.0, 0.0]]
+)
+def test_a_line_has_no_curvature(line: Callable) -> None:
+    jet = measure(line)
+    assert np.isnan(interaction.compute_curvature(jet)).all()
+    found = interaction.summarize_interaction(jet)
+    assert found["gaussian_curvature"] is None
+    assert found["mixed_share"] is None  # linear
+    with pytest.raises(ValueError, match="got 1"):
+        interaction.compute_curvature(measure(tf.sin, POINTS[:, :1], (1,)))
+
+
+def make_mlp(units: int = 30) -> keras.Model:
+    keras.utils.set_random_seed(1)
+    layers = [keras.layers.Dense(n, "tanh") for n in (16, units)]
+    return keras.Sequential([keras.Input((3,)), *layers])
+
+
+def test_products_equal_the_slow_definition() -> None:
+    model = make_mlp(5)
+    points = np.random.default_rng(4).normal(size=(4, 3))
+    factors = tf.constant(points, tf.float32)
+    with tf.GradientTape() as outer:
+        outer.watch(factors)
+        with tf.GradientTape() as inner:
+            inner.watch(factors)
+            h = model(factors)
+        first = inner.batch_jacobian(h, factors)  # [n, units, F]
+    second = outer.batch_jacobian(first, factors).numpy()
+    first = first.numpy()
+    upper = np.stack([second[..., i, j] for i, j in interaction.list_pairs(3)])
+    upper = np.moveaxis(upper, 0, -1)  # [n, units, pairs]
+    jet = measure(model, points, (1, 1, 1))
+    for found, left, right in (
+        (jet.first, first, first),
+        (jet.cross, first, upper),
+        (jet.second, upper, upper),
+        (jet.absolute, abs(first), abs(first)),
+    ):
+        expected = np.einsum("nui,nuj->nij", left, right)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def additive(f: tf.Tensor) -> tf.Tensor:
+    models = make_mlp(), make_mlp()
+    parts = [tf.one_hot(i, 3) * f for i in (0, 2)]
+    return sum(m(p) for m, p in zip(models, parts, strict=True))
+
+
+def kinked(f: tf.Tensor) -> tf.Tensor:
+    weights = np.random.default_rng(1).normal(size=(6, 20))
+    code = tf.concat([tf.sin(f), tf.cos(f)], axis=1)
+    return tf.nn.relu(code @ tf.constant(weights, tf.float32))
+
+
+@pytest.mark.parametrize(
+    ("stage_fn", "expected"),
+    [
+        (additive, 0),
+        (kinked, 0),  # all of its interactions are in the kinks
+        (lambda f: f[:, :1] * f[:, 1:], 1),
+        # In each of three units one mixed 1 and one pure 2.
+        (lambda f: tf.reduce_prod(f[:, :2], 1, keepdims=True) + f**2, 0.2),
+    ],
+)
+def test_mixed_share(stage_fn: Callable, expected: float) -> None:
+    points = np.random.default_rng(5).normal(size=(7, 3))
+    share = interaction.compute_mixed_share(
+        measure(stage_fn, points, (1, 1, 1))
+    )
+    assert share == pytest.approx(expected, abs=1e-6)
+
+
+def test_units_of_the_factors_do_not_matter() -> None:
+    model = make_mlp()
+    points = np.random.default_rng(6).normal(size=(5, 3))
+    scale = np.array([100.0, 0.1, 1.0])
+    one = measure(model, points, (1, 2, 3))
+    ranges = scale * [1, 2, 3]
+    other = measure(lambda f: model(f / scale), points * scale, ranges)
+    for name in ("first", "cross", "second", "absolute"):
+        np.testing.assert_allclose(
+            getattr(other, name), getattr(one, name), rtol=1e-3, atol=1e-4
+        )
+
+
+@pytest.mark.parametrize(
+    ("stage_fn", "contrast", "relative"),
+    [
+        # Slots: no unit answers to both.
+        (lambda f: tf.concat([tf.sin(f[:, :1]), f[:, 1:] ** 2], 1), 0, 0),
+        (lambda f: stack(f[:, 0] - 2 * f[:, 1], 3 * f[:, 0]), 2, 0.1**0.5),
+        (lambda f: tf.reduce_sum(f, 1), 1, 1),
+        (lambda f: f[:, 0], 0, 1),  # dead in one factor: the worst
+    ],
+)
+def test_contrast(stage_fn: Callable, contrast: float, relative: float) -> None:
+    found = interaction.compute_contrast(measure(stage_fn))
+    np.testing.assert_allclose(found[0], contrast, atol=1e-6)
+    np.testing.assert_allclose(found[1], relative, atol=1e-6)
+
+
+def test_differences_replace_derivatives() -> None:
+    found = interaction.compute_jet_products(
+        lambda f: {"h": f[:, :1] * f[:, 1:]},
+        tf.constant([[1.0, 2.0], [3.0, 3.0]]),
+        lambda fn, f: compute_difference_jacobians(fn, f, [0, 0], [4, 4]),
+    )
+    jet = interaction.split_products(found["h"].numpy(), (4, 4))
+    assert interaction.compute_mixed_share(jet) == 1
+    np.testing.assert_allclose(jet.second[:, 1, 1], 16.0**2)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_diverged_stage_has_no_numbers(bad: float) -> None:
+    jet = measure(lambda f: bad * f**2)
+    assert set(interaction.summarize_interaction(jet).values()) == {None}
