@@ -1,9 +1,12 @@
 """Figures as PNG and PDF files and as arrays of pixels, without a display."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
@@ -21,36 +24,43 @@ def figure_to_png(
     The figure is left as it was. A palette of at most 256 colors makes files
     of lines and text a third as large; None keeps every color.
     """
+    picture = Image.fromarray(figure_to_array(figure, dpi)).convert("RGB")
+    if num_colors is not None:
+        picture = picture.quantize(
+            num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi, backend="agg")
-    if num_colors is None:
-        return buffer.getvalue()
-    picture = Image.open(buffer).convert("RGB")
-    small = io.BytesIO()
-    picture.quantize(
-        num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-    ).save(small, format="PNG", optimize=True)
-    return small.getvalue()
+    small = num_colors is not None
+    picture.save(buffer, format="PNG", dpi=(dpi, dpi), optimize=small)
+    return buffer.getvalue()
 
 
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="pdf", metadata=_PDF_METADATA)
+    with _keep_canvas(figure):
+        FigureCanvasPdf(figure).print_pdf(buffer, metadata=_PDF_METADATA)
     return buffer.getvalue()
 
 
-def figure_to_array(figure: Figure) -> NDArray[np.uint8]:
-    """Renders a figure, which is left as it was, 100 pixels per inch.
+def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
+    """Renders a figure, which is left as it was, with `dpi` pixels per inch.
 
     Red, green, blue and opacity `[H, W, 4]`, from the top row down.
     """
-    previous_dpi, previous_canvas = figure.dpi, figure.canvas
-    try:
-        figure.dpi = DPI
+    with _keep_canvas(figure):
+        figure.dpi = dpi
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         return np.array(canvas.buffer_rgba())  # a copy: the canvas goes
+
+
+@contextmanager
+def _keep_canvas(figure: Figure) -> Iterator[None]:
+    """Lets a figure be drawn once: `savefig` draws it twice, which is slow."""
+    dpi, canvas = figure.dpi, figure.canvas
+    try:
+        yield
     finally:
-        figure.set_canvas(previous_canvas)
-        figure.dpi = previous_dpi
+        figure.set_canvas(canvas)
+        figure.dpi = dpi
