@@ -52,13 +52,15 @@ def umap() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _rough_layout() -> Iterator[None]:
-    """Takes one step to arrange a figure: half the time of a run is for them.
+def _rough_figures() -> Iterator[None]:
+    """Arranges figures in one step, and leaves PDF files empty.
 
-    Where figures themselves are tested they are arranged as for users.
+    Half the time of a run is for them. Figures are drawn as for users where
+    they themselves are tested, and in `test_analyze`.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 1)
+        patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
         yield
 
 

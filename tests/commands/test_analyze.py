@@ -12,6 +12,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
+from tfcomp.figures.render import figure_to_pdf
 
 pytestmark = pytest.mark.early
 
@@ -24,13 +25,16 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 def report(smoke_run: RunConfig, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     run = f"--run={smoke_run.run_dir}"
-    assert analyze.main(["analyze", run, f"--output={folder}"]) == 0
+    with pytest.MonkeyPatch.context() as patch:  # PDF files as for users
+        patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", figure_to_pdf)
+        assert analyze.main(["analyze", run, f"--output={folder}"]) == 0
     return folder
 
 
 def test_every_figure_has_both_formats(report: Path) -> None:
     images = {path.stem for path in report.glob("*.png")}
     assert images == {path.stem for path in report.glob("*.pdf")}
+    assert all(p.read_bytes()[:4] == b"%PDF" for p in report.glob("*.pdf"))
     for kind in (
         "smoke_samples_ood",
         "landscape_smoke",

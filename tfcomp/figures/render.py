@@ -24,9 +24,9 @@ def figure_to_png(
     The figure is left as it was. A palette of at most 256 colors makes files
     of lines and text a third as large; None keeps every color.
     """
-    picture = Image.fromarray(figure_to_array(figure, dpi)).convert("RGB")
+    picture = Image.fromarray(figure_to_array(figure, dpi))
     if num_colors is not None:
-        picture = picture.quantize(
+        picture = picture.convert("RGB").quantize(
             num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
         )
     buffer = io.BytesIO()
