@@ -40,9 +40,21 @@ class ModelConfig(Settings):
         "Ramp code: the number that stands for an absent factor.",
         minimum=-1e30,
     )
+    groups: str = setting(
+        "",
+        "Composed models and attention: which factors form an object, as in "
+        "x_a+y_a,x_b+y_b, from front to back; by default each factor by "
+        "itself.",
+    )
+    interaction_weight: float = setting(
+        0.0,
+        "Attention: weight of the penalty that a pixel sees several tokens.",
+        minimum=0.0,
+    )
     rank: int = setting(
         32,
-        "Low-rank model: the largest rank of an embedding matrix.",
+        "Low-rank model: the largest rank of an embedding matrix. "
+        "Low-rank product: the number of products.",
         minimum=1,
     )
     entropy_weight: float = setting(

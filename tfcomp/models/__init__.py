@@ -17,9 +17,12 @@ from tfcomp.config.registry import Registry
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.model_rules import (
     check_cnn,
+    check_groups,
     check_hard_rendering,
     check_low_rank,
     check_quarter,
+    check_sinusoids,
+    check_tokens,
 )
 
 MODELS = Registry("model")
@@ -38,3 +41,19 @@ MODELS.register(
     "tfcomp.models.rotation_decoder:build_rotation",
     check=check_quarter,
 )
+for _name, _module, _check in (
+    ("burgess", "deconvolution", None),
+    ("kim", "deconvolution", None),
+    ("broadcast", "broadcast", None),
+    ("coordinate", "coordinate", check_sinusoids),
+    ("transformer", "transformer", check_sinusoids),
+    ("film", "film", check_sinusoids),
+    ("attention", "attention", check_tokens),
+    ("additive", "composed", check_groups),
+    ("product", "composed", check_groups),
+    ("low_rank_product", "composed", check_groups),
+    ("occlusion", "composed", check_groups),
+    ("slots", "composed", check_groups),
+):
+    _path = f"tfcomp.models.{_module}:build_{_name}"
+    MODELS.register(_name, _path, check=_check)

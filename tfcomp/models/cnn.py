@@ -4,7 +4,7 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_encoding
+from tfcomp.models.encodings import make_code
 
 
 def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
@@ -16,10 +16,9 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     makes the image: depth + 2 in all. Of images of 28 x 28, with a bump code,
     width 64 and depth 2, 3 or 4 there are 307,457, 344,385 or 381,313 weights.
     """
-    space, width = dataset.space, config.model.width
+    width = config.model.width
     rows, columns, channels = dataset.image_shape
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
-    code = make_encoding(config, space)(factors)
+    factors, code = make_code(config, dataset)
     units = keras.layers.Reshape((1, 1, code.shape[-1]))(code)
     hidden = keras.layers.Conv2DTranspose(
         width, (rows // 4, columns // 4), activation="relu", name="stage_0"

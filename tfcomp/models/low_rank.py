@@ -4,7 +4,6 @@
 `hard_rendering` is ours.
 """
 
-import itertools
 from collections.abc import Callable
 
 import keras
@@ -75,7 +74,7 @@ def _build(
     else:
         encoding = make_encoding(config, space)
     factors = keras.Input((len(space),), dtype="float32", name="factors")
-    parts = _split(encoding(factors), encoding)
+    parts = encoding.split(encoding(factors))
     images = [
         make(factor, encoding)(part)
         for factor, part in zip(space, parts, strict=True)
@@ -156,17 +155,6 @@ def _make_low_rank(
         right_regularizer=variance,
         name=f"embedding_{factor.name}",
     )
-
-
-def _split(
-    code: keras.KerasTensor, encoding: FactorEncoding
-) -> list[keras.KerasTensor]:
-    # The part of every factor.
-    sizes = [encoding.code_size(factor) for factor in encoding.space]
-    ends = itertools.accumulate(sizes)
-    return [
-        code[:, end - size : end] for size, end in zip(sizes, ends, strict=True)
-    ]
 
 
 def _make_convolution(filters: int, name: str, **kwargs) -> NarrowConvolution:

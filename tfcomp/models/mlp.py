@@ -6,14 +6,13 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_encoding
+from tfcomp.models.encodings import make_code
 
 
 def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
-    space, shape = dataset.space, dataset.image_shape
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
-    hidden = make_encoding(config, space)(factors)
+    shape = dataset.image_shape
+    factors, hidden = make_code(config, dataset)
     for index in range(config.model.depth):
         hidden = keras.layers.Dense(
             config.model.width, activation="relu", name=f"stage_{index}"

@@ -6,7 +6,7 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_encoding
+from tfcomp.models.encodings import make_code
 
 
 def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
@@ -23,13 +23,13 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     Momentum and epsilon of the normalization are those of PyTorch, in which
     it was published.
     """
-    space, width = dataset.space, config.model.width
+    width = config.model.width
     rows, columns, channels = dataset.image_shape
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    factors, code = make_code(config, dataset)
     first = (rows // 4, columns // 4, 2 * width)
     hidden = keras.layers.Dense(
         math.prod(first), activation="relu", name="dense"
-    )(make_encoding(config, space)(factors))
+    )(code)
     hidden = keras.layers.Reshape(first, name="stage_0")(hidden)
     for index, filters in enumerate((2 * width, width), start=1):
         hidden = keras.layers.Conv2DTranspose(

@@ -10,7 +10,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.axes import parse_axes
+from tfcomp.models.model_sizes import estimate_model
 
 FLOAT = 4  # bytes
 # A weight, its gradient, two moments of AdamW, the copy that is evaluated.
@@ -23,14 +23,6 @@ class Part(NamedTuple):
     content: str
     flag: str
     size: int
-
-
-class ModelSize(NamedTuple):
-    """Weights, units of the largest stage, stages that are about as large."""
-
-    weights: int
-    widest: int
-    stages: int
 
 
 def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
@@ -59,38 +51,6 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
         # With their gradients.
         Part("activations of a batch", "batch_size", 2 * FLOAT * batch),
     ]
-
-
-def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """At least so much of a shipped model: its large layers, no biases."""
-    model, (side, columns, channels) = config.model, dataset.image_shape
-    width, depth, shape = model.width, model.depth, dataset.space.shape
-    is_population = model.encoding in ("bump", "one_hot", "positional")
-    code = sum(shape) if is_population else len(shape)
-    area = side * columns
-    match model.model:
-        case "cnn":
-            inner = (2 * 16 + (depth - 2) * 9) * width
-            weights = width * (code * (area // 16) + inner)
-            return ModelSize(weights, width * area, depth - 1)
-        case "mlp":
-            weights = width * (code + (depth - 1) * width + area * channels)
-            return ModelSize(weights, width, depth)
-        case "low_rank":
-            weights = sum(shape) * model.rank * (2 * side + 1)
-            return ModelSize(weights, len(shape) * area, depth + 1)
-        case "hard_rendering":
-            axes = parse_axes(model.axes, dataset.space)
-            low_rank = model.rank * (2 * side + 1)
-            weights = 9 * width * (len(shape) + (depth - 1) * width) + sum(
-                factor.size * (len(axes[factor.name]) * side or low_rank)
-                for factor in dataset.space
-            )
-            return ModelSize(weights, width * area, depth)
-        case "rotation":
-            weights = width * (code * area // 8 + 6 * 16 * width)
-            return ModelSize(weights, width * area, 1)
-    return ModelSize(0, 0, 0)
 
 
 def check_memory(config: RunConfig, parts: list[Part]) -> None:

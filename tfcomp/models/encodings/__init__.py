@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.models.model_rules import list_groups
 
 if TYPE_CHECKING:
     import keras
@@ -32,3 +35,35 @@ for _codes, _names in {
 def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
     """The encoding that a run asks for; imports TensorFlow."""
     return ENCODINGS.get(config.model.encoding).load()(config, space)
+
+
+def make_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[keras.KerasTensor, keras.KerasTensor]:
+    """How decoders begin: the input `factors` [n, F], and their code."""
+    import keras
+
+    space = dataset.space
+    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    return factors, make_encoding(config, space)(factors)
+
+
+def make_grouped_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[keras.KerasTensor, list[keras.KerasTensor]]:
+    """As `make_code`, with a code for each of `--groups` by itself."""
+    import keras
+
+    space = dataset.space
+    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    encoding = make_encoding(config, space)
+    if not hasattr(encoding, "split"):
+        rule = f"must have a code of each factor for {config.model.model}"
+        raise ConfigError("encoding", rule, config.model.encoding)
+    codes = encoding.split(encoding(factors))
+    return factors, [
+        codes[group[0]]
+        if len(group) == 1
+        else keras.layers.Concatenate()([codes[column] for column in group])
+        for group in list_groups(config, dataset)
+    ]

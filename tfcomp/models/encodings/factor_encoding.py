@@ -1,5 +1,7 @@
 """What all encodings share: a code per factor, codes side by side."""
 
+import itertools
+
 import keras
 import tensorflow as tf
 
@@ -61,6 +63,19 @@ class FactorEncoding(keras.layers.Layer):
         """Number of units that encode the factor."""
         return factor.size
 
+    @property
+    def code_sizes(self) -> list[int]:
+        """Lengths of the codes that stand side by side, one per factor."""
+        return [
+            f.size if self._has_names(f) else self.code_size(f)
+            for f in self.space
+        ]
+
+    def split(self, code: keras.KerasTensor) -> list[keras.KerasTensor]:
+        """The code [n, sum of code sizes] of every factor by itself."""
+        ends = [0, *itertools.accumulate(self.code_sizes)]
+        return [code[:, start:end] for start, end in itertools.pairwise(ends)]
+
     def call(self, factors: tf.Tensor) -> tf.Tensor:
         codes = []
         for column, factor in enumerate(self.space):
@@ -77,11 +92,7 @@ class FactorEncoding(keras.layers.Layer):
         return tf.concat(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
-        sizes = [
-            f.size if self._has_names(f) else self.code_size(f)
-            for f in self.space
-        ]
-        return (input_shape[0], sum(sizes))
+        return (input_shape[0], sum(self.code_sizes))
 
     def _has_names(self, factor: Factor) -> bool:
         return factor.categorical and self.differentiable

@@ -1,0 +1,301 @@
+"""The decoders of the literature against slow definitions of theirs."""
+
+import itertools
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.own_factors import TILES
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.factors import FactorSpace, make_pixel_space
+from tfcomp.datasets.groups import parse_groups
+from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.models import MODELS
+from tfcomp.models.attention import CrossAttention, measure_interaction
+from tfcomp.models.composed import METHODS
+from tfcomp.models.config_checks import check_config
+from tfcomp.models.model_sizes import estimate_model, list_doublings
+from tfcomp.models.pixels import (
+    PixelDense,
+    PixelSum,
+    make_coordinates,
+    make_sinusoids,
+)
+from tfcomp.models.stages import list_stages, make_stage_model
+from tfcomp.training.export import export_model
+
+# Weights at 28 x 28 with a bump code, width 64 and depth 4, and of colored
+# images of 12 x 16 with four factors, width 8 and depth 2.
+WEIGHTS = {
+    "burgess": (179_521, 2_295),
+    "kim": (376_673, 4_843),
+    "broadcast": (152_065, 1_467),
+    "coordinate": (20_357, 237),
+    "transformer": (203_649, 1_835),
+    "film": (176_961, 1_451),
+    "attention": (36_801, 515),
+    "additive": (130_592, 21_112),
+    "product": (130_592, 21_112),
+    "low_rank_product": (130_592 + 31 * 101_920, 21_112 + 3 * 20_736),
+    "occlusion": (181_552, 26_296),
+    "slots": (232_512, 28_024),
+}
+EACH = pytest.mark.parametrize("name", WEIGHTS)
+TILED = "--dataset=tiles --region=none --encoding=circle --rank=4".split()
+SMALL = [*TILED, "--width=8", "--depth=2"]
+POINTS = TILES.grid()[::50]
+
+
+def make(name: str, *flags: str) -> keras.Model:
+    keras.utils.set_random_seed(0)
+    config = parse_config([*flags, f"--model={name}"])
+    check_config(config)
+    return MODELS.get(name).load()(config, make_dataset(config))
+
+
+@EACH
+def test_numbers_of_weights(name: str) -> None:
+    assert make(name, *SMALL).count_params() == WEIGHTS[name][1]
+    config = parse_config([f"--model={name}"])
+    model, size = make(name), estimate_model(config, make_dataset(config))
+    total = WEIGHTS[name][0]
+    assert model.count_params() == total
+    assert 0.94 * total < size.weights <= total
+    stages = list_stages(model)
+    assert stages[0] == "code" and stages[-1] == "image"
+    assert stages[1:-1] == [f"stage_{i}" for i in range(len(stages) - 2)]
+    units = [np.prod(model.get_layer(s).output.shape[1:]) for s in stages]
+    assert size.widest >= max(units[1:-1])
+
+
+@EACH
+def test_any_image_any_factors_and_a_file(name: str, tmp_path: Path) -> None:
+    model = make(name, *SMALL, "--dataset=odd")  # 12 x 15 pixels
+    stages = make_stage_model(model)(POINTS)
+    image = stages["image"]
+    assert image.shape == (len(POINTS), 12, 15, 3)
+    assert image.dtype == tf.float32
+    assert np.isfinite(image).all() and np.ptp(image, axis=0).max() > 1e-5
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert list_stages(loaded) == list(stages)
+    np.testing.assert_array_equal(loaded(POINTS), image)
+
+
+def test_export_draws_the_same(tmp_path: Path) -> None:
+    flags = "--grid_size=8 --region=none --width=4 --depth=1".split()
+    model = make("attention", *flags, "--interaction_weight=0.1")
+    space = make_pixel_space(8)
+    folder = export_model(model, tmp_path, choose_jacobian(model, space))
+    served = tf.saved_model.load(str(folder)).signatures
+    points = tf.constant(space.grid()[::9])
+    found = served["serving_default"](points)["image"]
+    np.testing.assert_allclose(found, model(points), atol=1e-6)
+    metrics = served["geometry"](points)
+    assert metrics["stage_0"].shape == (len(points), 2, 2)
+    assert np.isfinite(metrics["image"]).all() and np.any(metrics["image"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "start", "count"),
+    [
+        (64, 64, [4, 4], 4),
+        (28, 28, [4, 4], 3),
+        (16, 16, [4, 4], 2),
+        (33, 100, [3, 7], 4),
+        (4, 5, [2, 3], 1),
+        (1, 9, [1, 5], 1),
+    ],
+)
+def test_doublings_reach_the_image(
+    rows: int, columns: int, start: list, count: int
+) -> None:
+    class Data:
+        image_shape = (rows, columns, 3)
+
+    for name, first in (("burgess", 32), ("kim", 64)):
+        config = parse_config([f"--model={name}"])
+        found, filters = list_doublings(config, Data)
+        assert found == start and len(filters) == count + 1
+        assert filters[0] == first and filters[-1] == 3
+    assert start[0] * 2**count >= rows and start[1] * 2**count >= columns
+
+
+# Pixels
+
+
+def test_places_of_pixels() -> None:
+    found, waves = make_coordinates(3, 5), make_sinusoids(3, 5, 8)
+    for r, c in np.ndindex(3, 5):
+        np.testing.assert_allclose(found[r, c], [c / 2 - 1, r - 1])
+        w = np.array([1.0, 0.01])
+        expected = [np.sin(w * r), np.cos(w * r), np.sin(w * c), np.cos(w * c)]
+        np.testing.assert_allclose(
+            waves[r, c], np.concatenate(expected), atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("positions", ["coordinates", "sinusoids"])
+def test_pixel_dense_is_a_dense_layer_of_every_pixel(
+    positions: str, rng: np.random.Generator
+) -> None:
+    z = rng.normal(size=(2, 4)).astype(np.float32)
+    layer = PixelDense((3, 5), 6, positions)
+    found = layer(z)
+    layer.bias.assign(rng.normal(size=6))
+    tiled = np.broadcast_to(z[:, None, None], (2, 3, 5, 4))
+    if positions == "coordinates":
+        table = np.broadcast_to(make_coordinates(3, 5), (2, 3, 5, 2))
+        inputs = np.concatenate([tiled, table], axis=-1)
+    else:
+        inputs = tiled + make_sinusoids(3, 5, 4)
+        np.testing.assert_array_equal(PixelSum((3, 5))(z), inputs)
+    expected = inputs @ layer.kernel.numpy() + layer.bias.numpy()
+    np.testing.assert_allclose(layer(z), expected, atol=1e-5)
+    assert found.shape == layer.compute_output_shape(z.shape)
+
+
+def test_published_size_of_the_coordinate_network() -> None:
+    model = make("coordinate", "--width=256", "--depth=2")
+    assert model.count_params() == 146_435
+
+
+def test_film_is_its_equation(rng: np.random.Generator) -> None:
+    model = make("film", *SMALL)
+    for weight in model.weights:
+        weight.assign(rng.normal(size=weight.shape))
+    stages = make_stage_model(model)(POINTS)
+    modulation = model.get_layer("film_0")(stages["code"])
+    gamma, beta = np.split(np.asarray(modulation)[:, None, None], 2, axis=-1)
+    places = make_sinusoids(12, 16, 8)[None]
+    convolved = np.asarray(model.get_layer("convolution_0")(places))
+    expected = np.maximum((1 + gamma) * convolved + beta, 0)
+    np.testing.assert_allclose(stages["stage_0"], expected, atol=1e-4)
+
+
+def test_cross_attention_is_its_equation(rng: np.random.Generator) -> None:
+    layer, heads, width = CrossAttention((3, 4), 0.5), 4, 8
+    tokens = rng.normal(size=(2, 3, width)).astype(np.float32)
+    layer(tokens)
+    weights = [w.numpy().astype(float) for w in layer.weights]
+    query, key, value, output = weights
+    table = make_sinusoids(3, 4, width)
+    expected = np.zeros((2, 3, 4, width)) + table
+    pairs = []
+    for n, r, c in np.ndindex(2, 3, 4):
+        attention = []
+        for h in range(heads):
+            scores = (tokens[n] @ key[h]) @ (table[r, c] @ query[h])
+            shares = np.exp(scores / np.sqrt(width / heads))
+            attention.append(shares / shares.sum())
+            drawn = attention[-1] @ (tokens[n] @ value[h])
+            expected[n, r, c] += output[h] @ drawn
+        mean = np.mean(attention, axis=0)
+        pairs.append(sum(a * b for a, b in itertools.combinations(mean, 2)))
+    np.testing.assert_allclose(layer(tokens), expected, atol=1e-5)
+    assert float(layer.losses[0]) == pytest.approx(0.5 * np.mean(pairs), 1e-4)
+    alone = np.zeros((1, 2, 2, heads, 3), np.float32)
+    alone[..., 1] = 1.0
+    assert float(measure_interaction(alone)) == 0.0
+
+
+# Composition
+
+
+def compose_slowly(method: str, parts: list, channels: int) -> np.ndarray:
+    image = np.empty((*parts[0].shape[:3], channels))
+    for n, r, c, channel in np.ndindex(image.shape):
+        x = [part[n, r, c, channel] for part in parts]
+        m = [part[n, r, c, -1] for part in parts]
+        if method == "additive":
+            found = sum(x)
+        elif method == "product":
+            found = sum(
+                np.prod([part[n, r, c, i + channel] for part in parts])
+                for i in range(0, parts[0].shape[-1], channels)
+            )
+        elif method == "slots":
+            found = np.dot(np.exp(m), x) / np.exp(m).sum()
+        else:
+            s = [1 / (1 + np.exp(-value)) for value in m[:2]]
+            found = s[0] * x[0] + (1 - s[0]) * (s[1] * x[1] + (1 - s[1]) * x[2])
+        image[n, r, c, channel] = found
+    return image
+
+
+@pytest.mark.parametrize(
+    ("method", "depths"),
+    [
+        ("additive", (2, 2, 2)),
+        ("product", (6, 6, 6)),
+        ("occlusion", (3, 3, 2)),
+        ("slots", (3, 3, 3)),
+    ],
+)
+def test_compositions(
+    method: str, depths: tuple, rng: np.random.Generator
+) -> None:
+    parts = [rng.normal(size=(2, 3, 4, d)).astype("float32") for d in depths]
+    expected = compose_slowly(method, parts, 2)
+    np.testing.assert_allclose(METHODS[method](parts, 2), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["product", "low_rank_product"])
+def test_products_start_at_one(name: str) -> None:
+    model = make(name, *SMALL)
+    assert np.mean(model(POINTS)) == pytest.approx(1.0, abs=0.3)
+
+
+def test_additive_has_no_interactions_between_groups() -> None:
+    """Neither as differences nor as derivatives, but within a group."""
+    model = make("additive", *SMALL, "--groups=x+phase,color+size")
+    corners = [
+        (x, size, phase, 2.0)
+        for (x, phase), size in itertools.product(((3, 0), (5, 9)), (1.5, 4))
+    ]
+    image = np.asarray(model(np.float32(corners)), float)
+    mixed = image[0] - image[1] - image[2] + image[3]
+    assert np.abs(mixed).max() < 1e-6
+    assert np.abs(image[0] - image[3]).max() > 1e-3
+    point = tf.constant([[3.3, 1.7, 100.0, 1.0]])
+    with tf.GradientTape() as outer:
+        outer.watch(point)
+        with tf.GradientTape() as inner:
+            inner.watch(point)
+            image = model(point)
+        slopes = inner.gradient(image, point)
+    hessian = outer.jacobian(slopes, point)[0, :, 0].numpy()
+    assert hessian[2, 2] != 0.0  # the angle is coded by cos and sin
+    np.testing.assert_array_equal(hessian[1, [0, 2]], 0.0)
+    np.testing.assert_array_equal(hessian[[0, 2], 1], 0.0)
+
+
+def test_groups() -> None:
+    space = FactorSpace(TILES.factors)
+    assert parse_groups("", space) == [[0], [1], [2], [3]]
+    found = parse_groups("color+x,phase,size", space)
+    assert found == [[3, 0], [2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "rule"),
+    [
+        ("coordinate", "--width=6", "--width must be a multiple of 4"),
+        ("transformer", "--width=6", "--width must be a multiple of 4"),
+        ("attention", "--width=6", "--width must be a multiple of 4"),
+        ("film", "--width=6", "--width must be a multiple of 4"),
+        ("attention", "--groups=x", "--groups must name each factor once"),
+        *(
+            ("slots", f"--groups={groups}", "as in x_a[+]y_a,x_b[+]y_b")
+            for groups in ("x+x,y", "x,y,", "x;y", "x+y+z")
+        ),
+    ],
+)
+def test_rules(name: str, flag: str, rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        check_config(parse_config([f"--model={name}", flag]))

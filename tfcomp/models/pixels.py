@@ -1,0 +1,104 @@
+"""Layers of decoders that know where a pixel is.
+
+Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
+
+    PE(p) = [sin w_k r, cos w_k r, sin w_k c, cos w_k c],  w_k = 10000^(-k / K)
+
+for row r and column c in pixels, k = 0 .. K - 1 and 4 K features (Vaswani et
+al. 2017, in two dimensions).
+"""
+
+import keras
+import numpy as np
+from keras import ops
+
+WAVELENGTH = 10000.0
+
+
+def make_coordinates(rows: int, columns: int) -> np.ndarray:
+    """x_p and y_p of every pixel, float32 [rows, columns, 2]."""
+    y, x = (np.linspace(-1.0, 1.0, side) for side in (rows, columns))
+    return np.stack(np.meshgrid(x, y), axis=-1).astype(np.float32)
+
+
+def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
+    """PE(p) of every pixel, float32 [rows, columns, features]."""
+    count = features // 4
+    frequencies = WAVELENGTH ** (-np.arange(count) / count)  # [K]
+    waves = []
+    for index in np.indices((rows, columns)):
+        phases = index[..., np.newaxis] * frequencies
+        waves += [np.sin(phases), np.cos(phases)]
+    return np.concatenate(waves, axis=-1).astype(np.float32)
+
+
+class PixelLayer(keras.layers.Layer):
+    """Base of layers that give a vector [n, k] to every pixel.
+
+    Args:
+        image_size: Rows and columns of the image.
+    """
+
+    def __init__(self, image_size: tuple[int, int], **kwargs) -> None:
+        super().__init__(**kwargs)
+        self.image_size = tuple(image_size)
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "image_size": list(self.image_size)}
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class PixelSum(PixelLayer):
+    """z_n + PE(p): [n, k] -> [n, rows, columns, k]."""
+
+    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        table = make_sinusoids(*self.image_size, inputs.shape[-1])
+        return inputs[:, None, None] + ops.cast(table, inputs.dtype)
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return (input_shape[0], *self.image_size, input_shape[-1])
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class PixelDense(PixelLayer):
+    """A linear layer of z_n + PE(p), or of z_n and (x_p, y_p) side by side.
+
+    Equal to a dense layer of every pixel of the broadcast z, at a fraction of
+    its cost: one product for each image and one for each pixel, added.
+
+    Args:
+        image_size: Rows and columns of the image.
+        units: Channels of the result [n, rows, columns, units].
+        positions: `"sinusoids"`, added to z, or `"coordinates"`, beside z.
+    """
+
+    def __init__(
+        self, image_size: tuple[int, int], units: int, positions: str, **kwargs
+    ) -> None:
+        super().__init__(image_size, **kwargs)
+        self.units, self.positions = units, positions
+
+    def build(self, input_shape: tuple) -> None:
+        inputs, beside = input_shape[-1], self.positions == "coordinates"
+        shape = (inputs + 2 * beside, self.units)
+        self.kernel = self.add_weight(shape, "glorot_uniform", name="kernel")
+        self.bias = self.add_weight((self.units,), "zeros", name="bias")
+        self._table = (
+            make_coordinates(*self.image_size)
+            if beside
+            else make_sinusoids(*self.image_size, inputs)
+        )
+
+    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        count, features = inputs.shape[-1], self._table.shape[-1]
+        table = ops.cast(self._table, inputs.dtype)
+        pixels = ops.matmul(table, self.kernel[-features:]) + self.bias
+        images = ops.matmul(inputs, self.kernel[:count])  # [n, units]
+        return images[:, None, None] + pixels
+
+    def compute_output_shape(self, input_shape: tuple) -> tuple:
+        return (input_shape[0], *self.image_size, self.units)
+
+    def get_config(self) -> dict:
+        own = {"units": self.units, "positions": self.positions}
+        return {**super().get_config(), **own}
