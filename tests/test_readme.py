@@ -12,8 +12,15 @@ from tfcomp.config.flagfiles import list_flagfiles
 ROOT = Path(__file__).parents[1]
 README = "README.md"
 EXTENDING = "docs/extending.md"
-HISTORY = "CHANGELOG.md"
-PAGES = [README, *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
+EXPERIMENTS = "docs/experiments.md"
+TUTORIAL = "docs/tutorials/own_decoder.md"
+ROOT_PAGES = ["CHANGELOG.md", "CONTRIBUTING.md"]
+FOLDERS = ("docs", "docs/tutorials", "docs/reference")
+PAGES = [README] + [
+    str(path.relative_to(ROOT))
+    for folder in FOLDERS
+    for path in sorted((ROOT / folder).glob("*.md"))
+]
 
 
 def read_page(page: str) -> str:
@@ -22,7 +29,7 @@ def read_page(page: str) -> str:
 
 def find_block(page: str, marker: str) -> str:
     """The code block after an HTML comment."""
-    pattern = rf"<!-- {marker} -->\n```\w*\n(.*?)```"
+    pattern = rf"<!-- {marker} -->\n```[^\n]*\n(.*?)```"
     return re.search(pattern, read_page(page), re.DOTALL)[1]
 
 
@@ -42,13 +49,13 @@ def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_own_model_as_a_plugin(folder: Path) -> None:
-    (folder / "my_parts.py").write_text(find_block(README, "plugin"))
-    flags = "--flagfile=smoke.flags --plugins=my_parts --model=linear"
-    flags += " --run_name=linear --pictures=false --layerwise_every=0"
+    (folder / "my_parts.py").write_text(find_block(TUTORIAL, "plugin"))
+    flags = "--flagfile=smoke.flags --plugins=my_parts --model=shallow"
+    flags += " --hidden=0 --pictures=false --layerwise_every=0"
     status = train.main(["train", *flags.split()])
     assert status == 0
-    assert (folder / "tensorboard_logs/linear/metrics.json").exists()
-    assert (folder / "saved_models/linear/1/saved_model.pb").exists()
+    assert (folder / "tensorboard_logs/smoke/metrics.json").exists()
+    assert (folder / "saved_models/smoke/1/saved_model.pb").exists()
 
 
 def test_own_factors_renderer_region_and_model(folder: Path) -> None:
@@ -72,16 +79,16 @@ def test_commands_do_their_own_set_up() -> None:
 
 
 def test_every_flagfile_is_listed() -> None:
-    """Experiments in the README, those of other commands in their page."""
-    pages = "".join(map(read_page, PAGES[1:]))
+    """Experiments in one table, those of other commands in their page."""
+    pages = "".join(map(read_page, PAGES))
     for name in list_flagfiles():
         if name.startswith(("sweep", "threshold")):
             assert f"{name}`" in pages or f"={name} " in pages, name
         else:
-            assert f"`{name.removesuffix('.flags')}`" in read_page(README)
+            assert f"`{name.removesuffix('.flags')}`" in read_page(EXPERIMENTS)
 
 
-@pytest.mark.parametrize("page", [README, "docs/results.md"])
+@pytest.mark.parametrize("page", ["docs/pipeline.md", "docs/results.md"])
 def test_tables_of_a_page_are_those_of_the_commands(page: str) -> None:
     text = read_page(page)
     named = re.findall(r"<!-- (docs/\S+\.md) -->\n", text)
@@ -90,7 +97,7 @@ def test_tables_of_a_page_are_those_of_the_commands(page: str) -> None:
         assert f"<!-- {name} -->\n{read_page(name)}" in text, name
 
 
-@pytest.mark.parametrize("page", [*PAGES, HISTORY])
+@pytest.mark.parametrize("page", [*PAGES, *ROOT_PAGES])
 def test_links_of_a_page_lead_somewhere(page: str) -> None:
     prose = re.sub(r"^```.*?^```", "", read_page(page), flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s]+)\)", prose):

@@ -1,4 +1,4 @@
-"""Tables of README and docs are those that the committed evidence gives.
+"""Tables of the docs are those that the committed evidence gives.
 
 A table that `python -m pipelines.reproduce --runs=docs/evidence` writes stands
 in a page behind a comment with the name of its file, as
@@ -18,7 +18,7 @@ from tfcomp.claims.packed_evidence import pack_evidence
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = ROOT / "docs" / "evidence"
-PAGES = ("README.md", "docs/results.md", "docs/campaign.md")
+PAGES = tuple(f"docs/{page}.md" for page in ("pipeline", "results", "campaign"))
 # Tables of runs before the campaign, which are not kept: their commands stand
 # beside them. No other table may be missing in the evidence.
 WITHOUT_EVIDENCE = {

@@ -20,7 +20,11 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from werkzeug.test import Client
 
 from tfcomp.config.errors import RunError
-from tfcomp.evaluation.projector import make_sprite, write_projector
+from tfcomp.evaluation.projector import (
+    FRAME_SHADE,
+    make_sprite,
+    write_projector,
+)
 
 Stages = dict[str, np.ndarray]
 NUM_POINTS = 7
@@ -77,13 +81,13 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(
         found = np.frombuffer(tensor, np.float32).reshape(shapes[name])
         np.testing.assert_allclose(found, stages[name], rtol=1e-5)
     for name, info in infos.items():
-        assert info["sprite"]["singleImageDim"] == [4, 3]  # width, height
+        assert info["sprite"]["singleImageDim"] == [6, 5]  # width, height
         text = fetch(run_dir.parent, "metadata", run="run", name=name).decode()
         header, first, *_, last = lines = text.splitlines()
         assert (header, first) == ("x\tregion", "0\tID")
         assert last == "\ttab and line" and len(lines) == 1 + NUM_POINTS
         png = fetch(run_dir.parent, "sprite_image", run="run", name=name)
-        sprite = matplotlib.image.imread(io.BytesIO(png))  # [9, 12, 4]
+        sprite = matplotlib.image.imread(io.BytesIO(png))  # [15, 18, 4]
         expected, _ = make_sprite(IMAGES[..., 0])
         np.testing.assert_allclose(sprite[..., 0] * 255, expected, atol=0.01)
 
@@ -118,22 +122,23 @@ def test_writing_again_replaces(run_dir: Path, stages: Stages) -> None:
 
 def test_sprite_runs_row_by_row_and_is_upright() -> None:
     sprite, size = make_sprite(IMAGES[..., 0])
-    assert size == (4, 3)
-    assert sprite.shape == (3 * 3, 3 * 4) and sprite.dtype == np.uint8
+    assert size == (6, 5)
+    assert sprite.shape == (3 * 5, 3 * 6) and sprite.dtype == np.uint8
     for index in range(NUM_POINTS):
         row, column = divmod(index, 3)
-        cell = sprite[3 * row :, 4 * column :][:3, :4]
-        expected = np.zeros((3, 4))
-        expected[2, 0] = round(255 * (index + 1) / NUM_POINTS)
+        cell = sprite[5 * row :, 6 * column :][:5, :6]
+        expected = np.full((5, 6), FRAME_SHADE)
+        expected[1:-1, 1:-1] = 0
+        expected[3, 1] = round(255 * (index + 1) / NUM_POINTS)
         np.testing.assert_array_equal(cell, expected)
-    assert not sprite[6:, 4:].any()  # places without an image
+    assert not sprite[10:, 6:].any()  # places without an image
 
 
 def test_sprite_stays_within_the_limit_of_browsers() -> None:
     images = np.full((900, 3, 280), 2.0)  # 30 in a row: 8400 pixels
     sprite, size = make_sprite(images)
-    assert size == (140, 2) and sprite.shape == (60, 4200)
-    assert (sprite == 255).all()
+    assert size == (142, 4) and sprite.shape == (120, 4260)
+    assert set(np.unique(sprite)) == {FRAME_SHADE, 255}
 
 
 def test_folder_without_event_files_is_refused(

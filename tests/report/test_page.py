@@ -33,5 +33,5 @@ def test_texts_are_escaped(tmp_path: Path) -> None:
     reader.feed(render_page(EVIL, EVIL, [section], {EVIL: EVIL}, tmp_path))
     assert not {"script", "img"} & reader.tags
     assert not {"onerror", "src"} & reader.names
-    # In title, heading, subtitle, links, section, exhibit, table, origin.
-    assert reader.text.count(EVIL) == 13
+    # In title, heading, subtitle, contents, section, exhibit, table, origin.
+    assert reader.text.count(EVIL) == 14

@@ -33,6 +33,7 @@ METADATA_FILE = f"{SUBFOLDER}/metadata.tsv"
 SPRITE_FILE = f"{SUBFOLDER}/sprite.png"
 # The browser's limit for the width and the height of a sprite.
 MAX_SPRITE_SIZE = 8192
+FRAME_SHADE = 160
 # A point of a convolution stage has 50,000 numbers, too many to send to a
 # browser; the first components hold what anyone will look at.
 MAX_COMPONENTS = 50
@@ -93,18 +94,22 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
 
     Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom. They
     are thinned to every second, third, ... pixel if the whole would exceed
-    8192 pixels.
+    8192 pixels. Each has a gray frame, as a white one could not be seen on the
+    white page.
 
     Returns:
         Gray or RGB values, uint8, black where images are missing in the last
-        row; and width and height of a single image.
+        row; and width and height of a single image with its frame.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     rows = math.ceil(len(images) / columns)
-    thinning = math.ceil(columns * max(images.shape[1:3]) / MAX_SPRITE_SIZE)
+    room = MAX_SPRITE_SIZE - 2 * columns  # without the frames
+    thinning = math.ceil(columns * max(images.shape[1:3]) / room)
     images = images[:, ::thinning, ::thinning][:, ::-1]  # upright
-    height, width, *colors = images.shape[1:]
     shades = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1))
+    frame = [(0, 0), (1, 1), (1, 1), (0, 0)][: shades.ndim]
+    shades = np.pad(shades, frame, constant_values=FRAME_SHADE)
+    height, width, *colors = shades.shape[1:]
     cells = np.zeros((rows * columns, height, width, *colors), np.uint8)
     cells[: len(images)] = shades
     grid = cells.reshape(rows, columns, height, width, *colors).swapaxes(1, 2)

@@ -20,10 +20,14 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import list_points, show_run, to_rows
 
+# That a report begins with, beside those in which runs differ.
+SETTINGS = "dataset encoding model depth width epochs seed".split()
+
 
 def make_overview(studies: Sequence[Study]) -> Section:
     """Shows what the runs reach, ID and OOD."""
     exhibits = [
+        make_settings(studies),
         make_scores(studies),
         make_references(studies),
         make_coverage(studies),
@@ -59,6 +63,27 @@ def has_border(study: Study) -> bool:
     distance = study.border_distance
     reached = distance[np.isfinite(distance)]
     return len(study.dataset.space) > 1 and reached.max(initial=0) > 1
+
+
+def make_settings(studies: Sequence[Study]) -> Exhibit:
+    """Lists what the runs are; all flags stand at the end of the page."""
+    flags = [s.run.config.identity() if s.run.path else {} for s in studies]
+    names = {
+        name: None
+        for found in flags
+        for name, value in found.items()
+        if name in SETTINGS or any(f.get(name, value) != value for f in flags)
+    }
+    return Exhibit(
+        "settings",
+        "Settings",
+        "The main settings, and those in which the runs differ.",
+        rows=[
+            {"run": study.name, "held out": study.dataset.region.spec}
+            | {name: found.get(name) for name in names}
+            for study, found in zip(studies, flags, strict=True)
+        ],
+    )
 
 
 def make_scores(studies: Sequence[Study]) -> Exhibit:

@@ -109,14 +109,19 @@ def compute_version(
 
 
 def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
-    """TensorBoard's names of the scores, as `ood/mse`."""
-    return list(
-        dict.fromkeys(
-            f"{subset}/{name}"
-            for result in results.values()
-            for subset, scores in select_scores(result).items()
-            for name in scores
-        )
+    """TensorBoard's names of the scores, as `ood/mse`.
+
+    It shows the first five: those of OOD, with the relative errors in front.
+    """
+    tags = dict.fromkeys(
+        f"{subset}/{name}"
+        for result in results.values()
+        for subset, scores in select_scores(result).items()
+        for name in scores
+    )
+    first = ("ood/relative_mse", "id/relative_mse")
+    return sorted(
+        tags, key=lambda tag: (tag not in first, not tag.startswith("ood"))
     )
 
 

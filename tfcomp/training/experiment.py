@@ -29,6 +29,7 @@ from tfcomp.storage.run_folder import (
     list_damage,
     read_metrics,
 )
+from tfcomp.training.card import format_card
 from tfcomp.training.export import export_model
 from tfcomp.training.monitor import Monitor
 from tfcomp.training.prepared_models import make_model, prepare_models
@@ -62,7 +63,7 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
             if lost:
                 observed = make_model(config, dataset, "float32")
                 observed.load_weights(folder / MODEL_FILE)
-                _export(observed, config, dataset)
+                _export(observed, config, dataset, read_metrics(folder))
             return read_metrics(folder)
         return _run(config, dataset, strategy)
 
@@ -83,15 +84,21 @@ def _run(
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
         if config.export:
-            _export(observed, config, dataset)
+            _export(observed, config, dataset, metrics)
     text = json.dumps(metrics, indent=2, allow_nan=False)
     write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
 
 
-def _export(model: keras.Model, config: RunConfig, dataset: Dataset) -> None:
+def _export(
+    model: keras.Model,
+    config: RunConfig,
+    dataset: Dataset,
+    metrics: dict[str, Any],
+) -> None:
     jacobian_fn = choose_jacobian(model, dataset.space)
-    export_model(model, config.export_path, jacobian_fn)
+    card = format_card(config, dataset, metrics)
+    export_model(model, config.export_path, jacobian_fn, card)
 
 
 def describe_environment() -> str:

@@ -6,6 +6,8 @@ signatures
     serving_default   factors [n, F] -> image [n, H, W, C]
     activations       factors [n, F] -> {stage: activation [n, ...]}
     geometry          factors [n, F] -> {stage: metric tensor [n, F, F]}
+
+`card.md` beside them says what the model is.
 """
 
 import hashlib
@@ -20,13 +22,17 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.model_versions import add_version, is_loadable
+from tfcomp.training.card import CARD_FILE, format_card
 
 # Hash of the architecture and the weights, in a version's folder.
 FINGERPRINT = Path("assets.extra") / "weights.sha256"
 
 
 def export_model(
-    model: keras.Model, folder: str | Path, jacobian_fn: Callable
+    model: keras.Model,
+    folder: str | Path,
+    jacobian_fn: Callable,
+    card: str = "",
 ) -> Path:
     """Exports the next version, or finds that the last one is this model.
 
@@ -34,6 +40,7 @@ def export_model(
         model: A float32 model from factors to image with named stages.
         folder: Parent of the versions; that of the model is returned.
         jacobian_fn: How the `geometry` signature takes derivatives.
+        card: The text of `card.md`, if it is to have one.
     """
     fingerprint = compute_fingerprint(model)
 
@@ -41,6 +48,8 @@ def export_model(
         _write_archive(model, partial, jacobian_fn)
         (partial / FINGERPRINT).parent.mkdir(exist_ok=True)
         (partial / FINGERPRINT).write_text(fingerprint)
+        if card:
+            (partial / CARD_FILE).write_text(card, "utf-8")
 
     def is_same(version: Path) -> bool:
         file = version / FINGERPRINT
@@ -59,7 +68,8 @@ def export_run(run: Path, folder: Path) -> Path:
     """
     loaded = load_run(run)
     jacobian_fn = choose_jacobian(loaded.model, loaded.dataset.space)
-    return export_model(loaded.model, folder, jacobian_fn)
+    card = format_card(loaded.config, loaded.dataset, loaded.metrics)
+    return export_model(loaded.model, folder, jacobian_fn, card)
 
 
 def compute_fingerprint(model: keras.Model) -> str:

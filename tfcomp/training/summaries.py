@@ -3,11 +3,12 @@
 - `train/`: loss, speed
 - `id/`, `ood/`: scores over the whole grid (and `id_test/` or comparisons
   with another truth, where they exist)
-- `factorization/`, `cosine_factorization/`, `log_volume_id/`,
-  `log_volume_ood/`, `probe_r2_id/`, `probe_r2_ood/`: one chart per stage
+- `stage_factorization/`, `stage_cosine_factorization/`,
+  `stage_log_volume_id/`, `stage_log_volume_ood/`, `stage_probe_r2_id/`,
+  `stage_probe_r2_ood/`: one chart per stage, below the scores
 - `embedding_<number>/`: rank and penalties of low-rank embeddings, the ratio
   of axes of hard rendering
-- images: `samples/`, `landscape/`, `log_volume_map/`, `embedding/`,
+- images: `samples/`, `landscape/`, `stage_log_volume_map/`, `embedding/`,
   `spectrum/`, `profiles/`; with one ordered factor `error_curve/` instead of
   maps
 - text: what the run is
@@ -105,19 +106,27 @@ class RunSummaries:
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
         """Geometry and probes of every stage, and log-volume maps."""
         numbers = {
-            f"{group}/{stage}": summary.get(group)
+            f"stage_{group}/{stage}": summary.get(group)
             for stage, summary in analysis.summary.items()
             for group in LAYER_GROUPS
         }
         self.write_scalars(epoch, numbers)
         if not (self._has_maps and self._config.pictures):
             return
+        label = f"{label_volume(self._dataset.space)} less its mean"
+        centered = center_volumes(analysis.log_volume)
+        most = max(
+            np.nanmax(np.abs(v), initial=1e-9) for v in centered.values()
+        )
         with self._writer.as_default(step=epoch):
-            for stage, values in analysis.log_volume.items():
-                maps = {f"log volume, {stage}": values}
-                label = label_volume(self._dataset.space)
-                figure = picture_maps(self._dataset, maps, label)
-                write_figure(f"log_volume_map/{stage}", figure)
+            for stage, values in centered.items():
+                figure = picture_maps(
+                    self._dataset,
+                    {f"log volume, {stage}": values},
+                    label,
+                    limits=(-most, most),
+                )
+                write_figure(f"stage_log_volume_map/{stage}", figure)
 
     def write_embeddings(
         self,
@@ -144,6 +153,16 @@ class RunSummaries:
     def close(self) -> None:
         """Flushes everything to disk."""
         self._writer.close()
+
+
+def center_volumes(
+    volumes: Mapping[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Log-volumes less the mean of their stage; NaN where they are infinite."""
+    finite = {
+        k: np.where(np.isfinite(v), v, np.nan) for k, v in volumes.items()
+    }
+    return {k: v - np.nan_to_num(np.nanmean(v)) for k, v in finite.items()}
 
 
 def write_figure(tag: str, figure: Figure) -> None:
@@ -177,7 +196,9 @@ def make_layout() -> layout_pb2.Layout:
     """
     scores = ("relative_mse", "position_accuracy", "num_peaks")
     score_charts = [_make_chart(name, f"^(id|ood)/{name}$") for name in scores]
-    layer_charts = [_make_chart(group, f"^{group}/") for group in LAYER_GROUPS]
+    layer_charts = [
+        _make_chart(group, f"^stage_{group}/") for group in LAYER_GROUPS
+    ]
     return layout_pb2.Layout(
         category=[
             layout_pb2.Category(title="ID and OOD", chart=score_charts),

@@ -1,0 +1,38 @@
+"""The card of a model, `card.md` beside its SavedModel."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from tfcomp import __version__
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.storage.run_folder import select_scores
+
+CARD_FILE = "card.md"
+TEMPLATE = Path(__file__).with_name("templates") / CARD_FILE
+
+
+def format_card(
+    config: RunConfig, dataset: Dataset, metrics: Mapping[str, Any]
+) -> str:
+    """What a model is, its data, split, scores, limits and use, in Markdown.
+
+    It says nothing of the machine and of the time: the same run has the same
+    card. The metrics are the content of `metrics.json`.
+    """
+    template = jinja2.Template(
+        TEMPLATE.read_text("utf-8"),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return template.render(
+        config=config,
+        dataset=dataset,
+        num_ood=int(dataset.splits.all.is_ood.sum()),
+        scores=select_scores(metrics),
+        coverage=metrics.get("coverage", {}),
+        version=__version__,
+    )
