@@ -93,6 +93,17 @@ class DataConfig(Settings):
         "orientation, x and y; with a sixth number there are as many hues. "
         "One value leaves a factor out.",
     )
+    composition: str = setting(
+        "sum",
+        "Composed: how the images of the two objects are put together.",
+        choices=("sum", "product", "occlusion"),
+    )
+    num_positions: int = setting(
+        6,
+        "Composed: places of an object along each axis of the image.",
+        minimum=2,
+        maximum=1024,
+    )
     data: str = setting(
         "",
         "File or folder that the dataset table reads, or tfds:NAME "

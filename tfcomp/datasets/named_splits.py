@@ -10,6 +10,9 @@
     wiedemer:diagonal:.1 training sees combinations whose factors, each scaled
                          to 0..1, are at most .1 apart
 
+The last two take groups of factors, as wiedemer:orthogonal:x_a+y_a,x_b+y_b: of
+objects, all but one of which rest, or which are at about the same place.
+
 Factors are known by name (`x`, `posX` and `x_position` are one). Bounds are
 classes, counted from 0, of the published numbers of values; with other numbers
 they are scaled. What is printed here is what is *held out*.
@@ -22,6 +25,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.groups import parse_groups
 from tfcomp.datasets.regions import Predicate
 
 # The factors that tell a data set, with the number of values as published.
@@ -133,22 +137,33 @@ def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
 
 def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     """Off the axes (`orthogonal`), or off the diagonal (`diagonal:0.1`)."""
-    kind, _, width = arguments.partition(":")
-    if len(space) < 2 or math.prod(space.shape) == max(space.shape):
-        raise ValueError("of this kind needs two factors")
+    kind, _, rest = arguments.partition(":")
+    width, _, spec = rest.partition(":")
+    if kind == "orthogonal":
+        width, spec = "", rest
+    groups = parse_groups(spec, space)
     sizes = np.array(space.shape)
-    if arguments == "orthogonal":
+    if len(groups) < 2 or math.prod(space.shape) == max(space.shape):
+        raise ValueError("of this kind needs two factors")
+    if kind == "orthogonal":
         middle = sizes // 2
-        return lambda values: (
-            np.sum(_is_off(space.to_index(values), middle), axis=1) > 1
-        )
+
+        def moves_twice(values: np.ndarray) -> np.ndarray:
+            is_off = _is_off(space.to_index(values), middle)
+            moved = [is_off[:, group].any(axis=1) for group in groups]
+            return np.sum(moved, axis=0) > 1
+
+        return moves_twice
     if kind != "diagonal" or re.fullmatch(r"0?\.\d+", width) is None:
         raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
+    if len({len(group) for group in groups}) > 1:
+        raise ValueError("must have groups of as many factors each")
 
     def contains(values: np.ndarray) -> np.ndarray:
         index = space.to_index(values)
         unit = index / np.maximum(sizes - 1, 1)  # [n, F], 0 to 1
-        is_apart = np.ptp(unit, axis=1) > float(width) + 1e-9
+        apart = np.ptp(unit[:, groups], axis=1)  # [n, factors of a group]
+        is_apart = (apart > float(width) + 1e-9).any(axis=1)
         return is_apart & (index >= 0).all(axis=1)
 
     return contains

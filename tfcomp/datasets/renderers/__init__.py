@@ -3,6 +3,7 @@
 They are pure and vectorized, and work eagerly and inside `tf.data`.
 """
 
+from tfcomp.datasets.renderers.composed_objects import render_composed
 from tfcomp.datasets.renderers.gaussian_bump import (
     render_gaussians,
     render_plus,
