@@ -55,9 +55,17 @@ def describe_commands() -> str:
         with redirect_stdout(io.StringIO()) as text:
             command.main([name, "--help"])
         purpose, _, flags = text.getvalue().partition("\nFlags:\n")
-        lines += [f"\n## {name}\n", purpose.strip(), "\n| flag | |\n|---|---|"]
-        found = re.findall(r"^  (--\S.*)\n +(.*)$", flags, re.MULTILINE)
-        lines += [f"| `{flag}` | {_escape(text)} |" for flag, text in found]
+        lines += [
+            f"\n## {name}\n",
+            purpose.strip(),
+            "\n| flag | default | |",
+            "|---|---|---|",
+        ]
+        found = re.findall(r"^  (--\w+)=(.*)\n +(.*)$", flags, re.MULTILINE)
+        lines += [
+            f"| `{flag}` | {default and f'`{default}`'} | {_escape(text)} |"
+            for flag, default, text in found
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,8 @@ class DataConfig(Settings):
     """
 
     dataset: str = setting(
-        "gaussian_bumps", "Name of the dataset (the README lists them)."
+        "gaussian_bumps",
+        "Name of the dataset (docs/experiments.md lists them).",
     )
     region: str = setting(
         "square:6-22",

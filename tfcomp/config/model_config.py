@@ -9,9 +9,13 @@ from tfcomp.config.settings import Settings, setting
 class ModelConfig(Settings):
     """The decoder, and the code of the factors that it is given."""
 
-    model: str = setting("cnn", "Name of the decoder (the README lists them).")
+    model: str = setting(
+        "cnn", "Name of the decoder (docs/experiments.md lists them)."
+    )
     encoding: str = setting(
-        "bump", "Name of the input code of the factors (the README lists them)."
+        "bump",
+        "Name of the input code of the factors (docs/experiments.md lists "
+        "them).",
     )
     depth: int = setting(
         4,
