@@ -17,7 +17,7 @@ from tfcomp.datasets.groups import parse_groups
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS
 from tfcomp.models.attention import CrossAttention, measure_interaction
-from tfcomp.models.composed import METHODS
+from tfcomp.models.composed import Composition
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.model_sizes import estimate_model, list_doublings
 from tfcomp.models.pixels import (
@@ -207,42 +207,42 @@ def test_cross_attention_is_its_equation(rng: np.random.Generator) -> None:
 # Composition
 
 
-def compose_slowly(method: str, parts: list, channels: int) -> np.ndarray:
-    image = np.empty((*parts[0].shape[:3], channels))
-    for n, r, c, channel in np.ndindex(image.shape):
-        x = [part[n, r, c, channel] for part in parts]
-        m = [part[n, r, c, -1] for part in parts]
-        if method == "additive":
-            found = sum(x)
-        elif method == "product":
-            found = sum(
-                np.prod([part[n, r, c, i + channel] for part in parts])
-                for i in range(0, parts[0].shape[-1], channels)
-            )
-        elif method == "slots":
-            found = np.dot(np.exp(m), x) / np.exp(m).sum()
-        else:
-            s = [1 / (1 + np.exp(-value)) for value in m[:2]]
-            found = s[0] * x[0] + (1 - s[0]) * (s[1] * x[1] + (1 - s[1]) * x[2])
-        image[n, r, c, channel] = found
-    return image
+def compose_slowly(method: str, x: list, m: list) -> float:
+    """One pixel of one channel; of a product, x_kr [K, R]."""
+    if method == "additive":
+        return sum(x)
+    if method == "product":
+        return np.sum(np.prod(x, axis=0))
+    if method == "slots":
+        return np.dot(np.exp(m), x) / np.exp(m).sum()
+    s = [1 / (1 + np.exp(-value)) for value in m]
+    return s[0] * x[0] + (1 - s[0]) * (s[1] * x[1] + (1 - s[1]) * x[2])
 
 
 @pytest.mark.parametrize(
-    ("method", "depths"),
+    ("method", "num_masks", "rank"),
     [
-        ("additive", (2, 2, 2)),
-        ("product", (6, 6, 6)),
-        ("occlusion", (3, 3, 2)),
-        ("slots", (3, 3, 3)),
+        ("additive", 0, 1),
+        ("product", 0, 1),
+        ("product", 0, 3),
+        ("occlusion", 2, 1),
+        ("slots", 3, 1),
     ],
 )
 def test_compositions(
-    method: str, depths: tuple, rng: np.random.Generator
+    method: str, num_masks: int, rank: int, rng: np.random.Generator
 ) -> None:
-    parts = [rng.normal(size=(2, 3, 4, d)).astype("float32") for d in depths]
-    expected = compose_slowly(method, parts, 2)
-    np.testing.assert_allclose(METHODS[method](parts, 2), expected, atol=1e-5)
+    depths = [*[2 * rank] * 3, *[1] * num_masks]
+    drawn = [rng.normal(size=(2, 3, 4, d)).astype("float32") for d in depths]
+    compose = Composition(method, channels=2, groups=3)
+    image = np.asarray(compose(drawn))
+    assert image.shape == (2, 3, 4, 2)
+    for n, r, c, channel in np.ndindex(image.shape):
+        x = [part[n, r, c, channel::2] for part in drawn[:3]]
+        x = x if method == "product" else [value[0] for value in x]
+        m = [mask[n, r, c, 0] for mask in drawn[3:]]
+        expected = compose_slowly(method, x, m)
+        assert image[n, r, c, channel] == pytest.approx(expected, 1e-4, 1e-6)
 
 
 @pytest.mark.parametrize("name", ["product", "low_rank_product"])

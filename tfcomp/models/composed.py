@@ -16,7 +16,7 @@ many weights:
     slots             sum_k softmax_k(m_k) x_k             232,512
 
 (Lachapelle et al. 2023 for sums, Wiedemer et al. 2023 for occlusion, 2024 for
-slots) with masks m_k, which a branch draws beside its channels, and s the
+slots) with masks m_k, which a branch draws beside x_k, and s the
 sigmoid. Of `occlusion` the groups are listed from front to back.
 """
 
@@ -31,7 +31,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.encodings import make_grouped_code
 
-Parts = Sequence[keras.KerasTensor]
+Images = Sequence[keras.KerasTensor]
 
 
 def build_additive(config: RunConfig, dataset: Dataset) -> keras.Model:
@@ -69,21 +69,25 @@ def _build(
     # A product of K numbers near 0 hardly moves: start at the image 1.
     bias = rank ** (-1 / len(codes)) if method == "product" else 0.0
     rows, columns, channels = dataset.image_shape
-    parts = []
-    for index in range(len(codes)):
-        has_mask = method == "slots" or (
-            method == "occlusion" and index < len(codes) - 1
-        )
-        shape = (rows, columns, channels * rank + has_mask)
-        draw = keras.layers.Dense(
+
+    def draw(name: str, index: int, depth: int) -> keras.KerasTensor:
+        shape = (rows, columns, depth)
+        pixels = keras.layers.Dense(
             math.prod(shape),
             bias_initializer=keras.initializers.Constant(bias),
             dtype="float32",
-            name=f"pixels_{index}",
-        )
-        parts.append(keras.layers.Reshape(shape)(draw(hidden[:, index])))
-    image = Composition(method, channels, dtype="float32", name="image")
-    return keras.Model(factors, image(parts), name=config.model.model)
+            name=f"{name}_{index}",
+        )(hidden[:, index])
+        return keras.layers.Reshape(shape)(pixels)
+
+    num_masks = {"slots": len(codes), "occlusion": len(codes) - 1}
+    parts = [draw("drawn", k, channels * rank) for k in range(len(codes))]
+    masks = [draw("mask", k, 1) for k in range(num_masks.get(method, 0))]
+    image = Composition(
+        method, channels, len(codes), dtype="float32", name="image"
+    )
+    drawn = image([*parts, *masks])
+    return keras.Model(factors, drawn, name=config.model.model)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -134,32 +138,32 @@ def _is_list(shape: list | tuple) -> bool:
     return isinstance(shape[0], (list, tuple))
 
 
-def compose_additive(parts: Parts, channels: int) -> keras.KerasTensor:
+def compose_additive(parts: Images, masks: Images) -> keras.KerasTensor:
     """sum_k x_k of parts [n, H, W, C]."""
     return functools.reduce(ops.add, parts)
 
 
-def compose_product(parts: Parts, channels: int) -> keras.KerasTensor:
-    """sum_r prod_k x_kr of parts [n, H, W, R C]."""
-    terms = functools.reduce(ops.multiply, parts)
-    shape = (-1, *terms.shape[1:3], terms.shape[3] // channels, channels)
-    return ops.sum(ops.reshape(terms, shape), axis=-2)
+def compose_product(parts: Images, masks: Images) -> keras.KerasTensor:
+    """prod_k x_k of parts [n, H, W, C]."""
+    return functools.reduce(ops.multiply, parts)
 
 
-def compose_occlusion(parts: Parts, channels: int) -> keras.KerasTensor:
-    """x_k s(m_k) + s(-m_k) (what is behind), [n, H, W, C + 1], the last C."""
+def compose_occlusion(parts: Images, masks: Images) -> keras.KerasTensor:
+    """s(m_k) x_k + s(-m_k) (what is behind); masks [n, H, W, 1]."""
     *front, image = parts
-    for part in reversed(front):
-        drawn, mask = part[..., :channels], ops.sigmoid(part[..., channels:])
-        image = drawn * mask + (1.0 - mask) * image
+    for part, mask in zip(reversed(front), reversed(masks), strict=True):
+        share = ops.sigmoid(mask)
+        image = share * part + (1.0 - share) * image
     return image
 
 
-def compose_slots(parts: Parts, channels: int) -> keras.KerasTensor:
-    """sum_k softmax_k(m_k) x_k of parts [n, H, W, C + 1]."""
-    stacked = ops.stack(list(parts))  # [K, n, H, W, C + 1]
-    shares = ops.softmax(stacked[..., channels:], axis=0)
-    return ops.sum(stacked[..., :channels] * shares, axis=0)
+def compose_slots(parts: Images, masks: Images) -> keras.KerasTensor:
+    """sum_k softmax_k(m_k) x_k, one group at a time; masks [n, H, W, 1]."""
+    # A softmax of the stacked masks takes twice as long for copies.
+    largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
+    weights = [ops.exp(mask - largest) for mask in masks]
+    drawn = [w * part for w, part in zip(weights, parts, strict=True)]
+    return functools.reduce(ops.add, drawn) / functools.reduce(ops.add, weights)
 
 
 METHODS = {
@@ -172,18 +176,29 @@ METHODS = {
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class Composition(keras.layers.Layer):
-    """What was drawn, a list of [n, H, W, ...], to one image [n, H, W, C]."""
+    """What was drawn for K groups [n, H, W, R C], then masks, to one image.
 
-    def __init__(self, method: str, channels: int, **kwargs) -> None:
+    Sums over the R products that `product` may have.
+    """
+
+    def __init__(
+        self, method: str, channels: int, groups: int, **kwargs
+    ) -> None:
         super().__init__(**kwargs)
-        self.method, self.channels = method, channels
+        self.method, self.channels, self.groups = method, channels, groups
 
     def call(self, inputs: list) -> keras.KerasTensor:
-        return METHODS[self.method](inputs, self.channels)
+        parts, masks = inputs[: self.groups], inputs[self.groups :]
+        image = METHODS[self.method](parts, masks)
+        if image.shape[-1] == self.channels:
+            return image
+        rows, columns, depth = image.shape[1:]
+        terms = (-1, rows, columns, depth // self.channels, self.channels)
+        return ops.sum(ops.reshape(image, terms), axis=-2)
 
     def compute_output_shape(self, input_shape: list) -> tuple:
         return (*input_shape[0][:3], self.channels)
 
     def get_config(self) -> dict:
-        own = {"method": self.method, "channels": self.channels}
-        return {**super().get_config(), **own}
+        own = {"channels": self.channels, "groups": self.groups}
+        return {**super().get_config(), "method": self.method, **own}
