@@ -8,7 +8,8 @@ from tfcomp.config.command import HELP, exit_on_user_error
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
-    "train analyze compare measure sweep threshold materialize paper_figures"
+    "train analyze compare measure sweep threshold predict materialize "
+    "paper_figures"
 ).split()
 
 

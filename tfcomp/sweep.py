@@ -29,7 +29,7 @@ from tfcomp.config.run_flags import (
 )
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.output_folders import check_run_folders
-from tfcomp.sweeps.grid import parse_grid
+from tfcomp.sweeps.grid import GRID, parse_grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.sweep_settings import SweepSettings
@@ -38,13 +38,6 @@ from tfcomp.sweeps.workload import run_missing
 
 # What the end of a sweep prints of its scores.
 SHOWN_SCORES = "id_relative_mse ood_relative_mse ood_position_accuracy".split()
-GRID = {
-    "grid": (
-        [],
-        "A flag to vary and its values, as depth=2,3,4, once for each axis; "
-        "every combination is run",
-    )
-}
 
 
 def main(argv: list[str]) -> int:

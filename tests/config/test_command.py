@@ -101,7 +101,7 @@ def test_help_of_a_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    "train analyze sweep threshold measure compare materialize".split(),
+    "train analyze sweep threshold predict measure compare materialize".split(),
 )
 def test_help_imports_nothing_heavy(command: str) -> None:
     script = (

@@ -14,6 +14,13 @@ from tfcomp.config.run_flags import (
     parse_flags,
 )
 
+GRID = {
+    "grid": (
+        [],
+        "A flag to vary and its values, as depth=2,3,4, once for each axis; "
+        "every combination is run",
+    )
+}
 # Flags that are varied together, and their values at every point of the axis.
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 

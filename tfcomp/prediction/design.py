@@ -1,0 +1,93 @@
+"""The design of a study: settings, half of them held back."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.models.config_checks import list_announcements
+from tfcomp.sweeps.grid import parse_grid
+
+DECODER = "model"
+HALVES = ("explore", "confirm")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The networks of one setting, which one process trains.
+
+    Attributes:
+        setting: The flags that the study varies.
+        config: A run with this setting and the first seed.
+        seeds: Of its networks.
+    """
+
+    setting: dict[str, Any]
+    config: RunConfig
+    seeds: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """A hash of the setting."""
+        text = json.dumps(self.setting, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def half(self) -> str:
+        """Which half of the design it is in, by its hash."""
+        return HALVES[int(self.name, 16) % 2]
+
+    def describe(self) -> str:
+        """The setting in one line."""
+        return " ".join(f"{name}={v}" for name, v in self.setting.items())
+
+    def make_configs(self) -> list[RunConfig]:
+        """The runs of its networks."""
+        training = self.config.training
+        return [
+            dataclasses.replace(
+                self.config, training=dataclasses.replace(training, seed=seed)
+            )
+            for seed in self.seeds
+        ]
+
+
+def list_hyperparameters(specs: Sequence[str]) -> list[tuple[str, ...]]:
+    """The hyperparameters of a grid; flags that vary together are one.
+
+    Raises:
+        ConfigError: If none of them is the decoder.
+    """
+    axes = [
+        tuple(name.strip() for name in spec.partition("=")[0].split("/"))
+        for spec in specs
+    ]
+    if not any(DECODER in axis for axis in axes):
+        rule = f"must vary {DECODER}: measures are judged across decoders"
+        raise ConfigError("grid", rule, list(specs))
+    return axes
+
+
+def list_cells(
+    flags: Mapping[str, Any], seeds: Sequence[int]
+) -> tuple[list[Cell], list[str]]:
+    """All settings of a study, checked, and lines that a user should know.
+
+    Raises:
+        ConfigError: If a flag or a combination breaks a rule.
+    """
+    base = make_config(dict(flags))
+    list_hyperparameters(flags["grid"])
+    cells, notes = [], {}
+    for setting in parse_grid(flags["grid"], len(seeds), base.plugins):
+        config = make_config({**flags, **setting, "seed": seeds[0]})
+        if config.data.region == "none":
+            raise ConfigError("region", "must hold out combinations", "none")
+        here = not flags.get("scheduler")
+        notes |= dict.fromkeys(list_announcements(config, here))
+        cells.append(Cell(setting, config, seeds))
+    return cells, list(notes)
