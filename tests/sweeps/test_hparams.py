@@ -20,6 +20,7 @@ from tensorboard.plugins.hparams.backend_context import Context
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.sweeps.hparams import write_experiment
+from tfcomp.sweeps.sweep_reports import list_tags
 from tfcomp.sweeps.trials import Trial
 
 
@@ -86,3 +87,16 @@ def test_every_trial_is_a_session(backend: Context) -> None:
         for group in handler.run().session_groups
     }
     assert found == {2: 0.25, 3: 0.375}
+
+
+def test_scores_that_are_shown_first() -> None:
+    scores = {"mse": 1.0, "relative_mse": 1.0, "num_peaks": None}
+    results = {"a": {"id": scores, "ood": scores, "layers": {}}, "b": {}}
+    assert list_tags(results) == [
+        "ood/relative_mse",
+        "id/relative_mse",
+        "ood/mse",
+        "ood/num_peaks",
+        "id/mse",
+        "id/num_peaks",
+    ]

@@ -87,12 +87,14 @@ def draw_curve_panels(
     xlabel: str,
     title: str = "",
     log: Collection[str] = (),
+    floors: Mapping[str, float] | None = None,
 ) -> Figure:
     """Draws curves with bands, one panel a quantity.
 
     A line of one name looks the same in every panel. `log` has the titles of
     the panels with a logarithmic scale: numbers that are not above 0 leave
-    gaps there, and a band that reaches 0 reaches the bottom.
+    gaps there, and a band that reaches 0 reaches the bottom. `floors` has the
+    titles of panels that show nothing below a number.
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     require(names, "panels must have at least one curve")
@@ -104,6 +106,9 @@ def draw_curve_panels(
             _draw_band_curve(axes, names.index(name), name, curve, panel in log)
         if panel in log:
             set_log_scale(axes, [curve.mean for curve in curves.values()])
+        if floors and panel in floors:
+            (low, high), floor = axes.get_ylim(), floors[panel]
+            axes.set_ylim(max(low, floor), max(high, floor + 1))
         places = [np.asarray(curve.x, float) for curve in curves.values()]
         if all((x == x.round()).all() for x in places):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))

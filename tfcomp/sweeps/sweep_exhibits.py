@@ -31,6 +31,8 @@ LAYERS = {
     "cosine_factorization": "factorization, cosine form",
     "probe_r2_ood": "linear probes, R² in OOD",
 }
+# A probe that extrapolates can be wrong by any factor: R² of -100.
+FLOORS = {LAYERS["probe_r2_ood"]: -1.0}
 LOGARITHMIC = {*QUANTITIES.values(), *list(SCORES.values())[:2]}
 _MAX_LINES = 8
 _MIN_POINTS = 3
@@ -107,6 +109,7 @@ def draw_lines(
         caption = (
             "Mean over seeds and the 95 % interval of the mean (Student) "
             f"against the {x}. {_explain(shown)}"
+            + (" R² below -1 is not shown." if x == "stage" else "")
         )
         full = _slug(f"{name} {part}")
         numbers = rows.to_dict("records")
@@ -181,7 +184,9 @@ def _draw_panels(
         for name, label in names.items()
         if name in tables
     }
-    return draw_curve_panels(panels, xlabel=x, title=title, log=LOGARITHMIC)
+    return draw_curve_panels(
+        panels, xlabel=x, title=title, log=LOGARITHMIC, floors=FLOORS
+    )
 
 
 def _make_lines(
