@@ -143,6 +143,12 @@ def test_report_compares_models(
     text = page.read_text()
     assert "Analysis of good, poor" in text
     assert "Region: length:2,x:2-3" in text
+    assert text.index('href="#scores"') < text.index('id="settings"')
+    settings = (tmp_path / "report" / "settings.csv").read_text()
+    assert settings.splitlines()[1:] == [
+        'good,"length:2,x:2-3"',
+        'poor,"length:2,x:2-3"',
+    ]
     assert (tmp_path / "report" / "poor_samples_ood.png").exists()
     with pytest.raises(ConfigError, match="must differ"):
         tfcomp.write_report([good, good], tmp_path / "report")
