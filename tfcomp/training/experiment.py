@@ -78,6 +78,7 @@ def _run(
         summaries.write_description(model, describe_environment())
         monitor = Monitor(config, models, dataset, summaries)
         cost = train_to_target(config, dataset, models, monitor)
+        cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
         metrics["coverage"] = measure_coverage(dataset)
         summaries.close()

@@ -1,0 +1,136 @@
+"""Which decoder composes? Tables and a picture from finished runs.
+
+    python -m pipelines.decoders --runs=docs/decoder_evidence --output=decoders
+
+judges every decoder on every split (`tfcomp.claims.decoder_table`) and writes
+decoders.csv, decoders.md and decoders.png. The runs come from the sweeps of
+pipelines/profiles/decoders, each started with python -m tfcomp.sweep. A decoder
+of your own becomes a row once it is in such a sweep:
+
+    python -m tfcomp.sweep --flagfile=pipelines/profiles/decoders/bumps.flags \\
+        --run_name=mine --plugins=my_parts --grid=model=linear
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tfcomp.claims.decoder_table import NUMBERS, Case
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.files import write_bytes, write_csv, write_text
+from tfcomp.storage.output_folders import check_folder
+
+FLAGS = {
+    "runs": (
+        "",
+        "Sweeps, or folders that contain them or packed evidence: patterns "
+        "with *, separated by commas.",
+    ),
+    "output": ("decoders", "The folder for the tables and the picture."),
+}
+SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
+
+
+def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), tabulate)
+
+
+def tabulate(settings: dict[str, Any]) -> int:
+    """Judges what the flags name, writes the tables and the picture.
+
+    Raises:
+        ConfigError: If there is no folder to write, or nothing to read.
+    """
+    check_folder("output", settings["output"])
+    from tfcomp.claims import read_some_evidence
+    from tfcomp.claims.decoder_table import judge_truth, list_cases
+
+    cases = list_cases(read_some_evidence(settings["runs"]).runs)
+    output = Path(settings["output"])
+    output.mkdir(parents=True, exist_ok=True)
+    write_csv(output / "decoders.csv", [describe_case(case) for case in cases])
+    text = f"{format_table(cases)}\nTruth table: {judge_truth(cases)}\n"
+    write_text(output / "decoders.md", text)
+    write_bytes(output / "decoders.png", draw_picture(cases))
+    print(text, end="")
+    print(f"tables  {output}")
+    return 0
+
+
+def describe_case(case: Case) -> dict[str, Any]:
+    """A row of the table of numbers: means over seeds."""
+    low, high = case.interval or (None, None)
+    ood = case.compute_r2("ood")
+    numbers = {name: case.average(name) for name in NUMBERS}
+    return {
+        "split": case.split,
+        "decoder": case.decoder,
+        "seeds": len(case.runs),
+        "verdict": case.verdict,
+        "expected": case.expected,
+        "ood_r2": sum(ood) / len(ood) if ood else None,
+        "ood_r2_low": low,
+        "ood_r2_high": high,
+        "id_r2_worst": min(case.compute_r2("id"), default=None),
+        **numbers,
+        "over_additive": _divide(numbers, "additive_predictor"),
+        "over_nearest": _divide(numbers, "nearest_memory"),
+    }
+
+
+def format_table(cases: list[Case]) -> str:
+    """The verdicts with OOD R^2 as Markdown, a row for each decoder."""
+    found = {(case.decoder, case.split): _describe_cell(case) for case in cases}
+    decoders, splits = _list_names(cases)
+    lines = ["decoder", *splits], ["---"] * (len(splits) + 1)
+    rows = [
+        [decoder, *(found.get((decoder, split), "") for split in splits)]
+        for decoder in decoders
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [*lines, *rows])
+
+
+def draw_picture(cases: list[Case]) -> bytes:
+    """All cases as colors, a PNG file."""
+    from tfcomp.figures.render import figure_to_png
+    from tfcomp.figures.score_tables import draw_score_table
+
+    values, texts = {}, {}
+    for case in cases:
+        key, ood = (case.decoder, case.split), case.compute_r2("ood")
+        is_fitted = ood and case.verdict != "not fitted"
+        values[key] = sum(ood) / len(ood) if is_fitted else float("nan")
+        texts[key] = _describe_cell(case)
+    figure = draw_score_table(
+        values,
+        texts,
+        *_list_names(cases),
+        label="OOD R² (below 0 as 0)",
+        title="Which decoder composes? Mean over seeds; gray: not fitted",
+    )
+    return figure_to_png(figure, num_colors=256, dpi=150)
+
+
+def _describe_cell(case: Case) -> str:
+    ood, sign = case.compute_r2("ood"), SIGNS[case.verdict]
+    return f"{sign} {sum(ood) / len(ood):.2f}" if ood else sign
+
+
+def _list_names(cases: list[Case]) -> tuple[list[str], list[str]]:
+    """Decoders, those that compose on most splits first, and splits."""
+    counts = Counter(case.decoder for case in cases)
+    for case in cases:
+        counts[case.decoder] += 1000 * (case.verdict == "composes")
+    decoders = sorted(counts, key=lambda name: (-counts[name], name))
+    return decoders, sorted({case.split for case in cases})
+
+
+def _divide(numbers: dict[str, float | None], name: str) -> float | None:
+    error, other = numbers["ood_relative_mse"], numbers[name]
+    return error / other if error is not None and other else None
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

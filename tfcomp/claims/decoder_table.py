@@ -1,0 +1,128 @@
+"""Which decoder composes? Runs of decoders on splits, judged by one rule.
+
+A **case** is a decoder on a split: data, region and, of data that compose in a
+known way, their composition. R^2 refers to the mean training image: 1 - MSE /
+MSE of that image. Over the seeds of a case,
+
+    not fitted   a seed has an ID R^2 below `FITTED`: nothing follows
+    composes     the 95 % interval of the mean OOD R^2 lies above `COMPOSES`
+    fails        it lies below
+    undecided    it has both sides, or there are too few seeds
+
+A truth table compares this with what the data need: `MATCHES` has the decoders
+that contain the composition of the data.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfcomp.claims.evidence import Run
+from tfcomp.statistics.limits import Limits, compute_student
+
+FITTED = 0.9
+COMPOSES = 0.9
+MIN_SEEDS = 3
+R2 = Limits(high=1.0)
+# Composition of the data to the decoders that can draw it from its parts.
+MATCHES = {
+    "sum": ("additive", "low_rank_product"),
+    "product": ("product", "low_rank_product"),
+    "occlusion": ("occlusion", "slots"),
+}
+NUMBERS = {
+    "id_relative_mse": "id/relative_mse",
+    "ood_relative_mse": "ood/relative_mse",
+    "ood_position_accuracy": "ood/position_accuracy",
+    "additive_predictor": "additive_relative_mse_ood",
+    "nearest_memory": "nearest_id_relative_mse_ood",
+    "weights": "train/weights",
+    "seconds": "train/seconds",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """The runs of a decoder on a split, which differ in their seeds."""
+
+    split: str
+    decoder: str
+    runs: tuple[Run, ...]
+
+    def compute_r2(self, subset: str) -> list[float]:
+        """R^2 of every seed on `id` or `ood` points; none without measures."""
+        found = []
+        for run in self.runs:
+            error = run.get(f"{subset}/relative_mse")
+            mean = run.get(f"mean_image_relative_mse_{subset}")
+            if error is not None and mean:
+                found.append(1 - error / mean)
+        return found
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the mean OOD R^2."""
+        values = self.compute_r2("ood")
+        if len(values) < MIN_SEEDS:
+            return None
+        # Seeds that are all alike have no spread to speak of.
+        return compute_student(values, R2) or (values[0], values[0])
+
+    @property
+    def verdict(self) -> str:
+        """See above."""
+        if any(value < FITTED for value in self.compute_r2("id")):
+            return "not fitted"
+        ends = self.interval
+        if ends is None or ends[0] <= COMPOSES <= ends[1]:
+            return "undecided"
+        return "composes" if ends[0] > COMPOSES else "fails"
+
+    @property
+    def expected(self) -> str | None:
+        """`composes` or `fails` of a truth table; else None."""
+        matches = MATCHES.get(self.split.removeprefix("composed "))
+        if matches is None:
+            return None
+        return "composes" if self.decoder in matches else "fails"
+
+    def average(self, name: str) -> float | None:
+        """Mean over seeds of one of `NUMBERS`."""
+        found = [run.get(NUMBERS[name]) for run in self.runs]
+        known = [value for value in found if value is not None]
+        return sum(known) / len(known) if known else None
+
+
+def list_cases(runs: Sequence[Run]) -> list[Case]:
+    """The cases of runs, splits and decoders in the order of their names."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        key = describe_split(run), run.flags["model"]
+        groups.setdefault(key, []).append(run)
+    return [
+        Case(*key, tuple(sorted(group, key=lambda run: run.seed)))
+        for key, group in sorted(groups.items())
+    ]
+
+
+def describe_split(run: Run) -> str:
+    """Data and region, as `sprites montero:range`, or `composed sum`."""
+    data = run.flags["dataset"]
+    if data == "composed":
+        return f"composed {run.flags['composition']}"
+    return f"{data} {run.flags['region']}"
+
+
+def judge_truth(cases: Sequence[Case]) -> str:
+    """Does a decoder compose just where it contains the data's composition?
+
+    `reproduced` if every fitted case is as expected, `refuted` if one is
+    decided otherwise, else `undecided`.
+    """
+    judged = [(case.expected, case.verdict) for case in cases if case.expected]
+    fitted = [pair for pair in judged if pair[1] != "not fitted"]
+    # A composition that no matching decoder fits says nothing.
+    has_match = any(expected == "composes" for expected, _ in fitted)
+    if not has_match or any(found == "undecided" for _, found in fitted):
+        return "undecided"
+    is_expected = all(expected == found for expected, found in fitted)
+    return "reproduced" if is_expected else "refuted"
