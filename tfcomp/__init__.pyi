@@ -1,0 +1,15 @@
+# What `import tfcomp` offers, for type checkers; `__init__.py` has where it is.
+from tfcomp.api import describe_run as describe_run
+from tfcomp.api import judge_claims as judge_claims
+from tfcomp.api import run_sweep as run_sweep
+from tfcomp.config.errors import ConfigError as ConfigError
+from tfcomp.config.errors import RunError as RunError
+from tfcomp.config.run_config import RunConfig as RunConfig
+from tfcomp.datasets.factor_table import FactorTable as FactorTable
+from tfcomp.report.evaluated import Evaluated as Evaluated
+from tfcomp.report.evaluated import evaluate as evaluate
+from tfcomp.report.evaluated import load_run as load_run
+from tfcomp.report.evaluated import write_report as write_report
+from tfcomp.train import train_run as train_run
+
+__version__: str
