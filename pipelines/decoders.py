@@ -3,12 +3,9 @@
     python -m pipelines.decoders --runs=docs/decoder_evidence --output=decoders
 
 judges every decoder on every split (`tfcomp.claims.decoder_table`) and writes
-decoders.csv, decoders.md and decoders.png. The runs come from the sweeps of
-pipelines/profiles/decoders, each started with python -m tfcomp.sweep. A decoder
-of your own becomes a row once it is in such a sweep:
-
-    python -m tfcomp.sweep --flagfile=pipelines/profiles/decoders/bumps.flags \\
-        --run_name=mine --plugins=my_parts --grid=model=linear
+decoders.csv, decoders.md and decoders.png. The runs come from the sweeps
+decoders_truth.flags, decoders_bumps.flags and decoders_sprites.flags; a decoder
+of your own becomes a row once it is in such a sweep (docs/decoders.md).
 """
 
 from collections import Counter
