@@ -16,11 +16,11 @@ RADIUS = 2.5
 
 def measure(
     stage_fn: Callable, points: np.ndarray = POINTS, ranges: tuple = (1, 1)
-) -> interaction.JetProducts:
+) -> interaction.Interaction:
     found = interaction.compute_jet_products(
         lambda f: {"h": stage_fn(f)}, tf.constant(points, tf.float32)
     )
-    return interaction.split_products(found["h"].numpy(), ranges)
+    return interaction.Interaction(found["h"].numpy(), ranges)
 
 
 def stack(*columns: tf.Tensor) -> tf.Tensor:
@@ -61,14 +61,12 @@ SURFACES = {
 def test_curvature_of_known_surfaces(name: str, ranges: tuple) -> None:
     surface, expected = SURFACES[name]
     jet = measure(surface, ranges=ranges)
-    np.testing.assert_allclose(
-        interaction.compute_curvature(jet), expected(POINTS), atol=1e-4
-    )
+    np.testing.assert_allclose(jet.curvature()[0], expected(POINTS), atol=1e-4)
 
 
 def test_total_curvature_of_a_sphere() -> None:
     """K dA = sin(u) du dv, at any radius."""
-    found = interaction.summarize_interaction(measure(sphere, ranges=(2, 3)))
+    found = measure(sphere, ranges=(2, 3)).summarize()
     assert found["gaussian_curvature"] == pytest.approx(RADIUS**-2, abs=1e-4)
     expected = np.sin(POINTS[:, 0]).mean() * 2 * 3
     assert found["total_curvature"] == pytest.approx(expected, rel=1e-3)
@@ -79,12 +77,12 @@ def test_total_curvature_of_a_sphere() -> None:
 )
 def test_a_line_has_no_curvature(line: Callable) -> None:
     jet = measure(line)
-    assert np.isnan(interaction.compute_curvature(jet)).all()
-    found = interaction.summarize_interaction(jet)
+    assert np.isnan(jet.curvature()).all()
+    found = jet.summarize()
     assert found["gaussian_curvature"] is None
     assert found["mixed_share"] is None  # linear
-    with pytest.raises(ValueError, match="got 1"):
-        interaction.compute_curvature(measure(tf.sin, POINTS[:, :1], (1,)))
+    one = measure(tf.sin, POINTS[:, :1], (1,)).summarize()
+    assert one == {"mixed_share": 0, "contrast": 0, "relative_contrast": 0}
 
 
 def make_mlp(units: int = 30) -> keras.Model:
@@ -142,9 +140,7 @@ def kinked(f: tf.Tensor) -> tf.Tensor:
 )
 def test_mixed_share(stage_fn: Callable, expected: float) -> None:
     points = np.random.default_rng(5).normal(size=(7, 3))
-    share = interaction.compute_mixed_share(
-        measure(stage_fn, points, (1, 1, 1))
-    )
+    share = measure(stage_fn, points, (1, 1, 1)).mixed_share()
     assert share == pytest.approx(expected, abs=1e-6)
 
 
@@ -172,7 +168,7 @@ def test_units_of_the_factors_do_not_matter() -> None:
     ],
 )
 def test_contrast(stage_fn: Callable, contrast: float, relative: float) -> None:
-    found = interaction.compute_contrast(measure(stage_fn))
+    found = measure(stage_fn).contrast()
     np.testing.assert_allclose(found[0], contrast, atol=1e-6)
     np.testing.assert_allclose(found[1], relative, atol=1e-6)
 
@@ -183,12 +179,12 @@ def test_differences_replace_derivatives() -> None:
         tf.constant([[1.0, 2.0], [3.0, 3.0]]),
         lambda fn, f: compute_difference_jacobians(fn, f, [0, 0], [4, 4]),
     )
-    jet = interaction.split_products(found["h"].numpy(), (4, 4))
-    assert interaction.compute_mixed_share(jet) == 1
+    jet = interaction.Interaction(found["h"].numpy(), (4, 4))
+    assert jet.mixed_share() == 1
     np.testing.assert_allclose(jet.second[:, 1, 1], 16.0**2)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_diverged_stage_has_no_numbers(bad: float) -> None:
     jet = measure(lambda f: bad * f**2)
-    assert set(interaction.summarize_interaction(jet).values()) == {None}
+    assert set(jet.summarize().values()) == {None}

@@ -128,6 +128,7 @@ def test_summary_weights_units_by_their_variance() -> None:
         "additive_share_median": pytest.approx(1),
         "additive_share_weighted": pytest.approx(weighted),
         "pair_share_mean": pytest.approx(1 / 3),
+        "pair_share_weighted": pytest.approx(1 - weighted),
         "dead_unit_fraction": 0.25,
     }
     assert all(type(value) is float for value in summary.values())

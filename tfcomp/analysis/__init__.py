@@ -14,6 +14,7 @@ from tfcomp.analysis.geometry import (
     summarize_geometry,
 )
 from tfcomp.analysis.gram import compute_cosine_gram
+from tfcomp.analysis.interaction import Interaction, compute_jet_products
 from tfcomp.analysis.jacobians import (
     compute_difference_jacobians,
     compute_stage_jacobians,
@@ -30,6 +31,7 @@ from tfcomp.analysis.manifolds import (
 from tfcomp.analysis.probes import compute_probe_scores
 from tfcomp.analysis.schmidt import summarize_schmidt
 from tfcomp.analysis.scores import compute_scores
+from tfcomp.analysis.similarity import make_shape, summarize_similarity
 from tfcomp.analysis.superposition import (
     compute_superposition,
     summarize_superposition,

@@ -8,13 +8,12 @@ inner products over its units:
     relative contrast   contrast / sum_{i<j} |h_i| |h_j|             in [0, 1]
     curvature           K = (<II_11, II_22> - |II_12|^2) / det g
 
-The mixed share (interaction asymmetry, Brady et al. 2025) is 0 if and only if
-h is a sum of functions of single factors; sums run over points, too. The
-contrast (Brady et al. 2023) is 0 if no unit answers to two factors. K is the
-Gaussian curvature of the surface that a stage makes of two factors, by the
-equation of Gauss: g_ij = <h_i, h_j> is its metric, II_ij what h_ij has at
-right angles to h_1 and h_2. A plane or a cylinder has 0, a sphere of radius r
-has 1 / r^2, in whatever coordinates.
+The mixed share (interaction asymmetry, Brady et al. 2025), summed over points,
+is 0 for a sum of functions of single factors. The contrast (Brady et al. 2023)
+is 0 if no unit answers to two factors. K is the Gaussian curvature of the
+surface that a stage makes of two factors, by the equation of Gauss: g_ij =
+<h_i, h_j> is its metric, II_ij what h_ij has at right angles to h_1 and h_2. A
+plane or a cylinder has 0, a sphere of radius r has 1 / r^2.
 
 A network of ReLUs is piecewise linear: behind a code of single factors its
 mixed derivatives are exactly 0, since all interaction sits in the kinks
@@ -24,7 +23,6 @@ much is interaction (`tfcomp.analysis.tuning`), which needs no derivative.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
@@ -46,25 +44,6 @@ FLOOR = 1e-6
 MIN_SQUARED_SINE = 1e-6
 
 
-@dataclass(frozen=True)
-class JetProducts:
-    """Inner products of the derivatives of a stage at n points, float64.
-
-    Pairs i <= j of factors are in the order of `list_pairs`.
-
-    Attributes:
-        first: <h_i, h_j>, the metric, [n, F, F].
-        cross: <h_i, h_jk>, [n, F, pairs].
-        second: <h_ij, h_kl>, [n, pairs, pairs].
-        absolute: <|h_i|, |h_j|>, [n, F, F].
-    """
-
-    first: np.ndarray
-    cross: np.ndarray
-    second: np.ndarray
-    absolute: np.ndarray
-
-
 def list_pairs(num_factors: int) -> list[tuple[int, int]]:
     """The pairs i <= j of factors: (0, 0), (0, 1), ..., (1, 1), ..."""
     factors = range(num_factors)
@@ -78,9 +57,9 @@ def compute_jet_products(
 ) -> StageDict:
     """Inner products of all derivatives of every stage, float64 [n, K, K].
 
-    K counts F first ones, F (F + 1) / 2 second ones and F absolute first ones:
-    the measures of this module need no more, however many units there are.
-    The second ones are Jacobians of Jacobians.
+    K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
+    and F absolute first ones: no measure of this module needs more, however
+    many units there are. The second ones are Jacobians of Jacobians.
     """
 
     # Each column by itself, as those of pairs i > j are then never computed.
@@ -98,106 +77,88 @@ def compute_jet_products(
         columns.setdefault(key.rpartition("/")[0], []).append(column)
     found = {}
     for name, slopes in columns.items():
-        bends = [
-            second[f"{name}/{i}"][:, :, j] for i, j in list_pairs(len(slopes))
-        ]
-        # In float64, as in `compute_stage_metrics`.
+        pairs = list_pairs(len(slopes))
+        bends = [second[f"{name}/{i}"][:, :, j] for i, j in pairs]
         jet = tf.stack([*slopes, *bends, *map(tf.abs, slopes)], axis=1)
+        # In float64, as in `compute_stage_metrics`.
         jet = tf.cast(jet, tf.float64)  # [n, K, units]
         found[name] = tf.matmul(jet, jet, transpose_b=True)
     return found
 
 
-def split_products(
-    products: np.ndarray, ranges: Sequence[float]
-) -> JetProducts:
-    """Takes what `compute_jet_products` gives of a stage apart.
+class Interaction:
+    """Numbers of a stage at n points, from what `compute_jet_products` gives.
 
-    Derivatives become those by factors in units of their ranges [F]:
-    so those by pixels and by degrees can be added. Points where one is not
-    finite are NaN throughout.
+    Derivatives are by factors in units of their ranges [F]: so those by pixels
+    and by degrees can be added. Points that are not finite are NaN throughout.
     """
-    count, scale = len(ranges), np.asarray(ranges, float)
-    both = [scale[i] * scale[j] for i, j in list_pairs(count)]
-    scales = np.concatenate([scale, both, scale])
-    is_finite = np.isfinite(products).all(axis=(1, 2), keepdims=True)
-    products = np.where(is_finite, products, np.nan)
-    products = products * scales[:, None] * scales
-    first, second = slice(count), slice(count, -count)
-    return JetProducts(
-        products[:, first, first],
-        products[:, first, second],
-        products[:, second, second],
-        products[:, -count:, -count:],
-    )
 
+    def __init__(self, products: np.ndarray, ranges: Sequence[float]) -> None:
+        count, scale = len(ranges), np.asarray(ranges, float)
+        both = [scale[i] * scale[j] for i, j in list_pairs(count)]
+        scales = np.concatenate([scale, both, scale])
+        is_finite = np.isfinite(products).all(axis=(1, 2), keepdims=True)
+        products = np.where(is_finite, products, np.nan)
+        products = products * scales[:, None] * scales
+        first, second = slice(count), slice(count, -count)
+        self.count = count
+        self.first = products[:, first, first]
+        self.cross = products[:, first, second]
+        self.second = products[:, second, second]
+        self.absolute = products[:, -count:, -count:]
 
-def compute_mixed_share(jet: JetProducts) -> float:
-    """Share of mixed ones in all second derivatives; NaN for a linear stage."""
-    squares = np.diagonal(jet.second, axis1=1, axis2=2)  # [n, pairs]
-    is_mixed = [i < j for i, j in list_pairs(jet.first.shape[1])]
-    slopes = np.trace(jet.first, axis1=1, axis2=2).sum()
-    if not squares.sum() > FLOOR**2 * slopes:  # or NaN
-        return float("nan")
-    return float(squares[:, is_mixed].sum() / squares.sum())
+    def mixed_share(self) -> float:
+        """Of the second derivatives; NaN for a stage that is linear."""
+        squares = np.diagonal(self.second, axis1=1, axis2=2)  # [n, pairs]
+        is_mixed = [i < j for i, j in list_pairs(self.count)]
+        slopes = np.trace(self.first, axis1=1, axis2=2).sum()
+        if not squares.sum() > FLOOR**2 * slopes:  # or NaN
+            return float("nan")
+        return float(squares[:, is_mixed].sum() / squares.sum())
 
+    def contrast(self) -> tuple[np.ndarray, np.ndarray]:
+        """Contrast and relative contrast, [n] each; 1 at a dead point."""
+        i, j = np.triu_indices(self.count, 1)
+        lengths = np.sqrt(np.diagonal(self.first, axis1=1, axis2=2))
+        contrast = self.absolute[:, i, j].sum(axis=1)
+        largest = (lengths[:, i] * lengths[:, j]).sum(axis=1)
+        relative = contrast / np.where(largest > 0, largest, 1.0)
+        is_worst = is_dead(self.first) | (relative > 1)  # by an ulp
+        return contrast, np.where(is_worst, 1.0, relative)
 
-def compute_contrast(jet: JetProducts) -> tuple[np.ndarray, np.ndarray]:
-    """Contrast and relative contrast, per point, [n] each.
+    def curvature(self) -> tuple[np.ndarray, np.ndarray]:
+        """K and the area element sqrt(det g) of two factors, [n] each.
 
-    The relative one of a dead point is 1, the worst. Both are 0 for a single
-    factor.
-    """
-    i, j = np.triu_indices(jet.first.shape[1], 1)
-    lengths = np.sqrt(np.diagonal(jet.first, axis1=1, axis2=2))
-    contrast = jet.absolute[:, i, j].sum(axis=1)
-    largest = (lengths[:, i] * lengths[:, j]).sum(axis=1)
-    relative = contrast / np.where(largest > 0, largest, 1.0)
-    worst = is_dead(jet.first) | (relative > 1)  # by an ulp
-    return contrast, np.where(worst, 1.0, relative)
+        K is NaN where directions are dead or too close to span a surface.
+        """
+        g = self.first
+        squares = g[:, 0, 0] * g[:, 1, 1]
+        det = squares - g[:, 0, 1] ** 2
+        is_flat = is_dead(g) | ~(det > MIN_SQUARED_SINE * squares)
+        inverse = np.linalg.inv(np.where(is_flat[:, None, None], np.eye(2), g))
+        tangent = np.swapaxes(self.cross, 1, 2) @ inverse @ self.cross
+        normal = self.second - tangent  # <II_ij, II_kl>, [n, 3, 3]
+        bend = normal[:, 0, 2] - normal[:, 1, 1]
+        det = np.where(is_flat, np.nan, det)
+        return bend / det, np.sqrt(det)
 
+    def summarize(self) -> dict[str, float | None]:
+        """`mixed_share`; means of `contrast` and `relative_contrast`.
 
-def compute_curvature(jet: JetProducts) -> np.ndarray:
-    """Gaussian curvature of the surface of two factors, per point, [n].
-
-    NaN where their directions are dead or too close to span a surface.
-
-    Raises:
-        ValueError: If there are not two factors.
-    """
-    if jet.first.shape[1] != 2:
-        raise ValueError(f"curvature needs 2 factors, got {jet.first.shape[1]}")
-    g = jet.first
-    squares = g[:, 0, 0] * g[:, 1, 1]
-    det = squares - g[:, 0, 1] ** 2
-    is_flat = is_dead(g) | ~(det > MIN_SQUARED_SINE * squares)
-    inverse = np.linalg.inv(np.where(is_flat[:, None, None], np.eye(2), g))
-    tangent = np.swapaxes(jet.cross, 1, 2) @ inverse @ jet.cross
-    normal = jet.second - tangent  # <II_ij, II_kl>, [n, 3, 3]
-    bend = normal[:, 0, 2] - normal[:, 1, 1]
-    return np.where(is_flat, np.nan, bend / np.where(is_flat, 1.0, det))
-
-
-def summarize_interaction(jet: JetProducts) -> dict[str, float | None]:
-    """The numbers of a stage, over all points.
-
-    `mixed_share`; `contrast` and `relative_contrast`, means; of two factors
-    also `gaussian_curvature`, the median over points that have one, and
-    `total_curvature`, the mean of K dA over the ranges of both factors: of the
-    order of 1 where the surface bends by a radian, whatever its size. None
-    where a number does not exist.
-    """
-    contrast, relative = compute_contrast(jet)
-    numbers = {
-        "mixed_share": compute_mixed_share(jet),
-        "contrast": mean_or_none(contrast),
-        "relative_contrast": mean_or_none(relative),
-    }
-    if jet.first.shape[1] == 2:
-        curvature = compute_curvature(jet)
-        is_known = np.isfinite(curvature)
-        area = np.sqrt(np.linalg.det(jet.first[is_known]))
-        known = curvature[is_known]
-        numbers["gaussian_curvature"] = np.median(known) if known.size else None
-        numbers["total_curvature"] = mean_or_none(known * area)
-    return {name: finite_or_none(value) for name, value in numbers.items()}
+        Of two factors also `gaussian_curvature`, the median over points that
+        have one, and `total_curvature`, the integral of K over the surface,
+        which does not depend on its size. None where there is no number.
+        """
+        contrast, relative = self.contrast()
+        numbers = {
+            "mixed_share": self.mixed_share(),
+            "contrast": mean_or_none(contrast),
+            "relative_contrast": mean_or_none(relative),
+        }
+        if self.count == 2:
+            curvature, area = self.curvature()
+            known = np.isfinite(curvature)
+            median = np.median(curvature[known]) if known.any() else None
+            numbers["gaussian_curvature"] = median
+            numbers["total_curvature"] = mean_or_none((curvature * area)[known])
+        return {name: finite_or_none(value) for name, value in numbers.items()}

@@ -157,6 +157,7 @@ def evaluate_in_batches(
     fn: Callable[[tf.Tensor], StageDict],
     factors: np.ndarray,
     batch_size: int = BATCH_SIZE,
+    traced: bool = True,
 ) -> dict[str, np.ndarray]:
     """Evaluates a function of factors over a whole grid, batch by batch.
 
@@ -169,6 +170,7 @@ def evaluate_in_batches(
         factors: Factor values [n, F]; evaluated in float32.
         batch_size: The most rows per call. Fewer are used where that
             divides the rows more evenly.
+        traced: Whether to trace a function that is not.
 
     Raises:
         ValueError: If there are no rows or no room for any.
@@ -182,7 +184,8 @@ def evaluate_in_batches(
     size = -(-len(factors) // num_batches)
     padding = [(0, num_batches * size - len(factors)), (0, 0)]
     padded = np.pad(np.asarray(factors, np.float32), padding, mode="edge")
-    if not isinstance(fn, tf.types.experimental.PolymorphicFunction):
+    is_traced = isinstance(fn, tf.types.experimental.PolymorphicFunction)
+    if traced and not is_traced:
         fn = tf.function(fn)
     # Filled batch by batch: joined at the end, they would be there twice.
     found: dict[str, np.ndarray] = {}

@@ -118,6 +118,9 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
             np.average(share, weights=weights) if is_known else None
         ),
         "pair_share_mean": np.mean(pairs) if is_known else None,
+        "pair_share_weighted": (
+            np.average(pairs, weights=weights) if is_known else None
+        ),
         "dead_unit_fraction": np.mean(tuning.is_dead),
     }
     return {name: finite_or_none(score) for name, score in scores.items()}

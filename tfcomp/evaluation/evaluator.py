@@ -1,8 +1,9 @@
 """Evaluation of a decoder: scores of all combinations, numbers of stages."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import keras
 import numpy as np
@@ -34,6 +35,11 @@ from tfcomp.evaluation.derivatives import (
 from tfcomp.evaluation.embedding_analysis import (
     EmbeddingAnalysis,
     analyze_embedding,
+)
+from tfcomp.evaluation.interactions import (
+    Interactions,
+    choose_points,
+    make_meter,
 )
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.models.low_rank import list_embeddings
@@ -238,6 +244,21 @@ class Evaluator:
             found = evaluate_in_batches(self._measure_steps, grid)
             metrics |= {stage: found[stage] for stage in self.lost_stages}
         return metrics
+
+    def measure_interactions(self, num_points: int) -> Interactions:
+        """How factors interact in every stage, at a sample of the grid.
+
+        Stages that `measure_geometry` found to have no derivatives have none.
+        """
+        points = choose_points(self._dataset.splits.grid, num_points)
+        found = self._measure_interactions(points)
+        lost = {s: dict.fromkeys(found[s]) for s in self.lost_stages if found}
+        return found | lost
+
+    @cached_property
+    def _measure_interactions(self) -> Callable[[np.ndarray], Interactions]:
+        num_units = sum(self._stages.sizes.values())
+        return make_meter(self._model, self._dataset.space, num_units)
 
     def analyze_layers(
         self,

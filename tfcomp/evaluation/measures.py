@@ -38,6 +38,8 @@ MEASURES: tuple[Callable[[Study], dict[str, Any]], ...] = (
     stage_measures.measure_factorization,
     stage_measures.measure_probes,
     stage_measures.measure_tuning,
+    stage_measures.measure_interaction,
+    stage_measures.measure_similarity,
     stage_measures.measure_neighbors,
     stage_measures.measure_axes,
     image_measures.measure_interpolation,

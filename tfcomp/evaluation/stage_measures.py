@@ -12,6 +12,7 @@ from tfcomp.analysis.geometry import (
     compute_ratio_factorization,
 )
 from tfcomp.analysis.gram import compute_neighbor_cosines
+from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.image_measures import Lists, Numbers, average
 from tfcomp.evaluation.study import Study
@@ -98,7 +99,8 @@ def measure_tuning(study: Study) -> Lists:
     `additive_share`: share of the variance of a unit over the grid that is a
     sum of functions of single factors, mean over live units; 1 for stripes.
     `additive_share_weighted`: the same, units weighted by their variance. Of
-    more than two factors `pair_share`: of functions of two of them.
+    more than two factors `pair_share`, `pair_share_weighted`: of interactions
+    of two of them.
     """
     if len(study.dataset.space) < 2 or not study.splits.is_complete:
         return {}  # of one factor everything is additive
@@ -109,7 +111,34 @@ def measure_tuning(study: Study) -> Lists:
     }
     if len(study.dataset.space) > 2:
         names["pair_share"] = "pair_share_mean"
+        names["pair_share_weighted"] = "pair_share_weighted"
     return {name: [s[key] for s in summaries] for name, key in names.items()}
+
+
+def measure_interaction(study: Study) -> Lists:
+    """Does a factor change what another one does to a stage?
+
+    `mixed_share`, `contrast`, `relative_contrast` and, of two ordered factors,
+    `gaussian_curvature` and `total_curvature`, from exact second derivatives;
+    see `tfcomp.analysis.interaction`.
+    """
+    stages = study.interactions.values()
+    names = dict.fromkeys(name for numbers in stages for name in numbers)
+    return {name: [numbers[name] for numbers in stages] for name in names}
+
+
+def measure_similarity(study: Study) -> Lists:
+    """How far is a stage from the image?
+
+    `image_cka`, `image_procrustes` and `image_rsa`, and under `..._null` the
+    same for permuted points; see `tfcomp.analysis.similarity`.
+    """
+    image = study.shapes.get("image")
+    if image is None:
+        return {}
+    found = [summarize_similarity(s, image) for s in study.shapes.values()]
+    names = [name for name in found[0] if not name.endswith("_p")]
+    return {f"image_{name}": [row[name] for row in found] for name in names}
 
 
 def measure_gap(study: Study) -> Lists:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tfcomp.analysis.border import compute_border_distance
+from tfcomp.analysis.features import compute_gram
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.interpolation import (
     Interpolation,
@@ -18,6 +19,7 @@ from tfcomp.analysis.interpolation import (
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.scores import compute_mse_per_image
+from tfcomp.analysis.similarity import MAX_POINTS, Shape, make_shape
 from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compute_superposition,
@@ -30,6 +32,11 @@ from tfcomp.evaluation.evaluator import (
     Evaluator,
     LayerAnalysis,
     compute_relative_error,
+)
+from tfcomp.evaluation.interactions import (
+    MEASURED_POINTS,
+    Interactions,
+    choose_points,
 )
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.reference_scores import References, score_references
@@ -132,6 +139,28 @@ class Study:
     def log_volume(self) -> dict[str, np.ndarray]:
         """Log-volume of every stage at every grid point, [n]."""
         return {s: compute_log_volume(g) for s, g in self.metrics.items()}
+
+    @cached_property
+    def interactions(self) -> Interactions:
+        """How factors interact in every stage; nothing without derivatives."""
+        _ = self.metrics  # which finds the stages that have none
+        return self._evaluator.measure_interactions(MEASURED_POINTS)
+
+    @property
+    def compared_points(self) -> np.ndarray:
+        """Points at which stages are compared with each other, [n, F]."""
+        return choose_points(self.splits.grid, MAX_POINTS)
+
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """Every stage at `compared_points`, to be compared."""
+        points = self.compared_points
+        nothing = np.zeros(len(points), bool)
+        reader = StageReader(self.run.model, len(points))
+        return {
+            stage: make_shape(compute_gram(blocks, nothing))
+            for stage, _, blocks in reader.iterate(points)
+        }
 
     @cached_property
     def layers(self) -> LayerAnalysis:

@@ -1,6 +1,6 @@
-"""Gram matrices: similarities of all pairs of points, ID before OOD."""
+"""Similarities of all pairs of points, ID before OOD, or of what has names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -15,12 +15,17 @@ PANEL_SIZE = 2.5  # inches
 
 
 def draw_gram_matrices(
-    matrices: Mapping[str, ArrayLike], num_id: int, *, title: str = ""
+    matrices: Mapping[str, ArrayLike],
+    num_id: int,
+    *,
+    title: str = "",
+    names: Sequence[str] = (),
 ) -> Figure:
     """Draws Gram matrices side by side, each from 0 (dark) to 1.
 
     All are of one size [n, n], with ID points before OOD points, between which
-    lines are drawn. The first point is at the upper left.
+    lines are drawn. The first point is at the upper left. Few enough to be
+    named have names instead, in place of ID and OOD.
     """
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
     shapes = {array.shape for array in arrays.values()}
@@ -30,6 +35,7 @@ def draw_gram_matrices(
     require(0 <= num_id <= size, f"num_id must be in 0 to {size}", num_id)
     groups = {"ID": num_id / 2, "OOD": (num_id + size) / 2}
     groups = groups if num_id < size else {}
+    ticks = {name: place for place, name in enumerate(names)} or groups
     figure = Figure(
         figsize=(PANEL_SIZE * len(arrays) + 1.0, PANEL_SIZE + 0.9),
         layout="constrained",
@@ -40,8 +46,9 @@ def draw_gram_matrices(
         if groups:
             axes.axhline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
             axes.axvline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
-        axes.set_xticks(list(groups.values()), list(groups))
-        axes.set_yticks(list(groups.values()), list(groups))
+        turn = 90 if names else 0
+        axes.set_xticks(list(ticks.values()), list(ticks), rotation=turn)
+        axes.set_yticks(list(ticks.values()), list(ticks))
         axes.tick_params(length=0)
         add_panel_title(axes, name, PANEL_SIZE)
     figure.colorbar(image, ax=list(grid), label="similarity", pad=0.02)

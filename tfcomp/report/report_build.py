@@ -12,6 +12,7 @@ from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.report.curve_section import make_curves
 from tfcomp.report.embedding_section import make_embeddings
+from tfcomp.report.interaction_section import make_interactions
 from tfcomp.report.kernel_section import make_kernels
 from tfcomp.report.layer_section import make_layers
 from tfcomp.report.manifold_section import make_manifolds
@@ -30,6 +31,7 @@ SECTIONS = (
     make_superposition,
     make_kernels,
     make_layers,
+    make_interactions,
     make_tuning,
     make_manifolds,
     make_embeddings,

@@ -8,6 +8,7 @@ import keras
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.evaluator import Evaluation
+from tfcomp.evaluation.interactions import WATCHED_POINTS
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History
 from tfcomp.training.prepared_models import PreparedModels
@@ -69,6 +70,9 @@ class Monitor(keras.callbacks.Callback):
             self._summaries.write_pictures(epoch, evaluation)
             analysis = self._evaluator.analyze_layers()
             self._summaries.write_layers(epoch, analysis)
+            if self._config.layerwise_every:  # somebody looks at the stages
+                found = self._evaluator.measure_interactions(WATCHED_POINTS)
+                self._summaries.write_stages(epoch, found)
             metrics["layers"] = analysis.summary
             if self._evaluator.lost_stages:
                 metrics["differences"] = list(self._evaluator.lost_stages)

@@ -5,7 +5,9 @@
   with another truth, where they exist)
 - `stage_factorization/`, `stage_cosine_factorization/`,
   `stage_log_volume_id/`, `stage_log_volume_ood/`, `stage_probe_r2_id/`,
-  `stage_probe_r2_ood/`: one chart per stage, below the scores
+  `stage_probe_r2_ood/`: one chart per stage, below the scores; with
+  `--layerwise_every` also `stage_mixed_share/`, `stage_relative_contrast/` and
+  `stage_total_curvature/`
 - `embedding_<number>/`: rank and penalties of low-rank embeddings, the ratio
   of axes of hard rendering
 - images: `samples/`, `landscape/`, `stage_log_volume_map/`, `embedding/`,
@@ -49,6 +51,9 @@ LAYER_GROUPS = (
     "log_volume_ood",
     "probe_r2_id",
     "probe_r2_ood",
+    "mixed_share",
+    "relative_contrast",
+    "total_curvature",
 )
 
 
@@ -105,12 +110,7 @@ class RunSummaries:
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
         """Geometry and probes of every stage, and log-volume maps."""
-        numbers = {
-            f"stage_{group}/{stage}": summary.get(group)
-            for stage, summary in analysis.summary.items()
-            for group in LAYER_GROUPS
-        }
-        self.write_scalars(epoch, numbers)
+        self.write_stages(epoch, analysis.summary)
         if not (self._has_maps and self._config.pictures):
             return
         label = f"{label_volume(self._dataset.space)} less its mean"
@@ -127,6 +127,17 @@ class RunSummaries:
                     limits=(-most, most),
                 )
                 write_figure(f"stage_log_volume_map/{stage}", figure)
+
+    def write_stages(
+        self, epoch: int, summary: Mapping[str, Mapping[str, float | None]]
+    ) -> None:
+        """Numbers by stage, those of `LAYER_GROUPS`."""
+        numbers = {
+            f"stage_{group}/{stage}": found.get(group)
+            for stage, found in summary.items()
+            for group in LAYER_GROUPS
+        }
+        self.write_scalars(epoch, numbers)
 
     def write_embeddings(
         self,

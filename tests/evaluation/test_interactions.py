@@ -1,0 +1,90 @@
+"""Interactions and similarity of the stages of planted models."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import tensorflow as tf
+
+from tfcomp.evaluation import interactions, stage_measures
+from tfcomp.evaluation.study import Study
+from tfcomp.report.interaction_section import make_interactions
+
+
+@tf.custom_gradient
+def once(f: tf.Tensor) -> tuple:
+    """Sine, with a derivative that has none."""
+    slope = tf.raw_ops.PreventGradient(input=tf.cos(f), message="no more")
+    return tf.sin(f), lambda upstream: upstream * slope
+
+
+STAGES = {
+    "code": tf.sin,  # adds up
+    "stage_0": lambda f: f[:, :1] * f[:, 1:],
+    "stage_1": lambda f: tf.round(f),  # no derivatives
+    "stage_2": lambda f: 4.0 * tf.reverse(tf.sin(f), [1]) + 1.0,  # code, turned
+}
+
+
+@pytest.fixture
+def study(make_study: Callable) -> Study:
+    return make_study("truth", **STAGES)
+
+
+def test_measures_and_report_of_known_stages(study: Study) -> None:
+    found = stage_measures.measure_interaction(study)
+    found |= stage_measures.measure_similarity(study)
+    numbers = {
+        stage: dict(zip(found, values, strict=True))
+        for stage, values in zip(
+            study.stages, zip(*found.values(), strict=True), strict=True
+        )
+    }
+    added, product, rounded, image = (
+        numbers[stage] for stage in ("code", "stage_0", "stage_1", "image")
+    )
+    assert added["mixed_share"] == added["relative_contrast"] == 0
+    assert product["mixed_share"] == pytest.approx(1)
+    assert rounded["mixed_share"] is image["mixed_share"] is None
+    for name, same in (("cka", 1), ("procrustes", 0), ("rsa", 1)):
+        assert image[f"image_{name}"] == pytest.approx(same, abs=1e-6)
+        assert added[f"image_{name}"] != pytest.approx(same, abs=0.1)
+
+    other = copy.copy(study)
+    other.name = "other"
+    lines, curvature, one, _, both = make_interactions([study, other]).exhibits
+    assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
+    shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
+    assert shares["code"] == pytest.approx(0, abs=1e-6)
+    assert shares["stage_0"] > 0.1
+    shown = [axes.images[0].get_array() for axes in one.figure.axes[:3]]
+    i, j = (study.stages.index(stage) for stage in ("code", "stage_2"))
+    for values in shown:
+        assert values[i, j] == values[j, i] == pytest.approx(1, abs=1e-5)
+    assert {row["run"] for row in both.rows} == {f"{study.name} and other"}
+    for row in both.rows:
+        assert row["rsa"] == pytest.approx(1)
+        assert row["procrustes"] == pytest.approx(0, abs=1e-5)
+
+
+def test_tracing_and_batches_change_nothing(study: Study) -> None:
+    points = interactions.choose_points(study.splits.grid, 20)
+    small, large = (
+        interactions.make_meter(study.run.model, study.dataset.space, num_units)
+        for num_units in (1, interactions.MAX_NUMBERS // 50)
+    )
+    expected, found = small(points), large(points)
+    for stage in ("code", "stage_2"):
+        assert found[stage] == pytest.approx(
+            expected[stage], rel=1e-4, abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("make", ["make_study", "make_turned"])
+def test_what_has_no_second_derivatives_is_left_out(
+    make: str, request: pytest.FixtureRequest
+) -> None:
+    """An operation that has none, and a single factor."""
+    study = request.getfixturevalue(make)("truth", stage_0=once)
+    assert stage_measures.measure_interaction(study) == {}
+    assert study.metrics["stage_0"].any()

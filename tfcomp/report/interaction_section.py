@@ -1,0 +1,142 @@
+"""Do factors interact in a stage, and which stages are alike?"""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from tfcomp.analysis.similarity import summarize_similarity
+from tfcomp.analysis.tuning import summarize_tuning
+from tfcomp.evaluation.study import Study
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.gram_plots import draw_gram_matrices
+from tfcomp.report.page import Section
+from tfcomp.report.run_exhibits import (
+    Row,
+    draw_stage_rows,
+    list_stages,
+    show_run,
+)
+
+NUMBERS = (
+    "mixed_share",
+    "contrast",
+    "relative_contrast",
+    "gaussian_curvature",
+    "total_curvature",
+)
+# Exhibits of numbers against the stage, by file name: heading, name of the
+# numbers, title of every panel and the column that it shows, caption.
+LINES = {
+    "interactions": (
+        "Interactions of factors",
+        "interaction (0: none)",
+        {
+            "mixed derivatives": "mixed_share",
+            "contrast of units": "relative_contrast",
+            "variance": "interaction_share",
+        },
+        "Left: share of mixed ones in the squares of all second derivatives "
+        "(exact); 0 for a sum over factors. It sees no kinks: behind a code "
+        "of single factors a network of ReLUs has 0 in every stage. Middle: "
+        "overlap of the units that two factors move. Right: share of the "
+        "variance over the grid that no sum of functions of single factors "
+        "explains; it needs no derivative and sees kinks. A one-hot code has "
+        "no derivatives; the others are by factors in units of their ranges.",
+    ),
+    "curvature": (
+        "Gaussian curvature",
+        "total curvature",
+        {"": "total_curvature"},
+        "Integral of the Gaussian curvature over the surface that a stage "
+        "makes of two factors, which does not depend on its size: 0 for a "
+        "plane, also a rolled-up one, and 2π for half a sphere. Of kinks it "
+        "sees nothing either.",
+    ),
+}
+SIMILARITIES = {
+    "debiased CKA": "cka",
+    "Procrustes": "procrustes",
+    "RSA": "rsa",
+}
+CAPTION = (
+    "At a sample of the grid, whatever the rotation and the scale: linear CKA "
+    "without its bias, orthogonal Procrustes distance d (0 for equal shapes, "
+    "at most √2; in maps 1 - d²/2), and rank correlation of the distances "
+    "between points (RSA). In the table, _null is the mean of the number after "
+    "the points of one side were permuted, and _p the share of permutations "
+    "that are as similar (0.05 at the least)."
+)
+
+
+def make_interactions(studies: Sequence[Study]) -> Section:
+    """Shows how far a stage is from a sum over factors, and from the others."""
+    several = [s for s in studies if len(s.dataset.space) > 1]
+    rows = list_stages(several, measure_stage)
+    exhibits = [
+        Exhibit(name, title, text, draw_stage_rows(rows, panels, label), rows)
+        for name, (title, label, panels, text) in LINES.items()
+        if any(row[key] is not None for row in rows for key in panels.values())
+    ]
+    exhibits += [make_similarities(study) for study in studies]
+    groups: dict[bytes, list[Study]] = {}
+    for study in studies:
+        groups.setdefault(study.compared_points.tobytes(), []).append(study)
+    exhibits += [
+        make_comparison(group, f"similarity_{number}")
+        for number, group in enumerate(groups.values())
+        if len(group) > 1
+    ]
+    return Section(
+        "interactions",
+        "Interactions and similarity",
+        "Does one factor change what another one does? A decoder that adds up "
+        "parts, one for each factor, has no interactions. And are two stages, "
+        "or the same stage of two runs, alike up to a rotation?",
+        exhibits,
+    )
+
+
+def measure_stage(study: Study, stage: str) -> Row:
+    """The numbers of a stage, None where it has none."""
+    found = study.interactions.get(stage, {})
+    row: Row = {name: found.get(name) for name in NUMBERS}
+    row["interaction_share"] = None
+    if study.splits.is_complete:
+        share = summarize_tuning(study.tuning[stage])["additive_share_weighted"]
+        row["interaction_share"] = None if share is None else 1 - share
+    return row
+
+
+def make_similarities(study: Study) -> Exhibit:
+    """Draws how alike any two stages of a run are."""
+    rows, count = [], len(study.stages)
+    maps = np.tile(np.eye(count), (len(SIMILARITIES), 1, 1))
+    for i, j in itertools.combinations(range(count), 2):
+        first, second = study.stages[i], study.stages[j]
+        found = summarize_similarity(study.shapes[first], study.shapes[second])
+        rows.append({"stage": first, "other": second, **found})
+        maps[:, i, j] = [found[name] for name in SIMILARITIES.values()]
+        maps[1, i, j] = 1 - maps[1, i, j] ** 2 / 2
+        maps[:, j, i] = maps[:, i, j]
+    panels = dict(zip(SIMILARITIES, maps, strict=True))
+    figure = draw_gram_matrices(panels, count, names=study.stages)
+    return show_run(
+        study, "similarity", "Similarity of stages", CAPTION, figure, rows
+    )
+
+
+def make_comparison(studies: Sequence[Study], name: str) -> Exhibit:
+    """Draws how alike the same stage of any two runs is, as of two seeds."""
+    rows = [
+        {
+            "run": f"{first.name} and {second.name}",
+            "stage": stage,
+            **summarize_similarity(first.shapes[stage], second.shapes[stage]),
+        }
+        for first, second in itertools.combinations(studies, 2)
+        for stage in first.stages
+        if stage in second.stages
+    ]
+    figure = draw_stage_rows(rows, SIMILARITIES, "similarity, distance")
+    return Exhibit(name, "The same stage of two runs", CAPTION, figure, rows)
