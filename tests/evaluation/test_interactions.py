@@ -6,8 +6,11 @@ from collections.abc import Callable
 import pytest
 import tensorflow as tf
 
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 from tfcomp.evaluation import interactions, stage_measures
 from tfcomp.evaluation.study import Study
+from tfcomp.models.initial_model import make_model
 from tfcomp.report.interaction_section import make_interactions
 
 
@@ -88,3 +91,17 @@ def test_what_has_no_second_derivatives_is_left_out(
     study = request.getfixturevalue(make)("truth", stage_0=once)
     assert stage_measures.measure_interaction(study) == {}
     assert study.metrics["stage_0"].any()
+
+
+@pytest.mark.parametrize("name", ["additive", "product", "slots"])
+def test_decoders_of_known_composition(name: str) -> None:
+    flags = "--grid_size=6 --region=none --width=8 --depth=1".split()
+    config = parse_config([*flags, f"--model={name}"])
+    dataset = make_dataset(config)
+    model = make_model(config, dataset, "float32")
+    measure = interactions.make_meter(model, dataset.space, 1)
+    found = measure(dataset.splits.grid)
+    # Each unit belongs to one branch, and a branch to one factor.
+    assert found["stage_0"]["contrast"] == 0
+    share = found["image"]["mixed_share"]
+    assert share < 1e-6 if name == "additive" else share > 1e-3
