@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tfcomp import sweep
 from tfcomp.config.run_config import RunConfig
@@ -69,7 +69,9 @@ def run_sweep(
     return found.folder
 
 
-def judge_claims(*runs: str | Path, version: int = 2) -> list[ClaimResult]:
+def judge_claims(
+    *runs: str | Path, version: Literal[1, 2] = 2
+) -> list[ClaimResult]:
     """Judges the claims of the paper on finished runs or packed evidence.
 
     Args:
@@ -85,7 +87,7 @@ def judge_claims(*runs: str | Path, version: int = 2) -> list[ClaimResult]:
     from tfcomp.claims import judge, judge_fresh, read_some_evidence
 
     evidence = read_some_evidence(",".join(map(str, runs)))
-    return {1: judge, 2: judge_fresh}[version](evidence)
+    return (judge if version == 1 else judge_fresh)(evidence)
 
 
 def _format_arguments(
