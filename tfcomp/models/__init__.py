@@ -22,8 +22,8 @@ from tfcomp.models.model_rules import (
     check_low_rank,
     check_quarter,
     check_sinusoids,
-    check_tokens,
 )
+from tfcomp.models.model_sizes import COMPOSED
 
 MODELS = Registry("model")
 MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)
@@ -41,19 +41,12 @@ MODELS.register(
     "tfcomp.models.rotation_decoder:build_rotation",
     check=check_quarter,
 )
-for _name, _module, _check in (
-    ("burgess", "deconvolution", None),
-    ("kim", "deconvolution", None),
-    ("broadcast", "broadcast", None),
-    ("coordinate", "coordinate", check_sinusoids),
-    ("transformer", "transformer", check_sinusoids),
-    ("film", "film", check_sinusoids),
-    ("attention", "attention", check_tokens),
-    ("additive", "composed", check_groups),
-    ("product", "composed", check_groups),
-    ("low_rank_product", "composed", check_groups),
-    ("occlusion", "composed", check_groups),
-    ("slots", "composed", check_groups),
-):
-    _path = f"tfcomp.models.{_module}:build_{_name}"
-    MODELS.register(_name, _path, check=_check)
+for _name in ("burgess", "kim"):
+    MODELS.register(_name, "tfcomp.models.deconvolution:build_deconvolution")
+MODELS.register("broadcast", "tfcomp.models.broadcast:build_broadcast")
+for _name in ("coordinate", "transformer", "film", "attention"):
+    _path = f"tfcomp.models.{_name}:build_{_name}"
+    MODELS.register(_name, _path, check=check_sinusoids)
+for _name in COMPOSED:
+    _path = "tfcomp.models.composed:build_composed"
+    MODELS.register(_name, _path, check=check_groups)

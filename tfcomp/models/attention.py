@@ -5,7 +5,7 @@ from keras import ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_grouped_code
+from tfcomp.models.encodings import make_grouped_code, stack_groups
 from tfcomp.models.model_rules import HEADS
 from tfcomp.models.pixels import PixelLayer, make_sinusoids
 
@@ -32,7 +32,7 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
         keras.layers.Dense(model.width, name=f"token_{index}")(code)
         for index, code in enumerate(codes)
     ]
-    tokens = Tokens(name="stage_0")(tokens)
+    tokens = stack_groups(tokens, "stage_0")
     hidden = CrossAttention(
         dataset.image_shape[:2], model.interaction_weight, name="stage_1"
     )(tokens)
@@ -44,17 +44,6 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
         dataset.image_shape[2], dtype="float32", name="image"
     )
     return keras.Model(factors, draw(hidden), name="attention")
-
-
-@keras.saving.register_keras_serializable(package="tfcomp")
-class Tokens(keras.layers.Layer):
-    """Stacks vectors [n, k] of K groups to [n, K, k]."""
-
-    def call(self, inputs: list) -> keras.KerasTensor:
-        return ops.stack(inputs, axis=1)
-
-    def compute_output_shape(self, input_shape: list) -> tuple:
-        return (input_shape[0][0], len(input_shape), input_shape[0][-1])
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -105,9 +94,6 @@ class CrossAttention(PixelLayer):
         keys = ops.einsum("njhd,hcd->nhjc", keys, self.query)
         scores = ops.einsum("rsc,nhjc->nrshj", table, keys)
         return ops.softmax(scores * (tokens.shape[-1] // HEADS) ** -0.5)
-
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return (input_shape[0], *self.image_size, input_shape[-1])
 
     def get_config(self) -> dict:
         return {**super().get_config(), "weight": self.weight}

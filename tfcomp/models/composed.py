@@ -29,113 +29,47 @@ from keras import ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_grouped_code
+from tfcomp.models.encodings import make_grouped_code, stack_groups
 
 Images = Sequence[keras.KerasTensor]
 
 
-def build_additive(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The sum of what the branches draw."""
-    return _build(config, dataset, "additive")
-
-
-def build_product(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The product of what the branches draw."""
-    return _build(config, dataset, "product")
-
-
-def build_low_rank_product(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The sum of `--rank` products."""
-    return _build(config, dataset, "product", rank=config.model.rank)
-
-
-def build_occlusion(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """Objects in front of each other, through soft masks."""
-    return _build(config, dataset, "occlusion")
-
-
-def build_slots(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """Objects that compete for pixels by a softmax."""
-    return _build(config, dataset, "slots")
-
-
-def _build(
-    config: RunConfig, dataset: Dataset, method: str, rank: int = 1
-) -> keras.Model:
-    factors, codes = make_grouped_code(config, dataset)
-    width, hidden = config.model.width, codes
-    for index in range(config.model.depth):
-        hidden = Branches(width, name=f"stage_{index}")(hidden)
-    # A product of K numbers near 0 hardly moves: start at the image 1.
-    bias = rank ** (-1 / len(codes)) if method == "product" else 0.0
-    rows, columns, channels = dataset.image_shape
-
-    def draw(name: str, index: int, depth: int) -> keras.KerasTensor:
-        shape = (rows, columns, depth)
-        pixels = keras.layers.Dense(
-            math.prod(shape),
-            bias_initializer=keras.initializers.Constant(bias),
-            dtype="float32",
-            name=f"{name}_{index}",
-        )(hidden[:, index])
-        return keras.layers.Reshape(shape)(pixels)
-
-    num_masks = {"slots": len(codes), "occlusion": len(codes) - 1}
-    parts = [draw("drawn", k, channels * rank) for k in range(len(codes))]
-    masks = [draw("mask", k, 1) for k in range(num_masks.get(method, 0))]
-    image = Composition(
-        method, channels, len(codes), dtype="float32", name="image"
+def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """The decoder of this module that `--model` names."""
+    model, (rows, columns, channels) = config.model, dataset.image_shape
+    factors, parts = make_grouped_code(config, dataset)
+    for index in range(model.depth):
+        dense = [
+            keras.layers.Dense(model.width, "relu", name=f"dense_{index}_{k}")
+            for k in range(len(parts))
+        ]
+        drawn = [layer(x) for layer, x in zip(dense, parts, strict=True)]
+        hidden = stack_groups(drawn, f"stage_{index}")
+        parts = [hidden[:, k] for k in range(len(parts))]
+    count, rank, bias = len(parts), 1, 0.0
+    if "product" in model.model:
+        rank = model.rank if model.model == "low_rank_product" else 1
+        # A product of K numbers near 0 hardly moves: start at the image 1.
+        bias = rank ** (-1 / count)
+    shape = (rows, columns, channels * rank)
+    images = [_draw(x, shape, bias, f"drawn_{k}") for k, x in enumerate(parts)]
+    num_masks = {"slots": count, "occlusion": count - 1}.get(model.model, 0)
+    for k, x in enumerate(parts[:num_masks]):
+        images.append(_draw(x, (rows, columns, 1), 0.0, f"mask_{k}"))
+    compose = Composition(
+        model.model, channels, count, dtype="float32", name="image"
     )
-    drawn = image([*parts, *masks])
-    return keras.Model(factors, drawn, name=config.model.model)
+    return keras.Model(factors, compose(images), name=model.model)
 
 
-@keras.saving.register_keras_serializable(package="tfcomp")
-class Branches(keras.layers.Layer):
-    """A dense ReLU layer for each group: [n, K, ...] -> [n, K, units].
-
-    The first one takes a list of codes [n, k], which may differ in length.
-    """
-
-    def __init__(self, units: int, **kwargs) -> None:
-        super().__init__(**kwargs)
-        self.units = units
-
-    def build(self, input_shape: list | tuple) -> None:
-        sizes = (
-            [shape[-1] for shape in input_shape]
-            if _is_list(input_shape)
-            else [input_shape[-1]] * input_shape[1]
-        )
-        self.kernels = [
-            self.add_weight((size, self.units), "glorot_uniform")
-            for size in sizes
-        ]
-        self.biases = [self.add_weight((self.units,), "zeros") for _ in sizes]
-
-    def call(self, inputs: list | keras.KerasTensor) -> keras.KerasTensor:
-        parts = inputs
-        if not isinstance(inputs, (list, tuple)):
-            parts = ops.unstack(inputs, axis=1)
-        drawn = [
-            ops.matmul(part, kernel) + bias
-            for part, kernel, bias in zip(
-                parts, self.kernels, self.biases, strict=True
-            )
-        ]
-        return ops.relu(ops.stack(drawn, axis=1))
-
-    def compute_output_shape(self, input_shape: list | tuple) -> tuple:
-        if _is_list(input_shape):
-            return (input_shape[0][0], len(input_shape), self.units)
-        return (*input_shape[:2], self.units)
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "units": self.units}
-
-
-def _is_list(shape: list | tuple) -> bool:
-    return isinstance(shape[0], (list, tuple))
+def _draw(
+    hidden: keras.KerasTensor, shape: tuple, bias: float, name: str
+) -> keras.KerasTensor:
+    start = keras.initializers.Constant(bias)
+    dense = keras.layers.Dense(
+        math.prod(shape), bias_initializer=start, dtype="float32", name=name
+    )
+    return keras.layers.Reshape(shape, dtype="float32")(dense(hidden))
 
 
 def compose_additive(parts: Images, masks: Images) -> keras.KerasTensor:
@@ -169,6 +103,7 @@ def compose_slots(parts: Images, masks: Images) -> keras.KerasTensor:
 METHODS = {
     "additive": compose_additive,
     "product": compose_product,
+    "low_rank_product": compose_product,
     "occlusion": compose_occlusion,
     "slots": compose_slots,
 }
@@ -195,9 +130,6 @@ class Composition(keras.layers.Layer):
         rows, columns, depth = image.shape[1:]
         terms = (-1, rows, columns, depth // self.channels, self.channels)
         return ops.sum(ops.reshape(image, terms), axis=-2)
-
-    def compute_output_shape(self, input_shape: list) -> tuple:
-        return (*input_shape[0][:3], self.channels)
 
     def get_config(self) -> dict:
         own = {"channels": self.channels, "groups": self.groups}

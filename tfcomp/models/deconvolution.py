@@ -10,33 +10,20 @@ from tfcomp.models.encodings import make_code
 from tfcomp.models.model_sizes import list_doublings
 
 
-def build_burgess(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The decoder of beta-VAE (Burgess et al. 2018).
+def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """`burgess` of beta-VAE (Burgess et al. 2018), `kim` of FactorVAE (2018).
 
-    Dense layers of 4 w and of 4 x 4 x w/2 units, then transposed convolutions
-    (kernel 4, stride 2) of w/2, ..., w/2, C channels, with w = `--width`:
+    Dense layers of 4 w units and of a first map of 4 x 4 x c, then transposed
+    convolutions (kernel 4, stride 2) of c, w/2, ..., w/2, C channels, with
+    w = `--width`, and c = w/2 for `burgess` or w for `kim`:
 
         x = (T_n relu ... relu T_1) reshape(relu D_2 relu D_1 code)
 
     The published sizes are those of width 64. There are as many doublings n as
     bring 4 pixels to the shorter side of the image, 4 for 64 x 64; the map
     that is reached is cropped to the image. Of 28 x 28 pixels, with a bump
-    code and width 64, there are 179,521 weights.
+    code and width 64, there are 179,521 weights (`kim`: 376,673).
     """
-    return _build(config, dataset)
-
-
-def build_kim(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The decoder of FactorVAE (Kim and Mnih 2018): a wider first map.
-
-    As `build_burgess`, with w channels in the first map, 4 x 4 x w units, and
-    in the first convolution. Of 28 x 28 pixels, with a bump code and width
-    64, there are 376,673 weights.
-    """
-    return _build(config, dataset)
-
-
-def _build(config: RunConfig, dataset: Dataset) -> keras.Model:
     start, (first, *hidden_filters, channels) = list_doublings(config, dataset)
     factors, hidden = make_code(config, dataset)
     for index, units in enumerate(

@@ -49,9 +49,6 @@ class PixelTable(PixelLayer):
         table = make_sinusoids(*self.image_size, self.units)
         return ops.cast(table[None], self.compute_dtype)
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return (1, *self.image_size, self.units)
-
     def get_config(self) -> dict:
         return {**super().get_config(), "units": self.units}
 
@@ -64,6 +61,3 @@ class Modulate(keras.layers.Layer):
         hidden, modulation = inputs
         scale, shift = ops.split(modulation[:, None, None], 2, axis=-1)
         return ops.relu((1.0 + scale) * hidden + shift)
-
-    def compute_output_shape(self, input_shape: list) -> tuple:
-        return (input_shape[1][0], *input_shape[0][1:])

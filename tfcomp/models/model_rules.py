@@ -2,7 +2,7 @@
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import make_dataset
 from tfcomp.datasets.groups import parse_groups
 from tfcomp.models.axes import parse_axes
 
@@ -70,40 +70,27 @@ def check_quarter(config: RunConfig) -> None:
     raise ConfigError("model", rule, model)
 
 
-def check_sinusoids(config: RunConfig) -> None:
-    """Sines and cosines of rows and columns share the channels.
-
-    Raises:
-        ConfigError: For a width that is no multiple of 4.
-    """
-    model = config.model
-    if model.width % HEADS:
-        rule = f"must be a multiple of {HEADS} for the model {model.model}"
-        raise ConfigError("width", rule, model.width)
-
-
 def check_groups(config: RunConfig) -> None:
     """The groups have every factor once.
 
     Raises:
         ConfigError: If they do not.
     """
-    list_groups(config, make_dataset(config))
+    groups = config.model.groups
+    try:
+        parse_groups(groups, make_dataset(config).space)
+    except ValueError as error:
+        raise ConfigError("groups", str(error), groups) from error
 
 
-def list_groups(config: RunConfig, dataset: Dataset) -> list[list[int]]:
-    """Columns of the factors of each of `--groups`.
+def check_sinusoids(config: RunConfig) -> None:
+    """As `check_groups`, and sinusoids of two axes share the channels.
 
     Raises:
-        ConfigError: If they do not name each factor once.
+        ConfigError: As `check_groups`, or if the width is no multiple of 4.
     """
-    try:
-        return parse_groups(config.model.groups, dataset.space)
-    except ValueError as error:
-        raise ConfigError("groups", str(error), config.model.groups) from error
-
-
-def check_tokens(config: RunConfig) -> None:
-    """As `check_sinusoids` and `check_groups`."""
-    check_sinusoids(config)
     check_groups(config)
+    model = config.model
+    if model.width % HEADS:
+        rule = f"must be a multiple of {HEADS} for the model {model.model}"
+        raise ConfigError("width", rule, model.width)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.groups import parse_groups
 from tfcomp.models.axes import parse_axes
-from tfcomp.models.model_rules import HEADS, list_groups
+from tfcomp.models.model_rules import HEADS
 
 COMPOSED = ("additive", "product", "low_rank_product", "occlusion", "slots")
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
@@ -72,7 +73,7 @@ def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
             weights = width * (code + (depth + 4) * width + channels)
             return ModelSize(weights, width * area, depth + 1)
         case _ if model.model in COMPOSED:
-            count = len(list_groups(config, dataset))
+            count = len(parse_groups(model.groups, dataset.space))
             rank = model.rank if model.model == "low_rank_product" else 1
             masks = {"occlusion": count - 1, "slots": count}
             drawn = count * rank * channels + masks.get(model.model, 0)

@@ -55,9 +55,6 @@ class PixelSum(PixelLayer):
         table = make_sinusoids(*self.image_size, inputs.shape[-1])
         return inputs[:, None, None] + ops.cast(table, inputs.dtype)
 
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return (input_shape[0], *self.image_size, input_shape[-1])
-
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class PixelDense(PixelLayer):
@@ -95,9 +92,6 @@ class PixelDense(PixelLayer):
         pixels = ops.matmul(table, self.kernel[-features:]) + self.bias
         images = ops.matmul(inputs, self.kernel[:count])  # [n, units]
         return images[:, None, None] + pixels
-
-    def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return (input_shape[0], *self.image_size, self.units)
 
     def get_config(self) -> dict:
         own = {"units": self.units, "positions": self.positions}

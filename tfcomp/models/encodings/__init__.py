@@ -17,7 +17,7 @@ from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.model_rules import list_groups
+from tfcomp.datasets.groups import parse_groups
 
 if TYPE_CHECKING:
     import keras
@@ -48,6 +48,17 @@ def make_code(
     return factors, make_encoding(config, space)(factors)
 
 
+def stack_groups(
+    parts: list[keras.KerasTensor], name: str
+) -> keras.KerasTensor:
+    """Vectors [n, k] of K groups as a layer [n, K, k] of this name."""
+    import keras
+
+    shape = (len(parts), parts[0].shape[-1])
+    joined = keras.layers.Concatenate()(parts)
+    return keras.layers.Reshape(shape, name=name)(joined)
+
+
 def make_grouped_code(
     config: RunConfig, dataset: Dataset
 ) -> tuple[keras.KerasTensor, list[keras.KerasTensor]]:
@@ -62,8 +73,6 @@ def make_grouped_code(
         raise ConfigError("encoding", rule, config.model.encoding)
     codes = encoding.split(encoding(factors))
     return factors, [
-        codes[group[0]]
-        if len(group) == 1
-        else keras.layers.Concatenate()([codes[column] for column in group])
-        for group in list_groups(config, dataset)
+        keras.layers.Concatenate()([codes[column] for column in group])
+        for group in parse_groups(config.model.groups, space)
     ]
