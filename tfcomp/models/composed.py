@@ -45,7 +45,7 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
         ]
         drawn = [layer(x) for layer, x in zip(dense, parts, strict=True)]
         hidden = stack_groups(drawn, f"stage_{index}")
-        parts = [hidden[:, k] for k in range(len(parts))]
+        parts = ops.unstack(hidden, axis=1)  # its gradient is one stack
     count, rank, bias = len(parts), 1, 0.0
     if "product" in model.model:
         rank = model.rank if model.model == "low_rank_product" else 1
