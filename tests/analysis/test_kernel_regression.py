@@ -147,3 +147,15 @@ def test_broken_outputs_give_none(value: float) -> None:
     outputs[np.flatnonzero(~IS_OOD)[2]] = value
     fit = kr.fit_kernel("product", GRID, outputs, IS_OOD)
     assert fit.r2_id is None and fit.r2_ood is None and fit.scales == ()
+
+
+def test_a_sample_of_many_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the regression on these points alone."""
+    monkeypatch.setattr(kr, "MAX_POINTS", 40)
+    rows = np.flatnonzero(~IS_OOD)
+    kept = np.isin(np.arange(len(GRID)), rows[kr.choose_rows(len(rows), 40)])
+    assert kept.sum() == 40
+    both = kept | IS_OOD
+    found = kr.fit_kernel("product", GRID, BUMPS, IS_OOD)
+    alone = kr.fit_kernel("product", GRID[both], BUMPS[both], IS_OOD[both])
+    assert found == alone

@@ -30,6 +30,7 @@ import numpy as np
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.kernels import convert_to_steps
 from tfcomp.analysis.threads import single_threaded
+from tfcomp.datasets.dataset import choose_rows
 
 # In grid steps of each factor. The radial kernel tends to the largest, but
 # its R^2 over ID points gains less than 0.002 beyond 4, on true bumps and
@@ -39,6 +40,9 @@ SCALES = (0.5, 1.0, 2.0, 4.0)
 # only; above 1, even the additive kernel, the stiffest, fits ID worse.
 RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
 MIN_POINTS = 2
+# Of more ID points a fixed random sample is regressed on: the time grows with
+# the cube of their number, and 3,000 would take twenty minutes.
+MAX_POINTS = 1024
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,11 @@ def fit_kernel(
     is_ood = np.asarray(is_ood, bool)
     outputs = np.asarray(outputs)
     points = convert_to_steps(factors)
-    known, queries = points[~is_ood], points[is_ood]  # [n_id, F], [n_ood, F]
+    rows = np.flatnonzero(~is_ood)
+    rows = rows[choose_rows(len(rows), MAX_POINTS)]
+    known, queries = points[rows], points[is_ood]  # [n_id, F], [n_ood, F]
     flat = outputs.reshape(len(outputs), -1).astype(np.float64)
-    targets = flat[~is_ood]  # [n_id, pixels]
+    targets = flat[rows]  # [n_id, pixels]
     if len(known) < MIN_POINTS or not np.isfinite(targets).all():
         return KernelFit(kernel, (), float("nan"), None, None)
     # A radial kernel has one scale; broadcasting serves all factors.

@@ -78,7 +78,8 @@ def make_tables(alignment: list[Row], regression: list[Row]) -> list[Exhibit]:
             "kernel_regression",
             "Kernel regression from ID",
             "Ridge regression of the outputs (or of the true images) on the "
-            "factors, fitted to ID points. The length scales (in grid steps, "
+            "factors, fitted to ID points (a sample of 1,024 of more). The "
+            "length scales (in grid steps, "
             "for each factor) and the ridge are chosen by leaving one out "
             "among ID points alone. r2_id is R² of the ID points left out, "
             "r2_ood that of OOD points. The additive kernel is a sum of "
