@@ -1,5 +1,6 @@
 """Verdicts on decoders, of runs with planted scores."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def make_runs(
     flags = {
         "dataset": "composed",
         "composition": composition,
-        "region": "wiedemer:orthogonal",
+        "region": "wiedemer:orthogonal:x_a+y_a,x_b+y_b",
         "model": model,
     }
     means = {f"mean_image_relative_mse_{s}": 0.5 for s in ("id", "ood")}
@@ -66,6 +67,7 @@ def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
         ({"additive": GOOD, "mlp": GOOD}, "refuted"),
         ({"additive": GOOD, "mlp": GOOD[:2]}, "undecided"),
         ({"mlp": BAD}, "undecided"),  # nobody matches the data
+        ({"additive": GOOD, "slots": GOOD}, "reproduced"),  # may do either
     ],
 )
 def test_truth_table(planted: dict[str, list[float]], verdict: str) -> None:
@@ -94,5 +96,23 @@ def test_tables_and_picture(
     assert "| mlp | – -0.20 | no -0.20 |" in text
     assert "Truth table: reproduced" in text
     row = (tmp_path / "decoders.csv").read_text().splitlines()[1].split(",")
-    assert row[:5] == ["composed product", "mlp", "3", "not fitted", "fails"]
+    assert row[:5] == [
+        "composed product orthogonal",
+        "mlp",
+        "3",
+        "not fitted",
+        "fails",
+    ]
     assert (tmp_path / "decoders.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_occlusion_is_expected_where_objects_meet() -> None:
+    (case,) = list_cases(make_runs("mlp", BAD, "occlusion"))
+    assert case.split == "composed occlusion orthogonal"
+    assert case.expected is None
+    run = case.runs[0]
+    region = "wiedemer:diagonal:.4:x_a+y_a,x_b+y_b"
+    wider = replace(run, flags=run.flags | {"region": region})
+    (case,) = list_cases([wider])
+    assert case.split == "composed occlusion diagonal:.4"
+    assert case.expected == "fails"
