@@ -44,7 +44,7 @@ BAD_FLAGS = {
     "--num_bumps=3": "--num_bumps must be 0 for the dataset gaussian_bumps",
     "--dataset=faces": "--dataset must be one of",
     "--encoding=grey": "--encoding must be one of",
-    "--model=transformer": "--model must be one of",
+    "--model=diffusion": "--model must be one of",
     "--grid_size=30": "--grid_size must be a multiple of 4 for the model cnn",
     "--depth=1": "--depth must be at least 2 for the model cnn",
     "--num_replicas=3": "--batch_size must be a multiple of --num_replicas=3",

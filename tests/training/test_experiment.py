@@ -71,7 +71,7 @@ def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
     assert list(metrics["layers"]) == stages
     for numbers in metrics["layers"].values():
         assert set(LAYER_NUMBERS.split()) <= set(numbers)
-    cost = {"epochs", "examples_per_second", "seconds"}
+    cost = {"epochs", "examples_per_second", "seconds", "weights"}
     assert set(metrics["train"]) == cost
     values = [n for n in keras.tree.flatten(metrics) if n is not None]
     assert all(type(v) in (int, float) and math.isfinite(v) for v in values)
