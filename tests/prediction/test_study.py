@@ -22,7 +22,7 @@ FLAGS = (
     "--learning_rate=5e-3",
     "--seeds=1",
 )
-GRID = ("--grid=model=mlp", "--grid=width=4,8,16,32")
+GRID = ("--grid=model=mlp", "--grid=width=8,32")
 
 
 def make_study(folder: Path, *flags: str) -> PredictionStudy:
@@ -50,7 +50,7 @@ def read_records(study: PredictionStudy) -> dict[str, bytes]:
 
 def test_a_network_is_measured_on_its_way(study: PredictionStudy) -> None:
     records = [json.loads(text) for text in read_records(study).values()]
-    assert len(records) == 4 and any(r["reached"] for r in records)
+    assert len(records) == 2 and any(r["reached"] for r in records)
     for record in (r for r in records if r["reached"]):
         assert record["id_relative_mse"] <= 0.95
         shares = [m["share"] for m in record["measures"].values()]
@@ -80,10 +80,8 @@ def test_tables_and_figures(
     study.write_reports()
     text = (study.folder / "networks.csv").read_text()
     rows = list(csv.DictReader(text.splitlines()))
-    assert len(rows) == 4 and {row["width"] for row in rows} == set(
-        "4 8 16 32".split()
-    )
-    assert study.count_networks()[0] == 4
+    assert {row["width"] for row in rows} == {"8", "32"}
+    assert study.count_networks()[0] == 2
     assert study.describe_answer() == ["no measure passes the rules"]
 
 
