@@ -45,7 +45,7 @@ def test_dollars_in_names_are_no_mathematics() -> None:
 
 def test_png_and_array_have_the_same_pixels(figure: Figure) -> None:
     width, height = figure.get_size_inches()
-    png = figure_to_png(figure)
+    png = figure_to_png(figure, dpi=100)
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     array = figure_to_array(figure)
     assert array.dtype == np.uint8

@@ -11,13 +11,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-DPI = 100  # pixels per inch
+DPI = 100  # pixels per inch of arrays
+FILE_DPI = 150  # and of files
 # Times and versions in a file would make equal results look different.
 _PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 
 
 def figure_to_png(
-    figure: Figure, num_colors: int | None = None, dpi: int = DPI
+    figure: Figure, num_colors: int | None = None, dpi: int = FILE_DPI
 ) -> bytes:
     """Renders a figure as a PNG file.
 

@@ -18,8 +18,16 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The values of some flags, as `2, bump`."""
-    return ", ".join(str(setting[name]) for name in names) or "all"
+    """The values of some flags, as `bump`, or `encoding bump, depth 2`."""
+    texts = [_format(setting[name]) for name in names]
+    if len(names) > 1:  # values of several flags may look alike
+        pairs = zip(names, texts, strict=True)
+        texts = [f"{name} {text}" for name, text in pairs]
+    return ", ".join(texts) or "all"
+
+
+def _format(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _count(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int:
