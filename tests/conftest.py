@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.run_flags import parse_config
+from tfcomp.storage.folder_lock import lock_folder
 
 if TYPE_CHECKING:
     from tfcomp.config.run_config import RunConfig
@@ -84,11 +85,21 @@ def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
 
 @pytest.fixture(scope="session")
 def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
-    """A finished smoke run; do not write into its folders."""
+    """A finished smoke run; do not write into its folders.
+
+    It is shared by the processes of the suite: the first one trains it.
+    """
     from tfcomp.training.experiment import train_and_evaluate
 
-    config = make_smoke_config(tmp_path_factory.mktemp("smoke"))
-    train_and_evaluate(config)
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of the suite, not of this process
+    folder = folder / "smoke_run"
+    folder.mkdir(exist_ok=True)
+    config = make_smoke_config(folder)
+    with lock_folder(folder, wait=True):
+        if not Path(config.run_dir, "metrics.json").exists():
+            train_and_evaluate(config)
     return config
 
 
