@@ -50,7 +50,7 @@ def test_plenty_of_data_is_learned() -> None:
 
 def test_region_is_what_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     config = make_config("bumps", "corner:0.5", 10, 1)
-    monkeypatch.setattr(trial, "_fit", lambda *arguments: None)
+    monkeypatch.setattr(trial, "fit_without_pause", lambda *arguments: None)
     monkeypatch.setattr(trial, "score_subsets", lambda *args: {"all": args[3]})
     (rows,) = train_and_score(config).values()
     np.testing.assert_array_equal(rows, make_dataset(config).splits.is_ood)

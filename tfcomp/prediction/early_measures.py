@@ -63,7 +63,10 @@ def _measure(
     stages = measures.pop("stages")
     numbers: dict[str, float] = {}
     for name, value in measures.items():
-        numbers |= _flatten(name, value, stages)
+        # Where there are ID points alone, those of ID points are all.
+        is_double = name.removesuffix("_id") in measures.keys() - {name}
+        if dataset.splits.is_ood.any() or not is_double:
+            numbers |= _flatten(name, value, stages)
     return numbers
 
 

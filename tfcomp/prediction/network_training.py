@@ -14,12 +14,11 @@ import numpy as np
 from tfcomp.analysis.scores import average_scores
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import make_batches
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.evaluation.evaluator import score_points
 from tfcomp.prediction.early_measures import measure_network
 from tfcomp.prediction.predict_settings import TIMES
-from tfcomp.training.fit import count_steps
+from tfcomp.training.fit import count_steps, fit_without_pause
 from tfcomp.training.prepared_models import PreparedModels, prepare_models
 from tfcomp.training.strategy import make_strategy
 
@@ -81,7 +80,7 @@ def train_network(config: RunConfig, target: float) -> dict[str, Any]:
     steps = count_steps(config.training, dataset)
     with prepare_models(config, dataset, strategy) as models:
         watch = TrainToTarget(dataset, target)
-        _fit(models.trained, dataset, config, steps, watch)
+        fit_without_pause(models.trained, dataset, config, [watch])
         record = {
             "reached": watch.has_reached,
             "steps": (len(watch.errors) - 1) * steps,
@@ -90,30 +89,6 @@ def train_network(config: RunConfig, target: float) -> dict[str, Any]:
         if watch.has_reached:
             record["measures"] = _measure(config, dataset, models, watch)
     return record
-
-
-def _fit(
-    model: keras.Model,
-    dataset: Dataset,
-    config: RunConfig,
-    steps: int,
-    watch: TrainToTarget,
-) -> None:
-    training = config.training
-    batches = make_batches(
-        dataset,
-        training.batch_size,
-        training.seed,
-        num_steps=training.epochs * steps,
-    )
-    model.fit(
-        batches,
-        epochs=training.epochs,
-        steps_per_epoch=steps,
-        shuffle=False,
-        verbose=0,
-        callbacks=[watch],
-    )
 
 
 def _score_end(models: PreparedModels, watch: TrainToTarget) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from tfcomp.config.settings import Settings, setting
-from tfcomp.sweeps.sweep_settings import MAX_SEEDS
+from tfcomp.config.settings import setting
+from tfcomp.sweeps.sweep_settings import SeedSettings
 
 # When networks are measured, as shares of the steps to the target.
 TIMES = (0.0, 0.05, 0.1, 0.25, 1.0)
@@ -12,18 +12,9 @@ ID_ONLY, PEEKS = "id.", "all."
 
 
 @dataclass(frozen=True)
-class PredictSettings(Settings):
+class PredictSettings(SeedSettings):
     """How the networks of a study are trained, and which are judged."""
 
-    seeds: int = setting(
-        3,
-        "How many networks each setting of the grid has.",
-        minimum=1,
-        maximum=MAX_SEEDS,
-    )
-    first_seed: int = setting(
-        0, "The first of the seeds, which are consecutive.", minimum=0
-    )
     target: float = setting(
         0.05,
         "The ID relative MSE that every network is trained to. It is looked "
@@ -37,8 +28,3 @@ class PredictSettings(Settings):
         "it the measures that the other half has proposed. Do so once, when "
         "nothing is left to decide.",
     )
-
-    @property
-    def all_seeds(self) -> range:
-        """The seeds of every setting."""
-        return range(self.first_seed, self.first_seed + self.seeds)

@@ -8,8 +8,8 @@ MAX_SEEDS = 10**4
 
 
 @dataclass(frozen=True)
-class SweepSettings(Settings):
-    """What is made of every setting of the grid."""
+class SeedSettings(Settings):
+    """The seeds of every setting of a grid."""
 
     seeds: int = setting(
         1,
@@ -20,6 +20,17 @@ class SweepSettings(Settings):
     first_seed: int = setting(
         0, "The first of the seeds, which are consecutive.", minimum=0
     )
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of every setting."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+
+@dataclass(frozen=True)
+class SweepSettings(SeedSettings):
+    """What is made of every setting of the grid."""
+
     measure: bool = setting(
         False,
         "Also compute the measures that the paper's claims are judged by, "
@@ -40,8 +51,3 @@ class SweepSettings(Settings):
         "with the square of the settings.",
         choices=("first", "all"),
     )
-
-    @property
-    def all_seeds(self) -> range:
-        """The seeds of every setting."""
-        return range(self.first_seed, self.first_seed + self.seeds)

@@ -14,9 +14,8 @@ import tensorflow as tf
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.batches import make_batches
 from tfcomp.evaluation.evaluator import score_subsets
-from tfcomp.training.fit import count_steps
+from tfcomp.training.fit import fit_without_pause
 from tfcomp.training.prepared_models import make_model, make_training_model
 from tfcomp.training.strategy import make_strategy
 
@@ -36,7 +35,7 @@ def train_and_score(config: RunConfig) -> dict[str, float | None]:
     dataset = make_dataset(config)
     strategy = make_strategy(config.training.num_replicas)
     model = make_training_model(config, dataset, strategy)
-    _fit(model, dataset, config)
+    fit_without_pause(model, dataset, config)
     # Scored in float32, whatever the precision of the training.
     observed = make_model(config, dataset, "float32")
     observed.set_weights(model.get_weights())
@@ -45,24 +44,6 @@ def train_and_score(config: RunConfig) -> dict[str, float | None]:
     keras.backend.clear_session()
     gc.collect()
     return scores
-
-
-def _fit(model: keras.Model, dataset: Dataset, config: RunConfig) -> None:
-    training = config.training
-    steps = count_steps(training, dataset)
-    batches = make_batches(
-        dataset,
-        training.batch_size,
-        training.seed,
-        num_steps=training.epochs * steps,
-    )
-    model.fit(
-        batches,
-        epochs=training.epochs,
-        steps_per_epoch=steps,
-        shuffle=False,
-        verbose=0,
-    )
 
 
 def _score(model: keras.Model, dataset: Dataset) -> dict[str, float | None]:

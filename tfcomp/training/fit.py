@@ -137,6 +137,31 @@ def fit_model(
     }
 
 
+def fit_without_pause(
+    model: keras.Model,
+    dataset: Dataset,
+    config: RunConfig,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> None:
+    """Trains a compiled model in one go, and writes no file."""
+    training = config.training
+    steps = count_steps(training, dataset)
+    batches = make_batches(
+        dataset,
+        training.batch_size,
+        training.seed,
+        num_steps=training.epochs * steps,
+    )
+    model.fit(
+        batches,
+        epochs=training.epochs,
+        steps_per_epoch=steps,
+        shuffle=False,
+        verbose=0,
+        callbacks=list(callbacks),
+    )
+
+
 class StopIfDiverged(keras.callbacks.Callback):
     """Ends a training that can only produce NaN."""
 
