@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.training import prepared_models, pruning
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.prepared_models import prepare_models
+from tfcomp.training.prepared_models import PreparedModels, prepare_models
 from tfcomp.training.strategy import make_strategy
 
 pytestmark = pytest.mark.early
@@ -59,15 +60,17 @@ def test_same_bits(
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
     flags += " --steps_per_epoch=9 --grid_size=16 --sigma=2"
 
-    def make(name: str, seed: int) -> RunConfig:
+    def make(name: str, seed: int, *others: str) -> RunConfig:
         return make_smoke_config(
             tmp_path,
             *flags.split(),
             *KINDS[kind],
             f"--seed={seed}",
             f"--run_name={name}",
+            *others,
         )
 
+    train(make("another", 3, "--learning_rate=0.1", "--region=corner:9"))
     train(make("first", 1))
     (kept,) = prepared_models._kept.values()
     weights, metrics = train(make("taken_over", 2))
@@ -77,6 +80,26 @@ def test_same_bits(
     for ours, theirs in zip(weights, own_weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert json.dumps(metrics) == json.dumps(own_metrics)
+
+
+def test_what_observes_is_kept_for_the_same_network(
+    make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the trained model; nor anything for another network or grid."""
+    monkeypatch.setattr(prepared_models, "_kept", {})
+
+    def prepare(*flags: str) -> PreparedModels:
+        keras.backend.clear_session()  # names count from 1, as in a trial
+        config = make_smoke(*flags)
+        with prepare_models(config, make_dataset(config), make_strategy()) as m:
+            return m
+
+    first = prepare()
+    other = prepare("--learning_rate=0.1", "--region=corner:7", "--seed=3")
+    assert other.evaluator is first.evaluator
+    assert other.trained is not first.trained
+    for flags in (("--width=8",), ("--grid_size=16",)):
+        assert prepare(*flags).evaluator is not first.evaluator
 
 
 @pytest.mark.parametrize("plugins", ["", "json"])

@@ -1,9 +1,9 @@
 """Evaluation of a decoder: scores of all combinations, numbers of stages."""
 
+import functools
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import keras
 import numpy as np
@@ -154,6 +154,7 @@ class Evaluator:
     seed is that of the folds of the probes.
 
     Attributes:
+        model: The model.
         lost_stages: Stages whose geometry, when it was last measured, came
             from differences, since they have no useful derivative.
     """
@@ -167,7 +168,7 @@ class Evaluator:
         self._seed = seed
         self._embeddings = list_embeddings(model)
         stages = make_stage_model(model)
-        self._model = model
+        self.model = model
         self._draw = tf.function(lambda f: {"image": model(f)})
         # By exact derivatives, and by differences where those are lost.
         self._measure, self._measure_steps = (
@@ -175,9 +176,26 @@ class Evaluator:
             for fn in list_jacobians(model, dataset.space)
         )
         self._stages = StageReader(model, len(dataset.splits.grid))
+        self._make_meter = functools.cache(
+            functools.partial(
+                make_meter,
+                model,
+                dataset.space,
+                sum(self._stages.sizes.values()),
+            )
+        )
+
+    def fits(self, model: keras.Model, dataset: Dataset) -> bool:
+        """Whether it is one of such a model and grid, but for the weights."""
+        known = self._dataset
+        return (
+            dataset.space == known.space
+            and len(dataset.splits.grid) == len(known.splits.grid)
+            and model.to_json() == self.model.to_json()
+        )
 
     def turn_to(self, dataset: Dataset, seed: int) -> None:
-        """Looks at other data over the same grid from now on."""
+        """Looks at other data over the same factors from now on."""
         self._dataset, self._seed = dataset, seed
 
     def evaluate(self) -> Evaluation:
@@ -237,7 +255,7 @@ class Evaluator:
         metrics = evaluate_in_batches(self._measure, grid)
         if any(is_flat(g).any() for g in metrics.values()):
             space = self._dataset.space
-            self.lost_stages = find_lost_stages(self._model, space)
+            self.lost_stages = find_lost_stages(self.model, space)
         if self.lost_stages:
             note = describe_lost_stages(self.lost_stages)
             print(f"note: {note}", file=sys.stderr)
@@ -245,20 +263,18 @@ class Evaluator:
             metrics |= {stage: found[stage] for stage in self.lost_stages}
         return metrics
 
-    def measure_interactions(self, num_points: int) -> Interactions:
+    def measure_interactions(
+        self, num_points: int, is_traced: bool = False
+    ) -> Interactions:
         """How factors interact in every stage, at a sample of the grid.
 
         Stages that `measure_geometry` found to have no derivatives have none.
+        To trace the function pays where it is used some ten times.
         """
         points = choose_points(self._dataset.splits.grid, num_points)
-        found = self._measure_interactions(points)
+        found = self._make_meter(is_traced)(points)
         lost = {s: dict.fromkeys(found[s]) for s in self.lost_stages if found}
         return found | lost
-
-    @cached_property
-    def _measure_interactions(self) -> Callable[[np.ndarray], Interactions]:
-        num_units = sum(self._stages.sizes.values())
-        return make_meter(self._model, self._dataset.space, num_units)
 
     def analyze_layers(
         self,
@@ -294,8 +310,14 @@ class Evaluator:
 
     def read_stages(self) -> Iterable[tuple[str, int, Iterable[np.ndarray]]]:
         """What `StageReader.iterate` gives, with a progress bar."""
-        stages = self._stages.iterate(self._dataset.splits.grid)
+        stages = self.read_points(self._dataset.splits.grid)
         return show_progress(stages, "layers", "stage", len(self._stages.sizes))
+
+    def read_points(
+        self, points: np.ndarray
+    ) -> Iterator[tuple[str, int, Iterable[np.ndarray]]]:
+        """What `StageReader.iterate` gives at other points, [n, F]."""
+        return self._stages.iterate(points)
 
     def probe(self, rows: np.ndarray) -> Scores:
         """Probe scores of a stage, of rows that `compute_rows` gives."""

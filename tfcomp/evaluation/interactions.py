@@ -17,23 +17,28 @@ Interactions = dict[str, dict[str, float | None]]
 MEASURED_POINTS, WATCHED_POINTS = 128, 64
 # Numbers of derivatives at once, of all stages together.
 MAX_NUMBERS = 2**26
-# With fewer units, tracing would take longer than all that it saves.
+# With fewer units, tracing takes longer than all that it saves in a run.
 TRACED_UNITS = 2**16
 
 
 def make_meter(
-    model: keras.Model, space: FactorSpace, num_units: int
+    model: keras.Model,
+    space: FactorSpace,
+    num_units: int,
+    is_traced: bool = False,
 ) -> Callable[[np.ndarray], Interactions]:
     """From points [n, F] to the numbers of every stage, by exact derivatives.
 
     To nothing for a code without derivatives, as a one-hot code, operations
     that cannot be differentiated as often, or fewer than two ordered factors.
+    Models with many units are traced in any case.
     """
     ordered = [space.factors[column] for column in space.ordered]
     exact, fallback = list_jacobians(model, space)
     if len(ordered) < 2 or exact is fallback:
         return lambda points: {}
-    stages, is_traced = make_stage_model(model), num_units > TRACED_UNITS
+    stages = make_stage_model(model)
+    is_traced = is_traced or num_units > TRACED_UNITS
     ranges = [factor.high - factor.low for factor in ordered]
     columns = len(ranges) * (len(ranges) + 5) // 2
     size = max(1, MAX_NUMBERS // (num_units * columns))

@@ -55,13 +55,18 @@ TRUTH = "truth"
 class Study:
     """Results of a finished run, each computed when it is first asked for."""
 
-    def __init__(self, run: LoadedRun) -> None:
+    def __init__(
+        self, run: LoadedRun, evaluator: Evaluator | None = None
+    ) -> None:
         self.run = run
         self.name = run.name
         self.dataset = run.dataset
         self.splits = run.dataset.splits
         seed = run.config.training.seed
-        self._evaluator = Evaluator(run.model, run.dataset, seed)
+        # One that is used for several studies is worth some tracing.
+        self._is_shared = evaluator is not None
+        self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
+        self._evaluator.turn_to(run.dataset, seed)
 
     @property
     def stages(self) -> list[str]:
@@ -144,7 +149,9 @@ class Study:
     def interactions(self) -> Interactions:
         """How factors interact in every stage; nothing without derivatives."""
         _ = self.metrics  # which finds the stages that have none
-        return self._evaluator.measure_interactions(MEASURED_POINTS)
+        return self._evaluator.measure_interactions(
+            MEASURED_POINTS, self._is_shared
+        )
 
     @property
     def compared_points(self) -> np.ndarray:
@@ -156,10 +163,9 @@ class Study:
         """Every stage at `compared_points`, to be compared."""
         points = self.compared_points
         nothing = np.zeros(len(points), bool)
-        reader = StageReader(self.run.model, len(points))
         return {
             stage: make_shape(compute_gram(blocks, nothing))
-            for stage, _, blocks in reader.iterate(points)
+            for stage, _, blocks in self._evaluator.read_points(points)
         }
 
     @cached_property

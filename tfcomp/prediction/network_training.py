@@ -112,7 +112,7 @@ def _measure(
     found = {}
     for time, index in zip(TIMES, choose_looks(last, TIMES), strict=True):
         models.observed.set_weights(watch.kept[index])
-        numbers = measure_network(config, dataset, models.observed)
+        numbers = measure_network(config, dataset, models.evaluator)
         share = {"share": index / last, "id_relative_mse": watch.errors[index]}
         found[f"{time:g}"] = share | numbers
     return found

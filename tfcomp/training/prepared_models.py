@@ -2,13 +2,13 @@
 
 To trace the functions of a model takes seconds, most of a short run. Of two
 runs in a row that differ in their seeds alone the second takes over the
-models of the first, with initial weights of its own: the same bits as those
-of new models.
+models of the first, with initial weights of its own; of two with the same
+network, it takes over what observes: the same bits as those of new models.
 """
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import keras
@@ -28,17 +28,22 @@ class PreparedModels:
 
     Attributes:
         trained: The compiled model.
-        observed: A float32 model of the same architecture, which receives the
-            weights in training. Geometry in bfloat16 would be noise.
         evaluator: Of the observed model.
         optimizer_start: Values of the optimizer's variables before the first
             step.
     """
 
     trained: keras.Model
-    observed: keras.Model
     evaluator: Evaluator
     optimizer_start: list[np.ndarray]
+
+    @property
+    def observed(self) -> keras.Model:
+        """A float32 model of the same architecture, which receives weights.
+
+        Geometry in bfloat16 would be noise.
+        """
+        return self.evaluator.model
 
     def restart(self, config: RunConfig, dataset: Dataset) -> None:
         """Makes them those of another run, which differs in its seed alone."""
@@ -68,9 +73,10 @@ def prepare_models(
     key = json.dumps(config.identity() | {"seed": None})
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)
+    others = [] if config.plugins else list(_kept.values())
     _kept.clear()
     if models is None:
-        models = _make_models(config, dataset, strategy)
+        models = _make_models(config, dataset, strategy, others)
     else:
         models.restart(config, dataset)
     yield models
@@ -79,14 +85,19 @@ def prepare_models(
 
 
 def _make_models(
-    config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+    config: RunConfig,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
+    others: Sequence[PreparedModels],
 ) -> PreparedModels:
     trained = make_training_model(config, dataset, strategy)
     observed = make_model(config, dataset, "float32")
+    known = [o.evaluator for o in others if o.evaluator.fits(observed, dataset)]
+    evaluator = known[0] if known else Evaluator(observed, dataset)
+    evaluator.turn_to(dataset, config.training.seed)
     return PreparedModels(
         trained,
-        observed,
-        Evaluator(observed, dataset, config.training.seed),
+        evaluator,
         [variable.numpy() for variable in trained.optimizer.variables],
     )
 
