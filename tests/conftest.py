@@ -20,6 +20,10 @@ from tfcomp.storage.folder_lock import lock_folder
 if TYPE_CHECKING:
     from tfcomp.config.run_config import RunConfig
 
+TESTS = Path(__file__).parent
+# Their tests train whole runs. They are started first, so that none of them is
+# left for one process at the end.
+LONG = {"pipelines", "training", "sweeps", "commands", "prediction", "claims"}
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
@@ -32,7 +36,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("early") is None)
+    folders = {item: item.path.relative_to(TESTS).parts[0] for item in items}
+    items.sort(key=lambda item: folders[item] not in LONG)
     # What is imported by now stays, and need not be searched for garbage.
     gc.freeze()
     gc.set_threshold(10_000)

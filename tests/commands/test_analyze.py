@@ -14,8 +14,6 @@ from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.render import figure_to_pdf
 
-pytestmark = pytest.mark.early
-
 
 def read_csv(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))

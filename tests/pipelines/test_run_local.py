@@ -24,7 +24,7 @@ from pipelines.steps.example_gen.executor import list_datasets
 from tfcomp.datasets.materialized import materialize
 
 # Whole pipelines take minutes where other work is under way.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.early]
+pytestmark = pytest.mark.timeout(900)
 
 
 @dataclasses.dataclass

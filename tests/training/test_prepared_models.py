@@ -19,8 +19,6 @@ from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import PreparedModels, prepare_models
 from tfcomp.training.strategy import make_strategy
 
-pytestmark = pytest.mark.early
-
 KINDS = {
     "cnn": ("--precision=mixed_bfloat16", "--weight_decay=0.1"),
     "mlp": (

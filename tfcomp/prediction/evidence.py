@@ -6,7 +6,7 @@ import numpy as np
 
 from tfcomp.prediction.design import DECODER
 from tfcomp.prediction.judgement import ID_ERROR, Evidence, Key
-from tfcomp.prediction.pairs import Networks
+from tfcomp.prediction.networks import Networks
 from tfcomp.prediction.records import Found, Record
 
 OUTCOME = "ood_relative_mse"

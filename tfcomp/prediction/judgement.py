@@ -24,11 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcomp.prediction.networks import Array, Estimate, Networks, combine
 from tfcomp.prediction.pairs import (
-    Array,
-    Estimate,
-    Networks,
-    combine,
+    compare_orders,
     compute_conditional,
     compute_granulated,
     compute_information,
@@ -66,6 +64,8 @@ class Evidence:
 
     def take(self, rows: NDArray[np.bool_]) -> "Evidence":
         """Some of the networks."""
+        if rows.all():
+            return self
         known = self.networks
         networks = Networks(
             known.outcome[rows],
@@ -113,13 +113,15 @@ def _judge_one(
     level: float,
 ) -> Row:
     networks, measure = evidence.networks, evidence.measures[key]
-    tau = compute_tau(measure, networks)
+    pairs = compare_orders(measure, networks)
+    tau = compute_tau(pairs)
     sign = signs[key] if signs else float(np.sign(tau.value)) or 1.0
-    turned = sign * measure
-    tau = Estimate(sign * tau.values)
-    lines = compute_granulated(turned, networks)
-    given, conditional = compute_conditional(turned, networks)
-    errors = compute_sign_error(turned, networks)
+    if sign < 0:
+        pairs = compare_orders(-measure, networks)
+        tau = compute_tau(pairs)
+    lines = compute_granulated(pairs)
+    given, conditional = compute_conditional(pairs)
+    errors = compute_sign_error(pairs)
     gain = _compute_gain(evidence, key)
     lows = [e.get_interval(level)[0] for e in (tau, conditional, gain)]
     worst = min(lines, key=lambda name: lines[name].value, default="")
@@ -135,7 +137,7 @@ def _judge_one(
         "worst_granulated": lines[worst].value if worst else math.nan,
         **_show("conditional_tau", conditional, level),
         "given": " ".join(given),
-        "information": compute_information(turned, networks),
+        "information": compute_information(pairs),
         **_show("sign_error", combine([*errors.values()], "mean"), level),
         "worst_sign_error": combine([*errors.values()], "max").value,
         **_show("gain", gain, level),

@@ -1,130 +1,97 @@
 """Statistics of pairs of networks: does a measure order them as their errors?
 
-Every statistic is a weighted mean over pairs of how their signs agree, so
-that one function computes them all, and what they are without each block of
-networks: the jackknife gives intervals (Quenouille 1956; blocks are whole
-settings with all their seeds, since seeds of a setting are not independent).
+Every statistic is a weighted mean over pairs of how their signs agree. Which
+pairs count is a matter of their settings, so that sums over the pairs of two
+settings (cells) are all that it takes.
 
 Kendall's tau and its granulated form follow Jiang et al. (2020), the sign
 error Dziugaite et al. (2020).
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-BLOCKS = 20
+from tfcomp.prediction.networks import Array, Estimate, Networks
+
 MAX_GIVEN = 2  # hyperparameters that are held fixed at once
 
-Array = NDArray[np.float64]
+Cells = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Networks:
-    """Networks whose order is to be explained.
+class Agreement:
+    """How a measure and the outcome order the pairs of two cells, [c, c].
 
     Attributes:
-        outcome: What a measure should order them by, [n].
-        settings: The number of the value of each hyperparameter, int [n], by
-            its name. Networks that are equal in all differ in their seed.
-        noise: Standard deviation of the outcome over seeds of one setting.
+        networks: The networks.
+        same: Pairs of which the first has more of both.
+        opposite: Pairs of which it has more of the measure and less of the
+            outcome.
+        sure: Signs of all pairs, weighed by `Networks.sureness`.
     """
 
-    outcome: Array
-    settings: Mapping[str, NDArray[np.int_]]
-    noise: float
+    networks: Networks
+    same: Array
+    opposite: Array
+    sure: Array
 
     @property
-    def cells(self) -> NDArray[np.int_]:
-        """The number of the setting of each network, [n]."""
-        table = np.column_stack(list(self.settings.values()))
-        return np.unique(table, axis=0, return_inverse=True)[1].ravel()
+    def signs(self) -> Array:
+        """Sums over pairs: 1 in the same order, -1 in the other, 0 of a tie."""
+        ahead = self.same - self.opposite
+        return ahead + ahead.T
 
-    @property
-    def blocks(self) -> Array:
-        """Membership in at most `BLOCKS` blocks of settings, [n, b].
-
-        Settings are dealt at random, the same way every time.
-        """
-        cells = self.cells
-        count = min(BLOCKS, cells.max() + 1)
-        dealt = np.random.default_rng(0).permutation(cells.max() + 1) % count
-        return np.eye(count)[dealt[cells]]
+    def average(self, chosen: Cells | float = 1.0) -> Estimate:
+        """The mean sign of the pairs of some cells, [c, c]."""
+        networks = self.networks
+        weights = chosen * networks.num_pairs
+        return average_pairs(chosen * self.signs, weights, networks)
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A statistic, [1 + b]: of all networks, then without each block."""
-
-    values: Array
-
-    @property
-    def value(self) -> float:
-        """The statistic of all networks."""
-        return float(self.values[0])
-
-    def get_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end of the jackknife interval."""
-        left_out = self.values[1:]
-        count = len(left_out)
-        if count < 2 or not np.isfinite(self.values).all():
-            return -np.inf, np.inf
-        variance = (count - 1) / count * ((left_out - left_out.mean()) ** 2)
-        width = stats.t.ppf((1 + level) / 2, count - 1)
-        half = float(width * np.sqrt(variance.sum()))
-        return self.value - half, self.value + half
+def compare_orders(measure: Array, networks: Networks) -> Agreement:
+    """Compares the order of a measure [n] with that of the outcome."""
+    measure, outcome = measure[networks.order], networks.outcome[networks.order]
+    is_more = measure[:, None] > measure
+    is_worse = outcome[:, None] > outcome
+    same, opposite = is_more & is_worse, is_more & is_worse.T
+    sure = networks.sureness * (same.astype(np.int8) - opposite)
+    same, opposite, sure = map(networks.sum_cells, (same, opposite, sure))
+    return Agreement(networks, same, opposite, sure + sure.T)
 
 
-def compute_signs(values: Array) -> Array:
-    """Sign of the difference of every pair, [n, n]."""
-    return np.sign(values[:, None] - values[None, :])
-
-
-def average_pairs(scores: Array, weights: Array, blocks: Array) -> Estimate:
-    """Weighted mean of the scores of pairs, NaN where no pair has weight.
-
-    Args:
-        scores: Of every pair, [n, n], symmetric.
-        weights: Likewise, nonnegative, 0 on the diagonal.
-        blocks: Membership of networks in blocks, [n, b].
-    """
-    sums = []
-    for table in (scores * weights, weights):
+def average_pairs(sums: Array, weights: Array, networks: Networks) -> Estimate:
+    """Sums [c, c] over weights, also without each block; NaN of no weight."""
+    blocks, totals = networks.cell_blocks, []
+    for table in (sums, weights):
         between = blocks.T @ table @ blocks  # [b, b]
         without = between.sum(axis=0) + between.sum(axis=1) - between.diagonal()
-        sums.append(between.sum() - np.concatenate([[0.0], without]))
-    total, weight = sums
+        totals.append(between.sum() - np.concatenate([[0.0], without]))
+    total, weight = totals
     with np.errstate(invalid="ignore", divide="ignore"):
         return Estimate(np.where(weight > 1e-9, total / weight, np.nan))
 
 
-def compute_tau(measure: Array, networks: Networks) -> Estimate:
+def compute_tau(agreement: Agreement) -> Estimate:
     """Kendall's tau over all pairs; a tie counts as no agreement."""
-    return _average_agreement(
-        measure, networks, ~np.eye(len(measure), dtype=bool)
-    )
+    return agreement.average()
 
 
-def compute_granulated(
-    measure: Array, networks: Networks
-) -> dict[str, Estimate]:
+def compute_granulated(agreement: Agreement) -> dict[str, Estimate]:
     """Tau over pairs that differ in one hyperparameter alone, by its name.
 
     Their mean is the granulated coefficient Psi. A hyperparameter that varies
     nowhere has none.
     """
-    return {
-        name: _average_agreement(measure, networks, coupled)
-        for name, coupled in _couple(networks).items()
-    }
+    coupled = _couple(agreement.networks)
+    return {name: agreement.average(cells) for name, cells in coupled.items()}
 
 
 def compute_conditional(
-    measure: Array, networks: Networks
+    agreement: Agreement,
 ) -> tuple[tuple[str, ...], Estimate]:
     """The smallest tau over pairs that share up to two hyperparameters.
 
@@ -134,10 +101,9 @@ def compute_conditional(
         The shared hyperparameters, and the smallest of all taus, without a
         block as well.
     """
-    found = {}
+    networks, found = agreement.networks, {}
     for shared in list_given(networks.settings):
-        same = _share(networks, shared)
-        estimate = _average_agreement(measure, networks, same)
+        estimate = agreement.average(_share(networks, shared))
         if np.isfinite(estimate.value):
             found[shared] = estimate
     lowest = min(found, key=lambda shared: found[shared].value)
@@ -145,94 +111,63 @@ def compute_conditional(
     return lowest, Estimate(np.nanmin(table, axis=0))
 
 
-def compute_information(measure: Array, networks: Networks) -> float:
+def compute_information(agreement: Agreement) -> float:
     """Conditional mutual information of signs, normalized, at its smallest.
 
     K = min over S of I(V_measure; V_outcome | U_S) / H(V_outcome | U_S), where
     V are the signs of a pair and U_S the values of up to two hyperparameters
     S of both networks. Ties, which have no sign, are left out.
     """
-    found = compute_signs(measure), compute_signs(networks.outcome)
+    same, opposite = agreement.same, agreement.opposite
+    signs = np.array([[same.T, opposite.T], [opposite, same]])  # [2, 2, c, c]
     ratios = []
-    for given in list_given(networks.settings):
-        groups = _group(networks, given)
-        counts = np.array(
-            [
-                [
-                    groups.T @ ((found[0] == a) & (found[1] == b)) @ groups
-                    for b in (-1, 1)
-                ]
-                for a in (-1, 1)
-            ]
-        )  # [2, 2, g, g]
-        ratios.append(_normalize_information(counts))
+    for given in list_given(agreement.networks.settings):
+        groups = _group(agreement.networks, given)
+        ratios.append(_normalize_information(groups.T @ signs @ groups))
     return float(np.nanmin(ratios))
 
 
-def compute_sign_error(
-    measure: Array, networks: Networks
-) -> dict[str, Estimate]:
+def compute_sign_error(agreement: Agreement) -> dict[str, Estimate]:
     """Share of coupled pairs in the wrong order, by hyperparameter.
 
-    Pairs within the noise of seeds weigh less: w = max(0, 2 P - 1)^2, where P
-    is the probability that the sign of a difference is right, given normal
-    noise of two seeds. A tie of the measure is half an error.
+    Pairs within the noise of seeds weigh less, see `Networks.sureness`. A tie
+    of the measure is half an error.
     """
-    signs = compute_signs(measure) * compute_signs(networks.outcome)
-    gap = np.abs(networks.outcome[:, None] - networks.outcome[None, :])
-    noise = max(networks.noise * np.sqrt(2), 1e-12)
-    weight = np.maximum(0.0, 2 * stats.norm.cdf(gap / noise) - 1) ** 2
-    blocks = networks.blocks
+    networks, weights = agreement.networks, agreement.networks.sum_sureness
+    wrong = (weights - agreement.sure) / 2
     return {
-        name: average_pairs((1 - signs) / 2, weight * coupled, blocks)
-        for name, coupled in _couple(networks).items()
+        name: average_pairs(cells * wrong, cells * weights, networks)
+        for name, cells in _couple(networks).items()
     }
 
 
-def list_given(settings: Mapping[str, object]) -> list[tuple[str, ...]]:
+def list_given(settings: Iterable[str]) -> list[tuple[str, ...]]:
     """All sets of at most `MAX_GIVEN` hyperparameters, the empty one first."""
-    sizes = range(min(MAX_GIVEN, len(settings) - 1) + 1)
-    return [s for size in sizes for s in itertools.combinations(settings, size)]
+    names = list(settings)
+    sizes = range(min(MAX_GIVEN, len(names) - 1) + 1)
+    return [s for size in sizes for s in itertools.combinations(names, size)]
 
 
-def combine(estimates: Sequence[Estimate], how: str) -> Estimate:
-    """The mean, smallest or largest of some estimates."""
-    if not estimates:
-        return Estimate(np.full(1, np.nan))
-    functions = {"mean": np.mean, "min": np.min, "max": np.max}
-    table = np.array([estimate.values for estimate in estimates])
-    return Estimate(functions[how](table, axis=0))
+def _couple(networks: Networks) -> Mapping[str, Cells]:
+    """Pairs [c, c] that differ in one hyperparameter alone, by its name."""
+    same = {name: _share(networks, [name]) for name in networks.settings}
+    number = sum(~cells for cells in same.values())
+    coupled = {name: ~cells & (number == 1) for name, cells in same.items()}
+    return {name: cells for name, cells in coupled.items() if cells.any()}
 
 
-def _average_agreement(
-    measure: Array, networks: Networks, pairs: NDArray[np.bool_]
-) -> Estimate:
-    signs = compute_signs(measure) * compute_signs(networks.outcome)
-    pairs = pairs & ~np.eye(len(measure), dtype=bool)
-    return average_pairs(signs, pairs.astype(float), networks.blocks)
-
-
-def _couple(networks: Networks) -> dict[str, NDArray[np.bool_]]:
-    """Pairs [n, n] that differ in one hyperparameter alone, by its name."""
-    same = {
-        name: values[:, None] == values[None, :]
-        for name, values in networks.settings.items()
-    }
-    number = sum(~table for table in same.values())
-    coupled = {name: ~table & (number == 1) for name, table in same.items()}
-    return {name: table for name, table in coupled.items() if table.any()}
-
-
-def _share(networks: Networks, names: Sequence[str]) -> NDArray[np.bool_]:
+def _share(networks: Networks, names: Iterable[str]) -> Cells:
     groups = _group(networks, names)
     return groups @ groups.T > 0
 
 
-def _group(networks: Networks, names: Sequence[str]) -> Array:
-    """Membership in the groups that share hyperparameters, [n, g]."""
-    if not names:
-        return np.ones((len(networks.outcome), 1))
-    table = np.column_stack([networks.settings[name] for name in names])
+def _group(networks: Networks, names: Iterable[str]) -> Array:
+    """Membership of cells in the groups that share hyperparameters, [c, g]."""
+    settings = networks.cell_settings
+    columns = [settings[name] for name in names]
+    if not columns:
+        return np.ones((len(networks.cell_blocks), 1))
+    table = np.column_stack(columns)
     index = np.unique(table, axis=0, return_inverse=True)[1].ravel()
     return np.eye(index.max() + 1)[index]
 

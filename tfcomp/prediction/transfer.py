@@ -9,7 +9,7 @@ it.
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcomp.prediction.pairs import Array, Estimate, Networks, compute_signs
+from tfcomp.prediction.networks import Array, Estimate, Networks
 
 RIDGE = 1e-2  # of the number of networks; features have unit variance
 
@@ -55,10 +55,14 @@ def _score(features: Array, outcome: Array, groups: NDArray[np.int_]) -> float:
         if left_out.sum() < 2 or left_out.all():
             continue
         found = _predict(features, outcome, left_out)
-        signs = compute_signs(found) * compute_signs(outcome[left_out])
+        signs = _compare(found) * _compare(outcome[left_out])
         count = left_out.sum()
         taus.append(signs.sum() / (count * (count - 1)))
     return float(np.mean(taus)) if taus else float("nan")
+
+
+def _compare(values: Array) -> Array:
+    return np.sign(values[:, None] - values)
 
 
 def _predict(
