@@ -68,7 +68,8 @@ def test_same_bits(
             *others,
         )
 
-    train(make("another", 3, "--learning_rate=0.1", "--region=corner:9"))
+    if kind == "mlp":  # whose observer the first run takes over
+        train(make("another", 3, "--learning_rate=0.1", "--region=corner:9"))
     train(make("first", 1))
     (kept,) = prepared_models._kept.values()
     weights, metrics = train(make("taken_over", 2))
