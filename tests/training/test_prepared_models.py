@@ -12,11 +12,18 @@ import pytest
 
 from tests.conftest import make_smoke_config
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import parse_config
+from tfcomp.config.run_flags import list_flag_lines, parse_config
 from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.measures import make_study, measure_run
+from tfcomp.sweeps import one_trial
 from tfcomp.training import prepared_models, pruning
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.prepared_models import PreparedModels, prepare_models
+from tfcomp.training.prepared_models import (
+    PreparedModels,
+    list_evaluators,
+    prepare_models,
+)
 from tfcomp.training.strategy import make_strategy
 
 KINDS = {
@@ -99,6 +106,25 @@ def test_what_observes_is_kept_for_the_same_network(
     assert other.trained is not first.trained
     for flags in (("--width=8",), ("--grid_size=16",)):
         assert prepare(*flags).evaluator is not first.evaluator
+
+
+def test_a_trial_is_measured_by_what_observed_it(
+    make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bytes as of a run that is measured by itself."""
+    monkeypatch.setattr(prepared_models, "_kept", {})
+    config = make_smoke("--epochs=1", "--steps_per_epoch=5")
+    flags = [*list_flag_lines(config), "--measure"]
+    assert one_trial.main(["one_trial", *flags]) == 0
+    (evaluator,) = list_evaluators()
+    run = load_run(config.run_dir)
+    assert make_study(run, [evaluator]).run.model is evaluator.model
+    assert make_study(run, []).run.model is run.model
+    file = Path(config.run_dir, "measures.json")
+    measured = file.read_bytes()
+    file.unlink()
+    measure_run(config.run_dir)
+    assert file.read_bytes() == measured
 
 
 @pytest.mark.parametrize("plugins", ["", "json"])

@@ -12,12 +12,13 @@ made.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.evaluation import image_measures, stage_measures
+from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measure_files import (
     Measures,
@@ -48,11 +49,14 @@ MEASURES: tuple[Callable[[Study], dict[str, Any]], ...] = (
 )
 
 
-def measure_run(path: str | Path) -> Measures:
+def measure_run(
+    path: str | Path, evaluators: Sequence[Evaluator] = ()
+) -> Measures:
     """Measures a finished run and writes `measures.json` into its folder.
 
-    A run that this version of the code has measured is only read. Returns the
-    content of the file.
+    A run that this version of the code has measured is only read. One of the
+    evaluators is used if it is of such a model: it need not be traced again.
+    Returns the content of the file.
 
     Raises:
         RunError: If the folder is no finished run, is damaged, or cannot be
@@ -61,10 +65,21 @@ def measure_run(path: str | Path) -> Measures:
     path = Path(path)
     if not is_measured(path):
         run = load_run(path)
-        study, start = Study(run), {"start": measure_start(run)}
+        study = make_study(run, evaluators)
         found = measure_study(study) | measure_references(study)
+        start = {"start": measure_start(run, evaluators)}
         write_measures(path, found | start)
     return read_measures(path)
+
+
+def make_study(run: LoadedRun, evaluators: Sequence[Evaluator]) -> Study:
+    """A study of a run, by an evaluator of such a model if there is one."""
+    for evaluator in evaluators:
+        if evaluator.fits(run.model, run.dataset):
+            evaluator.model.set_weights(run.model.get_weights())
+            run = dataclasses.replace(run, model=evaluator.model)
+            return Study(run, evaluator)
+    return Study(run)
 
 
 def measure_study(study: Study) -> Measures:
@@ -89,7 +104,9 @@ def measure_references(study: Study) -> Measures:
     }
 
 
-def measure_start(run: LoadedRun) -> Measures:
+def measure_start(
+    run: LoadedRun, evaluators: Sequence[Evaluator] = ()
+) -> Measures:
     """All measures of a run as they were before its first step."""
     training = run.config.training
     # Of a run that started again, that of the training which was kept.
@@ -97,7 +114,8 @@ def measure_start(run: LoadedRun) -> Measures:
     training = dataclasses.replace(training, seed=seed)
     config = dataclasses.replace(run.config, training=training)
     model = make_model(config, run.dataset, "float32")
-    measures = measure_study(Study(dataclasses.replace(run, model=model)))
+    start = dataclasses.replace(run, model=model)
+    measures = measure_study(make_study(start, evaluators))
     del measures["stages"]  # those of the run
     return measures
 

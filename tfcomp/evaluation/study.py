@@ -53,18 +53,25 @@ TRUTH = "truth"
 
 
 class Study:
-    """Results of a finished run, each computed when it is first asked for."""
+    """Results of a finished run, each computed when it is first asked for.
+
+    An evaluator of the run's model is used where there is one; it must not be
+    used for other weights before the last result. A study like many others is
+    worth tracing more functions.
+    """
 
     def __init__(
-        self, run: LoadedRun, evaluator: Evaluator | None = None
+        self,
+        run: LoadedRun,
+        evaluator: Evaluator | None = None,
+        is_repeated: bool = False,
     ) -> None:
         self.run = run
         self.name = run.name
         self.dataset = run.dataset
         self.splits = run.dataset.splits
         seed = run.config.training.seed
-        # One that is used for several studies is worth some tracing.
-        self._is_shared = evaluator is not None
+        self._is_repeated = is_repeated
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
         self._evaluator.turn_to(run.dataset, seed)
 
@@ -150,7 +157,7 @@ class Study:
         """How factors interact in every stage; nothing without derivatives."""
         _ = self.metrics  # which finds the stages that have none
         return self._evaluator.measure_interactions(
-            MEASURED_POINTS, self._is_shared
+            MEASURED_POINTS, self._is_repeated
         )
 
     @property

@@ -56,7 +56,7 @@ def _measure(
     config: RunConfig, dataset: Dataset, evaluator: Evaluator
 ) -> dict[str, float]:
     run = LoadedRun(None, config, dataset, evaluator.model, {}, "")
-    measures = measure_study(Study(run, evaluator))
+    measures = measure_study(Study(run, evaluator, is_repeated=True))
     stages = measures.pop("stages")
     numbers: dict[str, float] = {}
     for name, value in measures.items():

@@ -37,8 +37,9 @@ def main(argv: list[str]) -> int:
     train_and_evaluate(config)
     if measure:
         from tfcomp.evaluation.measures import measure_run
+        from tfcomp.training.prepared_models import list_evaluators
 
-        measure_run(Path(config.run_dir))
+        measure_run(Path(config.run_dir), list_evaluators())
     return 0
 
 

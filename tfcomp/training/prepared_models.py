@@ -84,6 +84,11 @@ def prepare_models(
         _kept[key] = models
 
 
+def list_evaluators() -> list[Evaluator]:
+    """That of the last run, whose functions are traced, if it is kept."""
+    return [models.evaluator for models in _kept.values()]
+
+
 def _make_models(
     config: RunConfig,
     dataset: Dataset,
