@@ -3,7 +3,8 @@
     python -m pipelines.pack --runs='tensorboard_logs/*' --output=docs/evidence
 
 Every sweep becomes one file with the flags, scores, measures and versions of
-its finished runs, and no weights. `python -m pipelines.reproduce
+its finished runs, and no weights; a prediction study one with its tables and
+what it recorded of every network. `python -m pipelines.reproduce
 --runs=docs/evidence` recomputes every verdict from such files, in seconds and
 without TensorFlow. To check a number, train one run again with the flags that
 its file holds, and compare.

@@ -2,17 +2,21 @@
 
 import csv
 import json
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tfcomp import predict
+from tfcomp.claims.packed_evidence import pack_evidence
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.prediction import one_cell
 from tfcomp.prediction.early_measures import forget_held_out
 from tfcomp.prediction.predict_run import PredictionStudy
+from tfcomp.prediction.records import collect
+from tfcomp.storage.files import read_json
 
 FLAGS = (
     "--flagfile=predict_smoke.flags",
@@ -84,6 +88,27 @@ def test_tables_and_figures(
     assert {row["learning_rate"] for row in rows} == {"0.005", "0.01"}
     assert study.count_networks()[0] == 2
     assert study.describe_answer() == ["no measure passes the rules"]
+
+
+def test_packed_study_holds_what_its_tables_are_made_of(
+    study: PredictionStudy, tmp_path: Path
+) -> None:
+    study.write_tables({})
+    (study.folder / "predict.flags").write_text(f"--log_dir={tmp_path}\n")
+    (path,) = pack_evidence([str(study.folder)], tmp_path)
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    packed = tmp_path / study.folder.name
+    assert (packed / "predict.flags").read_text() == ""  # a place
+    table = (packed / "networks.csv").read_text().splitlines()
+    found = {
+        row["record"]: read_json(packed / f"networks/{row['record']}.json")
+        for row in csv.DictReader(table)
+    }
+    names = [Path(name).stem for name in read_records(study)]
+    assert sorted(found) == sorted(names)
+    for each in collect(study.items, study.records):
+        assert found[each.name] == each.record
 
 
 def test_id_view_has_no_held_out_point(study: PredictionStudy) -> None:

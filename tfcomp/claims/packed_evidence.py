@@ -1,9 +1,9 @@
 """Evidence packed for keeping: what verdicts need of runs, and no weights.
 
 A sweep becomes one file, `<sweep>.tar.xz`, with the small text files of its
-finished runs and threshold studies as they are, but for flags that say where
-things lay on the machine that made them. `read_evidence` looks into such files
-as into folders. The same runs give the same bytes.
+finished runs, threshold studies and prediction studies as they are, but for
+flags that say where things lay on the machine that made them. `read_evidence`
+looks into such files as into folders. The same runs give the same bytes.
 """
 
 import contextlib
@@ -27,10 +27,12 @@ ENDING = ".tar.xz"
 STUDY_FLAGS = "threshold.flags"
 RUN_FILES = (FLAGS_FILE, METRICS_FILE, MEASURES_FILE)
 STUDY_FILES = (STUDY_FLAGS, *TABLES)
+PREDICTION_FLAGS = "predict.flags"
+PREDICTION_FILES = (PREDICTION_FLAGS, "*.csv", "networks/*.json")
 
 
 def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
-    """Writes one file for every sweep, study and single run.
+    """Writes one file for every sweep, study or single run.
 
     Args:
         patterns: Run folders or folders that contain them. Trainings of a
@@ -48,6 +50,9 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     packs: dict[Path, list[Path]] = {}
     for folder in studies:
         packs[folder] = [folder / name for name in STUDY_FILES]
+    for folder in find_folders(patterns, lambda n: PREDICTION_FLAGS in n):
+        found = map(folder.glob, PREDICTION_FILES)
+        packs[folder] = list(itertools.chain.from_iterable(found))
     for run in find_runs(patterns):
         if not any(study in run.parents for study in studies):
             sweep = run.parents[1] if run.parent.name == "trials" else run

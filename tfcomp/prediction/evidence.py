@@ -22,22 +22,22 @@ def make_evidence(
     The outcome is log10 of the OOD relative MSE. Errors of ID images are
     logarithms, too.
     """
-    met = [each for each in found if each[2]["reached"]]
+    met = [each for each in found if each.record["reached"]]
     if not met:
         return None
     values = {
         "/".join(names): [
-            "/".join(str(cell.setting[n]) for n in names) for cell, _, _ in met
+            "/".join(str(each.cell.setting[n]) for n in names) for each in met
         ]
         for names in hyperparameters
     }
     settings = {name: _number(texts) for name, texts in values.items()}
-    errors = np.array([record[OUTCOME] for _, _, record in met])
+    errors = np.array([each.record[OUTCOME] for each in met])
     outcome = np.log10(np.maximum(errors, SMALLEST))
-    noise = _pool_deviation(outcome, [cell.name for cell, _, _ in met])
+    noise = _pool_deviation(outcome, [each.cell.name for each in met])
     decoder = next("/".join(n) for n in hyperparameters if DECODER in n)
     networks = Networks(outcome, settings, noise)
-    table = _tabulate([record for _, _, record in met])
+    table = _tabulate([each.record for each in met])
     return Evidence(networks, table, decoder, sorted(set(values[decoder])))
 
 

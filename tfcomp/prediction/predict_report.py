@@ -21,7 +21,7 @@ def write_report(
     """Writes a table for each half of the design, and the figures."""
     halves = {
         half: make_evidence(
-            [each for each in found if each[0].half == half], hyperparameters
+            [each for each in found if each.cell.half == half], hyperparameters
         )
         for half in HALVES
     }

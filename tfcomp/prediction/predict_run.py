@@ -5,7 +5,8 @@ The folder of a study has
 predict.flags    every resolved flag; `--flagfile` of it repeats the study
 networks/        a file for each network (see `records`)
 logs/<cell>.log  what the processes print
-networks.csv     settings, seeds and outcomes; those that missed the target
+networks.csv     settings, seeds and outcomes, also of those that missed the
+                 target, and the names of their files
 explore.csv      the statistics of every measure on the exploring half
 confirm.csv      those of the proposed measures on the half held back
 figures/         the two pictures, and the numbers that they show
@@ -22,7 +23,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.prediction.design import HALVES, Cell
 from tfcomp.prediction.predict_settings import PredictSettings
-from tfcomp.prediction.records import Records, collect
+from tfcomp.prediction.records import Found, Records, collect
 from tfcomp.storage.files import write_csv
 from tfcomp.sweeps.workload import Workload
 
@@ -66,9 +67,7 @@ class PredictionStudy(Workload):
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the table of networks."""
-        rows = [
-            _describe(*found) for found in collect(self.items, self.records)
-        ]
+        rows = list(map(_describe, collect(self.items, self.records)))
         if rows:
             write_csv(self.folder / "networks.csv", rows)
 
@@ -99,7 +98,7 @@ class PredictionStudy(Workload):
     def count_networks(self) -> tuple[int, int]:
         """How many networks are recorded, and how many met the target."""
         found = collect(self.items, self.records)
-        return len(found), sum(record["reached"] for _, _, record in found)
+        return len(found), sum(each.record["reached"] for each in found)
 
 
 def _read_rows(path: Path) -> list[dict[str, str]]:
@@ -107,7 +106,12 @@ def _read_rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def _describe(cell: Cell, seed: int, record: dict) -> dict[str, Any]:
+def _describe(found: Found) -> dict[str, Any]:
     names = "reached steps id_relative_mse ood_relative_mse".split()
-    numbers = {name: record.get(name) for name in names}
-    return {"half": cell.half, **cell.setting, "seed": seed, **numbers}
+    return {
+        "half": found.cell.half,
+        **found.cell.setting,
+        "seed": found.seed,
+        **{name: found.record.get(name) for name in names},
+        "record": found.name,
+    }

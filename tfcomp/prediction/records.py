@@ -7,7 +7,7 @@ and holds no times, so that a study that was killed ends in the same bytes.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.prediction.design import Cell
@@ -22,7 +22,15 @@ MODULES = (
     "tfcomp.prediction.predict_settings",
 )
 Record = dict[str, Any]
-Found = tuple[Cell, int, Record]
+
+
+class Found(NamedTuple):
+    """A network that is recorded, and the name of its file."""
+
+    cell: Cell
+    seed: int
+    record: Record
+    name: str
 
 
 class Records:
@@ -35,7 +43,7 @@ class Records:
     def read(self, config: RunConfig) -> Record | None:
         """What is known of a network; None if it is to be trained."""
         try:
-            return read_json(self._locate(config))
+            return read_json(self.locate(config))
         except (FileNotFoundError, DamagedFileError):
             return None
 
@@ -43,18 +51,19 @@ class Records:
         """Records a network in one step."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(record, sort_keys=True, allow_nan=False) + "\n"
-        write_text(self._locate(config), text)
+        write_text(self.locate(config), text)
 
-    def _locate(self, config: RunConfig) -> Path:
+    def locate(self, config: RunConfig) -> Path:
+        """The file of a network."""
         version = compute_code_version(config.plugins) + hash_modules(MODULES)
         name = compute_hash(config, f"{version} {self._target!r}")
         return self.folder / f"{name}.json"
 
 
 def collect(cells: Sequence[Cell], records: Records) -> list[Found]:
-    """The networks that are recorded: setting, seed and record."""
+    """The networks that are recorded."""
     return [
-        (cell, config.training.seed, record)
+        Found(cell, config.training.seed, record, records.locate(config).stem)
         for cell in cells
         for config in cell.make_configs()
         if (record := records.read(config)) is not None
