@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 # Their tests train whole runs. They are started first, so that none of them is
 # left for one process at the end.
-LONG = {"pipelines", "training", "sweeps", "commands", "prediction", "claims"}
+LONG = "pipelines training sweeps commands prediction claims docs".split()
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")

@@ -1,7 +1,5 @@
 """Every tutorial does what it says, and prints what it shows.
 
-    python -m pytest -m tutorial
-
 With `UPDATE_PAGES=1` in the environment, the pages are changed to show what
 their blocks print.
 """
@@ -18,7 +16,6 @@ PAGES = ["docs/index.md"] + sorted(
 )
 
 
-@pytest.mark.tutorial
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_does_what_it_says(
     page: str, working_folder: Path, monkeypatch: pytest.MonkeyPatch
