@@ -19,10 +19,12 @@ def make_exhibits(
     tables: Mapping[str, Sequence[Row]],
     halves: Mapping[str, Evidence | None],
 ) -> list[Exhibit]:
-    """The pictures of the held-back half, or else of the exploring one."""
-    is_confirmed = any(row["measure"] != ID_ERROR for row in tables[HALVES[1]])
-    half = HALVES[is_confirmed]
-    early = [row for row in tables[half] if row["time"] < 1]
+    """The pictures of the held-back half, or else of the exploring one.
+
+    The exploring half says which measures they show.
+    """
+    half = HALVES[bool(tables[HALVES[1]])]
+    early = [row for row in tables[HALVES[0]] if row["time"] < 1]
     fair = [row for row in early if not row["peeks"]]
     ranked = sorted(fair, key=lambda row: -row["tau"])
     names = list(dict.fromkeys(row["measure"] for row in ranked))
@@ -59,7 +61,8 @@ def _show_times(
     finish_figure(figure, title)
     caption = (
         f"{TAU}; band: 95 % interval over settings. Measures that look at ID "
-        f"points alone, the highest first; networks of the half `{half}`."
+        "points alone, those with the highest tau on the exploring half first; "
+        f"networks of the half `{half}`."
     )
     return Exhibit("predict_times", title, caption, figure, shown)
 

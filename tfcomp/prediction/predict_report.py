@@ -7,7 +7,7 @@ from tfcomp.config.progress import show_progress
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.prediction.design import HALVES
 from tfcomp.prediction.evidence import make_evidence
-from tfcomp.prediction.judgement import ID_ERROR, Evidence, Row, judge
+from tfcomp.prediction.judgement import Evidence, Row, judge
 from tfcomp.prediction.predict_figures import make_exhibits
 from tfcomp.prediction.records import Found
 from tfcomp.storage.files import write_csv
@@ -46,13 +46,14 @@ def judge_halves(
         return {HALVES[0]: rows, HALVES[1]: []}
     found = dict(zip(keys, rows, strict=True))
     proposed = [key for key, row in found.items() if row["passes"]]
-    # The ID error is shown beside them, proposed or not.
-    wanted = {*proposed, *(key for key in keys if key[0] == ID_ERROR)}
-    shown = [key for key in second.list_keys() if key in wanted]
+    # What was not proposed is shown beside it, and has no say.
+    shown = [key for key in second.list_keys() if key in found]
     signs = {key: row["sign"] for key, row in found.items()}
     again = _watch(judge(second, shown, signs, proposed), HALVES[1], len(shown))
     confirmed = [
-        row | {"predicts": key in proposed and row["passes"]}
+        row
+        | {"proposed": key in proposed}
+        | {"predicts": key in proposed and row["passes"]}
         for key, row in zip(shown, again, strict=True)
     ]
     return {HALVES[0]: rows, HALVES[1]: confirmed}
