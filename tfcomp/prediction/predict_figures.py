@@ -3,16 +3,25 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import LINE_COLORS, LINE_MARKERS, draw_line
+from tfcomp.figures.line_style import (
+    LINE_COLORS,
+    LINE_MARKERS,
+    get_line_style,
+)
 from tfcomp.prediction.design import HALVES
 from tfcomp.prediction.judgement import ID_ERROR, Evidence, Row
 
 SHOWN = 6  # measures in the first picture, beside the ID error
-TAU = "Kendall's tau with the OOD error, in the direction found first"
+SPREAD = 0.6  # of the distance of two times, that the measures of one take
+PANELS = {
+    "tau": "all pairs",
+    "conditional_tau": "pairs that share two hyperparameters",
+}
 
 
 def make_exhibits(
@@ -42,29 +51,60 @@ def make_exhibits(
 def _show_times(
     rows: Sequence[Row], names: Sequence[str], half: str
 ) -> Exhibit:
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
-    shown = []
-    for index, name in enumerate(names):
-        own = [row for row in rows if row["measure"] == name]
-        times, taus, lows, highs = (
-            np.array([row[column] for row in own], float)
-            for column in ("time", "tau", "tau_low", "tau_high")
-        )
-        draw_line(axes, index, times, taus, name, (lows, highs))
-        columns = ("measure", "time", "tau", "tau_low", "tau_high", "passes")
-        shown += [{c: row[c] for c in columns} for row in own]
-    axes.axhline(0.0, color="0.6", linewidth=1)
-    axes.set_xlabel("share of the training at which the measure is taken")
-    axes.set_ylabel("Kendall's tau")
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    panels = figure.subplots(1, len(PANELS), sharey=True)
+    for axes, (column, heading) in zip(panels, PANELS.items(), strict=True):
+        _draw_taus(axes, rows, names, column)
+        axes.set_title(heading, fontsize="medium")
+    panels[0].set_ylabel("Kendall's tau")
     title = "Which early number orders networks by their OOD error?"
     finish_figure(figure, title)
     caption = (
-        f"{TAU}; band: 95 % interval over settings. Measures that look at ID "
-        "points alone, those with the highest tau on the exploring half first; "
-        f"networks of the half `{half}`."
+        "Kendall's tau between the OOD error and measures taken at five times, "
+        "in the direction found first; bars: 95 % intervals over settings. "
+        "Right: the smallest tau over pairs of networks that share any two "
+        "hyperparameters. Measures that look at ID points alone, those with "
+        "the highest tau on the exploring half first; networks of the half "
+        f"`{half}`."
     )
+    columns = ("measure", "time", "passes") + tuple(
+        column + end for column in PANELS for end in ("", "_low", "_high")
+    )
+    shown = [
+        {column: row[column] for column in columns}
+        for name in names
+        for row in rows
+        if row["measure"] == name
+    ]
     return Exhibit("predict_times", title, caption, figure, shown)
+
+
+def _draw_taus(
+    axes: Axes, rows: Sequence[Row], names: Sequence[str], column: str
+) -> None:
+    """Draws a tau over time for each measure, with its intervals."""
+    times = sorted({row["time"] for row in rows})
+    for index, name in enumerate(names):
+        own = [row for row in rows if row["measure"] == name]
+        # Side by side at each time, since their intervals overlap.
+        shift = SPREAD * (index / max(len(names) - 1, 1) - 0.5)
+        tau, low, high = (
+            np.array([row[column + end] for row in own], float)
+            for end in ("", "_low", "_high")
+        )
+        axes.errorbar(
+            np.array([times.index(row["time"]) for row in own]) + shift,
+            tau,
+            (tau - low, high - tau),
+            label=name,
+            linewidth=0.8,
+            elinewidth=1.4,
+            markersize=4,
+            **get_line_style(index),
+        )
+    axes.axhline(0.0, color="0.6", linewidth=1)
+    axes.set_xticks(range(len(times)), [f"{time:.0%}" for time in times])
+    axes.set_xlabel("share of the training")
 
 
 def _show_best(evidence: Evidence, best: Row, half: str) -> Exhibit:
