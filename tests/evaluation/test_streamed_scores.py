@@ -9,7 +9,7 @@ import pytest
 from tfcomp.analysis.scores import compute_scores
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation import evaluator as evaluator_module
+from tfcomp.evaluation import point_scores
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.measures import measure_study
@@ -47,7 +47,7 @@ def test_streamed_scores_are_those_of_all_points(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tfcomp.datasets.splits.MAX_ANALYZED", 10)
-    monkeypatch.setattr(evaluator_module, "BLOCK", 7)
+    monkeypatch.setattr(point_scores, "BLOCK", 7)
     study = load(table, "--eval_points=0", "--num_train=9")
     splits, dataset = study.splits, study.dataset
     assert splits.is_streamed and len(splits.scored) == 36
@@ -70,7 +70,7 @@ def test_blocks_change_no_bit(
 ) -> None:
     study = load(table)
     whole = study.evaluation.scores
-    monkeypatch.setattr(evaluator_module, "BLOCK", 5)
+    monkeypatch.setattr(point_scores, "BLOCK", 5)
     blocks = Evaluator(study.run.model, study.dataset).evaluate().scores
     assert blocks == whole
 

@@ -1,4 +1,4 @@
-"""Evaluation of a decoder: scores of all combinations, numbers of stages."""
+"""Evaluation of a decoder: scores of images, numbers of stages."""
 
 import functools
 import sys
@@ -17,14 +17,8 @@ from tfcomp.analysis import (
 )
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.probes import Scores, probe_rows
-from tfcomp.analysis.scores import (
-    average_scores,
-    compute_mse_per_image,
-    score_images,
-)
 from tfcomp.config.progress import show_progress
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.derivatives import (
     describe_lost_stages,
@@ -41,76 +35,10 @@ from tfcomp.evaluation.interactions import (
     choose_points,
     make_meter,
 )
+from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.models.low_rank import list_embeddings
 from tfcomp.models.stages import make_stage_model
-
-# Points that are scored at once, and that a model draws at once where its
-# images are not kept.
-BLOCK = 1024
-STREAMED_BATCH = 256
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Outputs and truth over the grid [n, H, W, C]; scores of `Splits.scored`.
-
-    These are `{"id": {...}, "ood": {...}}`, plus `id_test` when some ID cells
-    were not trained on, and `id_<name>`, `ood_<name>` for every other truth;
-    keys as in `tfcomp.analysis.scores`.
-    """
-
-    images: np.ndarray
-    truth: np.ndarray
-    scores: dict[str, dict[str, float | None]]
-
-
-def score_subsets(
-    dataset: Dataset,
-    images: np.ndarray,
-    truth: np.ndarray,
-    subsets: dict[str, np.ndarray],
-) -> dict[str, dict[str, float | None]]:
-    """Scores of outputs over the grid, for each subset of its points."""
-    return average_subsets(
-        score_points(dataset, images, truth, dataset.splits.grid), subsets
-    )
-
-
-def score_points(
-    dataset: Dataset,
-    images: np.ndarray,
-    truth: np.ndarray,
-    factors: np.ndarray,
-) -> dict[str, np.ndarray]:
-    """Scores of every image, [n] by name, at points of the data."""
-    return score_images(
-        images,
-        truth,
-        factors if dataset.has_position else None,
-        dataset.polarity,
-        dataset.reference,
-    )
-
-
-def average_subsets(
-    each: Mapping[str, np.ndarray], subsets: Mapping[str, np.ndarray]
-) -> dict[str, dict[str, float | None]]:
-    """Scores of subsets of points, from those of every point, [n] by name."""
-    return {
-        subset: average_scores({name: v[rows] for name, v in each.items()})
-        for subset, rows in subsets.items()
-    }
-
-
-def compute_relative_error(
-    dataset: Dataset, evaluation: Evaluation
-) -> np.ndarray:
-    """MSE of every grid point over that of `Dataset.reference`, [n]."""
-    truth = evaluation.truth
-    blank = np.broadcast_to(dataset.reference, truth.shape)
-    error = compute_mse_per_image(evaluation.images, evaluation.truth)
-    return error / compute_mse_per_image(blank, evaluation.truth)
 
 
 @dataclass(frozen=True)
@@ -200,50 +128,7 @@ class Evaluator:
 
     def evaluate(self) -> Evaluation:
         """Scores the model, ID and OOD apart; images are those of the grid."""
-        dataset, splits = self._dataset, self._dataset.splits
-        images = evaluate_in_batches(self._draw, splits.grid)["image"]
-        truth = dataset.render_array(splits.grid)
-        subsets = splits.scored.subsets
-        found = self._score({"image": images, "truth": truth})
-        scores = average_subsets(found, subsets)
-        subsets.pop("id_test", None)
-        for name, render in dataset.other_truths.items():
-            found = self._score({"image": images}, render)
-            named = {f"{key}_{name}": rows for key, rows in subsets.items()}
-            scores |= average_subsets(found, named)
-        return Evaluation(images, truth, scores)
-
-    def _score(
-        self, kept: dict[str, np.ndarray], render: Render | None = None
-    ) -> dict[str, np.ndarray]:
-        """Scores of every point that is scored, [n] by name, in blocks.
-
-        Kept are `image` and `truth` over the grid, where they are known; all
-        points that are scored are drawn if the grid is not all. By default,
-        outputs are compared with the truth.
-        """
-        dataset, splits = self._dataset, self._dataset.splits
-        factors = splits.scored.factors
-        starts: Iterable[int] = range(0, len(factors), BLOCK)
-        if splits.is_streamed:
-            kept = {}
-            starts = show_progress(starts, "scores", "block", len(starts))
-        parts = []
-        for start in starts:
-            rows = slice(start, start + BLOCK)
-            values = factors[rows]
-            known = {name: images[rows] for name, images in kept.items()}
-            if "image" not in known:
-                batch = (self._draw, values, STREAMED_BATCH)
-                known["image"] = evaluate_in_batches(*batch)["image"]
-            if "truth" not in known:
-                known["truth"] = dataset.render_array(values, render)
-            pair = known["image"], known["truth"]
-            parts.append(score_points(dataset, *pair, values))
-        return {
-            name: np.concatenate([part[name] for part in parts])
-            for name in parts[0]
-        }
+        return evaluate_images(self._dataset, self._draw)
 
     def measure_geometry(self) -> dict[str, np.ndarray]:
         """Metric tensors of every stage over the whole grid, [n, F, F].

@@ -21,6 +21,7 @@ from tfcomp.analysis.superposition import (
     PREDICTORS,
     summarize_superposition,
 )
+from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.evaluation.study import Study
 
 Numbers = dict[str, float | None]
@@ -129,9 +130,10 @@ def measure_interpolation(study: Study) -> Numbers:
     score. Means over the curves with a gap, of which a rotated "4" among
     other digits has one.
     """
-    if not study.gaps:
+    gaps = list_gaps(study)
+    if not gaps:
         return {}
-    found = [summarize_interpolation(study.score_gap(c)) for c in study.gaps]
+    found = [summarize_interpolation(score_gap(study, c)) for c in gaps]
     names = {
         "edge_r2": "interpolation_r2",
         "edge_r2_min": "interpolation_r2_min",
@@ -149,9 +151,10 @@ def measure_error_curve(study: Study) -> Lists:
 
     `curve_values`: of the factor; `curve_mse`: at each of them.
     """
-    if len(study.gaps) != 1:
+    gaps = list_gaps(study)
+    if len(gaps) != 1:
         return {}
-    (curve,) = study.gaps
+    (curve,) = gaps
     return {
         "curve_values": curve.factor.values().tolist(),
         "curve_mse": study.error[curve.rows].tolist(),

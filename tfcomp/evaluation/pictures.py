@@ -17,7 +17,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_curves import find_interval, list_curves
 from tfcomp.datasets.grid_maps import Plane
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import Evaluation, compute_relative_error
+from tfcomp.evaluation.point_scores import Evaluation, compute_relative_error
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.embedding_plots import (
     draw_embeddings,

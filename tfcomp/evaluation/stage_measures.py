@@ -14,6 +14,7 @@ from tfcomp.analysis.geometry import (
 from tfcomp.analysis.gram import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import summarize_tuning
+from tfcomp.evaluation.gaps import compare_gap, list_gaps
 from tfcomp.evaluation.image_measures import Lists, Numbers, average
 from tfcomp.evaluation.study import Study
 
@@ -150,10 +151,11 @@ def measure_gap(study: Study) -> Lists:
     gap; a jump is a longest step far above 1. Means over the curves with a
     gap.
     """
-    if not study.gaps:
+    gaps = list_gaps(study)
+    if not gaps:
         return {}
     stages = [
-        [study.compare_gap(curve, stage) for curve in study.gaps]
+        [compare_gap(study, curve, stage) for curve in gaps]
         for stage in study.stages
     ]
     names = {

@@ -11,13 +11,7 @@ import numpy as np
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import compute_gram
 from tfcomp.analysis.geometry import compute_log_volume
-from tfcomp.analysis.interpolation import (
-    Interpolation,
-    compute_interpolation,
-    find_edges,
-)
 from tfcomp.analysis.kernels import summarize_alignment
-from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.similarity import MAX_POINTS, Shape, make_shape
 from tfcomp.analysis.superposition import (
@@ -26,21 +20,17 @@ from tfcomp.analysis.superposition import (
 )
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.grid_curves import Curve, list_curves
+from tfcomp.evaluation.bright_images import brighten
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import (
-    Evaluation,
-    Evaluator,
-    LayerAnalysis,
-    compute_relative_error,
-)
+from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
 from tfcomp.evaluation.interactions import (
     MEASURED_POINTS,
     Interactions,
     choose_points,
 )
 from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.point_scores import Evaluation, compute_relative_error
 from tfcomp.evaluation.reference_scores import References, score_references
-from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.evaluation.stage_numbers import (
     StageNumbers,
     measure_stage,
@@ -48,8 +38,6 @@ from tfcomp.evaluation.stage_numbers import (
 )
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
-
-TRUTH = "truth"
 
 
 class Study:
@@ -241,7 +229,7 @@ class Study:
         images = draw_superposed_inputs(self.run.model, self.splits)
         if images is None:
             return None
-        flat = self._brighten(images.reshape(-1, *images.shape[2:]))
+        flat = brighten(self.dataset, images.reshape(-1, *images.shape[2:]))
         return flat.reshape(*images.shape[:2], -1)
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
@@ -273,74 +261,15 @@ class Study:
         return list_curves(self.dataset.space) if is_complete else []
 
     @cached_property
-    def gaps(self) -> list[Curve]:
-        """The curves with a held-out point between two known ones."""
-        return [
-            curve
-            for curve in self.curves
-            if len(find_edges(*self._describe(curve))[0])
-        ]
-
-    def score_gap(self, curve: Curve) -> Interpolation:
-        """Interpolation scores of the held-out points of a curve."""
-        return compute_interpolation(
-            self.bright_outputs[curve.rows],
-            self.bright_truth[curve.rows],
-            *self._describe(curve),
-        )
-
-    def compare_gap(self, curve: Curve, stage: str) -> dict[str, float | None]:
-        """Steps and angles of a stage inside a gap over those outside.
-
-        The stage `truth` has the true images.
-        """
-        if stage == TRUTH:
-            values = self.bright_truth[curve.rows]
-        else:
-            grid = self.splits.grid[curve.rows]
-            reader = StageReader(self.run.model, len(grid), [stage])
-            ((_, _, blocks),) = reader.iterate(grid)
-            values = np.concatenate(list(blocks), axis=1)  # [points, units]
-        return compute_gap_statistics(values, *self._describe(curve))
-
-    @cached_property
     def bright_outputs(self) -> np.ndarray:
         """Outputs as bumps of height 1 on 0, flattened, [n, pixels].
 
         Of data without a background, what outputs differ by from the mean
         training image.
         """
-        return self._brighten(self.evaluation.images)
+        return brighten(self.dataset, self.evaluation.images)
 
     @cached_property
     def bright_truth(self) -> np.ndarray:
         """True images as bumps of height 1 on 0, flattened, [n, pixels]."""
-        return self._brighten(self.evaluation.truth)
-
-    @property
-    def _reference(self) -> float | np.ndarray:
-        """The background, or the mean training image [pixels]."""
-        if self.dataset.has_background:
-            return self.dataset.background
-        return self.dataset.reference.ravel().astype(np.float32)
-
-    def restore(self, bright: np.ndarray) -> np.ndarray:
-        """Images [n, H, W, C] to look at, of bright ones [n, pixels].
-
-        Each is scaled to its own maximum, since outputs can be faint, and
-        stays bright; without a background it becomes what it was.
-        """
-        images = bright.reshape(-1, *self.dataset.image_shape)
-        if not self.dataset.has_background:
-            return images + self.dataset.reference
-        largest = np.abs(images).max(axis=(1, 2, 3), keepdims=True)
-        return images / np.where(largest > 0, largest, 1.0)
-
-    def _describe(self, curve: Curve) -> tuple[np.ndarray, bool]:
-        """Which points of a curve are held out, and whether it is closed."""
-        return self.splits.is_ood[curve.rows], curve.factor.periodic
-
-    def _brighten(self, images: np.ndarray) -> np.ndarray:
-        sign = -1.0 if self.dataset.polarity == "dark" else 1.0
-        flat, reference = images.reshape(len(images), -1), self._reference
-        return sign * (flat - reference)
+        return brighten(self.dataset, self.evaluation.truth)

@@ -13,6 +13,7 @@ import numpy as np
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import make_factorized_kernel
 from tfcomp.analysis.manifolds import has_umap
+from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
@@ -112,8 +113,8 @@ def show_units(study: Study, *stages: int) -> list[Exhibit]:
 def show_gap(study: Study) -> list[Exhibit]:
     """Images across a gap beside the interpolation of its edges."""
     return [
-        curve_section.make_images(study, curve, study.score_gap(curve))
-        for curve in study.gaps
+        curve_section.make_images(study, curve, score_gap(study, curve))
+        for curve in list_gaps(study)
     ]
 
 

@@ -15,7 +15,7 @@ from tfcomp.analysis.scores import average_scores
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.evaluation.evaluator import score_points
+from tfcomp.evaluation.point_scores import score_points
 from tfcomp.prediction.early_measures import measure_network
 from tfcomp.prediction.predict_settings import TIMES
 from tfcomp.training.fit import count_steps, fit_without_pause

@@ -10,8 +10,9 @@ from tfcomp.analysis.interpolation import (
     summarize_interpolation,
 )
 from tfcomp.datasets.grid_curves import Curve
+from tfcomp.evaluation.gaps import TRUTH, compare_gap, list_gaps, score_gap
 from tfcomp.evaluation.pictures import describe_points, picture_error_curve
-from tfcomp.evaluation.study import TRUTH, Study
+from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
@@ -45,9 +46,9 @@ def make_curves(studies: Sequence[Study]) -> Section:
     chosen = [study for study in studies if study.curves]
     exhibits = [make_error(study) for study in chosen]
     gaps = [
-        (study, curve, study.score_gap(curve))
+        (study, curve, score_gap(study, curve))
         for study in chosen
-        for curve in study.gaps
+        for curve in list_gaps(study)
     ]
     for gap in gaps:
         exhibits += [make_images(*gap), make_weights(*gap)]
@@ -188,7 +189,7 @@ def make_jumps(gaps: Sequence[Gap]) -> Exhibit:
             "run": study.name,
             "curve": curve.label,
             "stage": stage,
-            **study.compare_gap(curve, stage),
+            **compare_gap(study, curve, stage),
         }
         for study, curve, _ in gaps
         for stage in [*study.stages, TRUTH]

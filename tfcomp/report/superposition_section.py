@@ -16,6 +16,7 @@ from tfcomp.analysis.superposition import (
     score_combinations,
     summarize_superposition,
 )
+from tfcomp.evaluation.bright_images import restore
 from tfcomp.evaluation.pictures import (
     choose_spread,
     describe_planes,
@@ -167,7 +168,7 @@ def draw_images(study: Study, shown: np.ndarray) -> Figure:
     images |= {"output": outputs[shown], "truth": study.bright_truth[shown]}
     return draw_rows(
         {
-            label: study.restore(np.stack(stack))
+            label: restore(study.dataset, np.stack(stack))
             for label, stack in images.items()
         },
         grid[shown] if study.dataset.has_position else None,

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.evaluation.evaluator import score_subsets
+from tfcomp.evaluation.point_scores import score_subsets
 from tfcomp.training.fit import fit_without_pause
 from tfcomp.training.prepared_models import make_model, make_training_model
 from tfcomp.training.strategy import make_strategy

@@ -7,8 +7,8 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.evaluation.evaluator import Evaluation
 from tfcomp.evaluation.interactions import WATCHED_POINTS
+from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History
 from tfcomp.training.prepared_models import PreparedModels

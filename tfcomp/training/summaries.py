@@ -33,7 +33,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_curves import list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import Evaluation, LayerAnalysis
+from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.evaluation.pictures import (
     label_volume,
     picture_embedding,
@@ -42,6 +42,7 @@ from tfcomp.evaluation.pictures import (
     picture_maps,
     picture_samples,
 )
+from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.figures.render import figure_to_array
 
 LAYER_GROUPS = (

@@ -11,7 +11,7 @@ from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.evaluation.evaluator import score_subsets
+from tfcomp.evaluation.point_scores import score_subsets
 from tfcomp.storage.run_folder import check_run
 
 

@@ -1,0 +1,31 @@
+"""Images as bright objects on 0, whatever the background of the data is."""
+
+import numpy as np
+
+from tfcomp.datasets.dataset import Dataset
+
+
+def brighten(dataset: Dataset, images: np.ndarray) -> np.ndarray:
+    """Images [n, H, W, C] as bumps of height 1 on 0, flattened, [n, pixels].
+
+    Of data without a background, what they differ by from the mean training
+    image.
+    """
+    sign = -1.0 if dataset.polarity == "dark" else 1.0
+    reference: float | np.ndarray = dataset.background
+    if not dataset.has_background:
+        reference = dataset.reference.ravel().astype(np.float32)
+    return sign * (images.reshape(len(images), -1) - reference)
+
+
+def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
+    """Images [n, H, W, C] to look at, of bright ones [n, pixels].
+
+    Each is scaled to its own maximum, since outputs can be faint, and stays
+    bright; without a background it becomes what it was.
+    """
+    images = bright.reshape(-1, *dataset.image_shape)
+    if not dataset.has_background:
+        return images + dataset.reference
+    largest = np.abs(images).max(axis=(1, 2, 3), keepdims=True)
+    return images / np.where(largest > 0, largest, 1.0)

@@ -1,0 +1,55 @@
+"""Curves of one ordered factor with a held-out range, and what is in it."""
+
+import numpy as np
+
+from tfcomp.analysis.interpolation import (
+    Interpolation,
+    compute_interpolation,
+    find_edges,
+)
+from tfcomp.analysis.manifolds import compute_gap_statistics
+from tfcomp.datasets.grid_curves import Curve
+from tfcomp.evaluation.stage_blocks import StageReader
+from tfcomp.evaluation.study import Study
+
+TRUTH = "truth"
+
+
+def list_gaps(study: Study) -> list[Curve]:
+    """The curves with a held-out point between two known ones."""
+    return [
+        curve
+        for curve in study.curves
+        if len(find_edges(*_describe(study, curve))[0])
+    ]
+
+
+def score_gap(study: Study, curve: Curve) -> Interpolation:
+    """Interpolation scores of the held-out points of a curve."""
+    return compute_interpolation(
+        study.bright_outputs[curve.rows],
+        study.bright_truth[curve.rows],
+        *_describe(study, curve),
+    )
+
+
+def compare_gap(
+    study: Study, curve: Curve, stage: str
+) -> dict[str, float | None]:
+    """Steps and angles of a stage inside a gap over those outside.
+
+    The stage `truth` has the true images.
+    """
+    if stage == TRUTH:
+        values = study.bright_truth[curve.rows]
+    else:
+        grid = study.splits.grid[curve.rows]
+        reader = StageReader(study.run.model, len(grid), [stage])
+        ((_, _, blocks),) = reader.iterate(grid)
+        values = np.concatenate(list(blocks), axis=1)  # [points, units]
+    return compute_gap_statistics(values, *_describe(study, curve))
+
+
+def _describe(study: Study, curve: Curve) -> tuple[np.ndarray, bool]:
+    """Which points of a curve are held out, and whether it is closed."""
+    return study.splits.is_ood[curve.rows], curve.factor.periodic

@@ -1,0 +1,139 @@
+"""Scores of a decoder's images, ID and OOD apart, over all combinations."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import tensorflow as tf
+
+from tfcomp.analysis import evaluate_in_batches
+from tfcomp.analysis.scores import (
+    average_scores,
+    compute_mse_per_image,
+    score_images,
+)
+from tfcomp.config.progress import show_progress
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.dataset import Render
+
+# Points that are scored at once, and that a model draws at once where its
+# images are not kept.
+BLOCK = 1024
+STREAMED_BATCH = 256
+
+# From factors [n, F] to {"image": [n, H, W, C]}.
+Draw = Callable[[tf.Tensor], dict[str, tf.Tensor]]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Outputs and truth over the grid [n, H, W, C]; scores of `Splits.scored`.
+
+    These are `{"id": {...}, "ood": {...}}`, plus `id_test` when some ID cells
+    were not trained on, and `id_<name>`, `ood_<name>` for every other truth;
+    keys as in `tfcomp.analysis.scores`.
+    """
+
+    images: np.ndarray
+    truth: np.ndarray
+    scores: dict[str, dict[str, float | None]]
+
+
+def score_subsets(
+    dataset: Dataset,
+    images: np.ndarray,
+    truth: np.ndarray,
+    subsets: dict[str, np.ndarray],
+) -> dict[str, dict[str, float | None]]:
+    """Scores of outputs over the grid, for each subset of its points."""
+    return average_subsets(
+        score_points(dataset, images, truth, dataset.splits.grid), subsets
+    )
+
+
+def score_points(
+    dataset: Dataset,
+    images: np.ndarray,
+    truth: np.ndarray,
+    factors: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Scores of every image, [n] by name, at points of the data."""
+    return score_images(
+        images,
+        truth,
+        factors if dataset.has_position else None,
+        dataset.polarity,
+        dataset.reference,
+    )
+
+
+def average_subsets(
+    each: Mapping[str, np.ndarray], subsets: Mapping[str, np.ndarray]
+) -> dict[str, dict[str, float | None]]:
+    """Scores of subsets of points, from those of every point, [n] by name."""
+    return {
+        subset: average_scores({name: v[rows] for name, v in each.items()})
+        for subset, rows in subsets.items()
+    }
+
+
+def evaluate_images(dataset: Dataset, draw: Draw) -> Evaluation:
+    """Draws the grid, and scores all points that are scored."""
+    splits = dataset.splits
+    images = evaluate_in_batches(draw, splits.grid)["image"]
+    truth = dataset.render_array(splits.grid)
+    subsets = splits.scored.subsets
+    found = _score(dataset, draw, {"image": images, "truth": truth})
+    scores = average_subsets(found, subsets)
+    subsets.pop("id_test", None)
+    for name, render in dataset.other_truths.items():
+        found = _score(dataset, draw, {"image": images}, render)
+        named = {f"{key}_{name}": rows for key, rows in subsets.items()}
+        scores |= average_subsets(found, named)
+    return Evaluation(images, truth, scores)
+
+
+def _score(
+    dataset: Dataset,
+    draw: Draw,
+    kept: dict[str, np.ndarray],
+    render: Render | None = None,
+) -> dict[str, np.ndarray]:
+    """Scores of every point that is scored, [n] by name, in blocks.
+
+    Kept are `image` and `truth` over the grid, where they are known; all
+    points that are scored are drawn if the grid is not all. By default,
+    outputs are compared with the truth.
+    """
+    splits = dataset.splits
+    factors = splits.scored.factors
+    starts: Iterable[int] = range(0, len(factors), BLOCK)
+    if splits.is_streamed:
+        kept = {}
+        starts = show_progress(starts, "scores", "block", len(starts))
+    parts = []
+    for start in starts:
+        rows = slice(start, start + BLOCK)
+        values = factors[rows]
+        known = {name: images[rows] for name, images in kept.items()}
+        if "image" not in known:
+            batch = (draw, values, STREAMED_BATCH)
+            known["image"] = evaluate_in_batches(*batch)["image"]
+        if "truth" not in known:
+            known["truth"] = dataset.render_array(values, render)
+        pair = known["image"], known["truth"]
+        parts.append(score_points(dataset, *pair, values))
+    return {
+        name: np.concatenate([part[name] for part in parts])
+        for name in parts[0]
+    }
+
+
+def compute_relative_error(
+    dataset: Dataset, evaluation: Evaluation
+) -> np.ndarray:
+    """MSE of every grid point over that of `Dataset.reference`, [n]."""
+    truth = evaluation.truth
+    blank = np.broadcast_to(dataset.reference, truth.shape)
+    error = compute_mse_per_image(evaluation.images, evaluation.truth)
+    return error / compute_mse_per_image(blank, evaluation.truth)
