@@ -1,4 +1,4 @@
-"""The reproduction report: one page, two Markdown tables, the numbers."""
+"""The reproduction report: one page, Markdown tables, the numbers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from tfcomp.claims.origin import (
     list_used_runs,
     list_varied_flags,
 )
+from tfcomp.claims.score_table import make_score_tables
 from tfcomp.claims.selection import Group
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_bytes, write_csv, write_text
@@ -46,8 +47,9 @@ def write_report(
     """Judges all claims by both versions of the rules and writes the report.
 
     Writes `report.html` (self-contained), `report.md`, short tables
-    (`verdicts.md` for version 1, `verdicts_2.md` beside it, `controls.md`),
-    `claims.csv` (a row a part), `claims.json`, and the figures as PNG.
+    (`verdicts.md` for version 1, `verdicts_2.md` beside it, `controls.md`, and
+    `scores_<sweep>.md` for each sweep), `claims.csv` (a row a part),
+    `claims.json`, and the figures as PNG.
 
     Args:
         evidence: Runs and threshold tables.
@@ -63,7 +65,7 @@ def write_report(
     shown["pictures"] = draw_claims(evidence, results)
     shown["fresh_pictures"] = draw_claims(select_fresh(evidence), fresh)
     pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
-    pages["claims.json"] = format_json(shown)
+    pages |= _name_scores(evidence) | {"claims.json": format_json(shown)}
     rows = [
         {"version": version, **row}
         for version, found in ((1, results), (2, fresh))
@@ -86,7 +88,8 @@ def write_report(
 def make_tables(evidence: Evidence) -> dict[str, str]:
     """The tables in Markdown by the names of their files, without pictures."""
     shown = judge_both(evidence)
-    return {path.name: render(path, shown) for path in TEMPLATES.glob("*.md")}
+    tables = {path.name: render(path, shown) for path in TEMPLATES.glob("*.md")}
+    return tables | _name_scores(evidence)
 
 
 def judge_both(evidence: Evidence, command: str = "") -> dict[str, Any]:
@@ -110,6 +113,11 @@ def format_json(shown: Mapping[str, Any]) -> str:
     for name, key in (("claims", "results"), ("fresh", "fresh")):
         content[name] = [result_text.describe_result(r) for r in shown[key]]
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _name_scores(evidence: Evidence) -> dict[str, str]:
+    tables = make_score_tables(evidence)
+    return {f"scores_{sweep}.md": table for sweep, table in tables.items()}
 
 
 def draw_claims(
