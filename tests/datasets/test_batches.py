@@ -105,6 +105,43 @@ def test_the_seed_decides_the_order(dataset: Dataset, seed: int) -> None:
     assert np.any(first != other, axis=1).mean() > 0.5
 
 
+@pytest.mark.parametrize("most_bytes", [batches.MAX_STORED, 0])
+def test_noise_belongs_to_the_image(
+    dataset: Dataset, most_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "MAX_STORED", most_bytes)
+    noisy, size = make(25, "--noise=0.25"), len(dataset.splits.train)
+
+    def collect(seed: int, step: int) -> dict[tuple, np.ndarray]:
+        """What noise a pass adds to the image of each position."""
+        [(factors, images)] = read(
+            noisy, size, seed=seed, first_step=step, num_steps=1
+        )
+        clean = dataset.render_array(factors)
+        added = images - clean
+        return {tuple(f): a for f, a in zip(factors, added, strict=True)}
+
+    first = collect(0, 0)
+    values = np.stack(list(first.values()))
+    # 3,600 numbers: the deviation of the mean is 0.004.
+    assert abs(values.mean()) < 0.02
+    assert abs(values.std() - 0.25) < 0.015
+    patterns = values.reshape(size, -1)
+    others = np.corrcoef(patterns)[~np.eye(size, dtype=bool)]
+    assert np.abs(others).max() < 0.5
+    again = collect(0, 3)
+    assert again.keys() == first.keys()
+    for position, pattern in first.items():
+        np.testing.assert_allclose(again[position], pattern, atol=1e-6)
+
+
+def test_scores_refer_to_images_without_noise(dataset: Dataset) -> None:
+    noisy, grid = make(25, "--noise=0.25"), dataset.splits.grid
+    np.testing.assert_array_equal(
+        noisy.render_array(grid), dataset.render_array(grid)
+    )
+
+
 @pytest.mark.parametrize(
     "flags",
     [

@@ -11,7 +11,7 @@ NUM_TRIALS = {
     "sweep_ablation.flags": 60,
     "sweep_depth.flags": 50,
     "sweep_encodings.flags": 80,
-    "sweep_hard_rendering.flags": 80,
+    "sweep_hard_rendering.flags": 40,
     "sweep_mlp_depth.flags": 50,
     "sweep_smoke.flags": 4,
     "sweep_stripes.flags": 20,

@@ -105,6 +105,14 @@ class DataConfig(Settings):
         minimum=2,
         maximum=1024,
     )
+    noise: float = setting(
+        0.0,
+        "Standard deviation of Gaussian noise on training images, a pattern "
+        "of its own on each that never changes; scores refer to images "
+        "without it.",
+        minimum=0.0,
+        maximum=1024.0,
+    )
     data: str = setting(
         "",
         "File or folder that the dataset table reads, or tfds:NAME "

@@ -18,6 +18,7 @@ from tfcomp.datasets.dataset import Dataset
 # the seed are used almost as they are: small ones leave the first pass over
 # a small table nearly in order (23 of 25 rows in their place).
 ROUNDS = 16
+NOISE_SEED = 0  # that of the data, which no seed of a run changes
 # Bytes of images that are rendered once rather than for every batch.
 MAX_STORED = 64 * 2**20
 
@@ -31,8 +32,9 @@ def make_batches(
 ) -> tf.data.Dataset:
     """Batches of (factors [B, F], images [B, *image_shape]).
 
-    The batch size B is the global one. Batches are those from `first_step`
-    on, `num_steps` of them or (None) without end.
+    Images have the noise of the dataset. The batch size B is the global one.
+    Batches are those from `first_step` on, `num_steps` of them or (None)
+    without end.
     """
     table = tf.constant(dataset.splits.train)
     stored = dataset.train_images
@@ -46,8 +48,10 @@ def make_batches(
         rows = shuffle_numbers(numbers, len(dataset.splits.train), seed)
         factors = tf.gather(table, rows)
         if stored is not None:
-            return factors, tf.gather(stored, rows)
-        return factors, dataset.render(factors)
+            images = tf.gather(stored, rows)
+        else:
+            images = dataset.render(factors)
+        return factors, add_noise(images, rows, dataset.noise)
 
     last_step = tf.int64.max // batch_size
     if num_steps is not None:
@@ -59,6 +63,20 @@ def make_batches(
         make_batch, num_parallel_calls=1, deterministic=True
     )
     return batches.prefetch(4)
+
+
+def add_noise(
+    images: tf.Tensor, rows: tf.Tensor, deviation: float
+) -> tf.Tensor:
+    """Images [B, ...] with Gaussian noise, always the same on a row [B]."""
+    if not deviation:
+        return images
+
+    def draw(row: tf.Tensor) -> tf.Tensor:
+        return tf.random.stateless_normal(images.shape[1:], [NOISE_SEED, row])
+
+    drawn = tf.map_fn(draw, rows, fn_output_signature=tf.float32)
+    return images + deviation * drawn
 
 
 def _fits(dataset: Dataset) -> bool:

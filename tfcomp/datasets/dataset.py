@@ -50,6 +50,7 @@ class Dataset:
         stored_bytes: Size of images that are held in memory to be rendered.
         train_images: Images of the training table [n, *image_shape] that
             batches take in place of rendering them; None renders.
+        noise: Standard deviation of Gaussian noise that batches add.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Dataset:
     size_flag: str = "dataset"
     stored_bytes: int = 0
     train_images: np.ndarray | None = None
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         if self.has_position is None:
@@ -201,7 +203,8 @@ def make_dataset(config: RunConfig) -> Dataset:
     Raises:
         ConfigError: If its settings are impossible.
     """
-    return DATASETS.get(config.data.dataset).load()(config)
+    dataset = DATASETS.get(config.data.dataset).load()(config)
+    return dataclasses.replace(dataset, noise=config.data.noise)
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:

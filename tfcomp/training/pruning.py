@@ -31,7 +31,10 @@ class PruneAxes(keras.callbacks.Callback):
         layers = self.model.layers
         self._found = [x for x in layers if isinstance(x, AxisEmbedding)]
         if self._found:
-            self._enough = FITTED * measure_blank(self._dataset)
+            # The loss has the noise of the examples, too, until they are
+            # learned by heart.
+            blank = FITTED * measure_blank(self._dataset)
+            self._enough = blank + self._dataset.noise**2
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         if self._found and logs["loss"] < self._enough:
