@@ -88,15 +88,6 @@ def test_every_flagfile_is_listed() -> None:
             assert f"`{name.removesuffix('.flags')}`" in read_page(EXPERIMENTS)
 
 
-@pytest.mark.parametrize("page", ["docs/pipeline.md", "docs/results.md"])
-def test_tables_of_a_page_are_those_of_the_commands(page: str) -> None:
-    text = read_page(page)
-    named = re.findall(r"<!-- (docs/\S+\.md) -->\n", text)
-    assert named
-    for name in named:
-        assert f"<!-- {name} -->\n{read_page(name)}" in text, name
-
-
 @pytest.mark.parametrize("page", [*PAGES, *ROOT_PAGES])
 def test_links_of_a_page_lead_somewhere(page: str) -> None:
     prose = re.sub(r"^```.*?^```", "", read_page(page), flags=re.M | re.S)
