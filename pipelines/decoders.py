@@ -48,7 +48,7 @@ def tabulate(settings: dict[str, Any]) -> int:
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
     write_csv(output / "decoders.csv", [describe_case(case) for case in cases])
-    text = f"{format_table(cases)}\nTruth table: {judge_truth(cases)}\n"
+    text = f"{format_table(cases)}\n{format_truth(judge_truth(cases))}"
     write_text(output / "decoders.md", text)
     write_bytes(output / "decoders.png", draw_picture(cases))
     print(text, end="")
@@ -87,6 +87,13 @@ def format_table(cases: list[Case]) -> str:
         for decoder in decoders
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in [*lines, *rows])
+
+
+def format_truth(rows: list[dict[str, str]]) -> str:
+    """What became of both statements, a row for each split."""
+    heading = ["data and split", "the matching decoder composes", "others fail"]
+    lines = [heading, ["---"] * 3, *(list(row.values()) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def draw_picture(cases: list[Case]) -> bytes:

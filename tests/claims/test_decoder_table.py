@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from pipelines import decoders
-from tfcomp.claims.decoder_table import judge_truth, list_cases
+from tfcomp.claims.decoder_table import (
+    EXACT,
+    SUPPORTS,
+    judge_truth,
+    list_cases,
+)
 from tfcomp.claims.evidence import Evidence, Run
 
 
@@ -60,21 +65,79 @@ def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("planted", "verdict"),
+    ("planted", "verdict"),  # of the matching decoder, of the others
     [
-        ({"additive": GOOD, "mlp": BAD}, "reproduced"),
-        ({"additive": BAD, "mlp": BAD}, "refuted"),
-        ({"additive": GOOD, "mlp": GOOD}, "refuted"),
-        ({"additive": GOOD, "mlp": GOOD[:2]}, "undecided"),
-        ({"mlp": BAD}, "undecided"),  # nobody matches the data
-        ({"additive": GOOD, "slots": GOOD}, "reproduced"),  # may do either
+        ({"additive": GOOD, "mlp": BAD}, ("reproduced", "reproduced")),
+        ({"additive": BAD, "mlp": BAD}, ("refuted", "reproduced")),
+        ({"additive": GOOD, "mlp": GOOD}, ("reproduced", "refuted")),
+        ({"additive": GOOD, "mlp": GOOD[:2]}, ("reproduced", "undecided")),
+        # One that is decided otherwise refutes, whatever others leave open.
+        (
+            {"additive": GOOD, "mlp": GOOD, "cnn": BAD[:2]},
+            ("reproduced", "refuted"),
+        ),
+        ({"mlp": BAD}, ("not run", "reproduced")),
+        # These may do either.
+        ({"slots": GOOD, "attention": GOOD}, ("not run", "not run")),
     ],
 )
-def test_truth_table(planted: dict[str, list[float]], verdict: str) -> None:
+def test_truth_table(
+    planted: dict[str, list[float]], verdict: tuple[str, str]
+) -> None:
     runs = [
         run for name, ood in planted.items() for run in make_runs(name, ood)
     ]
-    assert judge_truth(list_cases(runs)) == verdict
+    first, *others, every = judge_truth(list_cases(runs))
+    assert first["split"] == "composed sum orthogonal"
+    assert (first["matching"], first["others"]) == verdict
+    assert {row["matching"] for row in others} == {"not run"}
+    # Splits that were not run leave the whole open, unless one refutes it.
+    for name, found in zip(("matching", "others"), verdict, strict=True):
+        left = {"reproduced": "undecided"}
+        assert every[name] == left.get(found, found)
+
+
+def test_the_whole_needs_every_split() -> None:
+    runs = []
+    for composition, exact in EXACT.items():
+        for support in SUPPORTS:
+            region = f"wiedemer:{support}:x_a+y_a,x_b+y_b"
+            for name, ood in ((exact, GOOD), ("mlp", BAD)):
+                runs += [
+                    replace(run, flags=run.flags | {"region": region})
+                    for run in make_runs(name, ood, composition)
+                ]
+    *rows, every = judge_truth(list_cases(runs))
+    assert len(rows) == 5
+    assert every == {
+        "split": "all",
+        "matching": "reproduced",
+        "others": "reproduced",
+    }
+
+
+def test_runs_of_other_settings_are_cases_of_their_own() -> None:
+    runs = make_runs("additive", GOOD)
+    wide = [
+        replace(run, flags=run.flags | {"width": 64})
+        for run in make_runs("additive", BAD)
+    ]
+    narrow = [replace(r, flags=r.flags | {"width": 32}) for r in runs]
+    cases = list_cases([*wide, *narrow])
+    assert [case.split for case in cases] == [
+        "composed sum orthogonal (width 64)",
+        "composed sum orthogonal (width 32)",
+    ]
+    assert [case.verdict for case in cases] == ["fails", "composes"]
+
+
+@pytest.mark.parametrize("subset", ["id", "ood"])
+def test_a_seed_without_scores_is_not_left_out(subset: str) -> None:
+    runs = make_runs("additive", [*GOOD, 0.011])
+    del runs[2].metrics[subset]
+    (case,) = list_cases(runs)
+    assert case.compute_r2(subset) == []
+    assert case.verdict == {"id": "not fitted", "ood": "undecided"}[subset]
 
 
 def test_tables_and_picture(
@@ -94,7 +157,9 @@ def test_tables_and_picture(
     text = (tmp_path / "decoders.md").read_text()
     assert "| additive |  | yes 0.98 |" in text
     assert "| mlp | – -0.20 | no -0.20 |" in text
-    assert "Truth table: reproduced" in text
+    assert "| composed sum orthogonal | reproduced | reproduced |" in text
+    assert "| composed product orthogonal | reproduced | not run |" in text
+    assert "| all | undecided | undecided |" in text
     row = (tmp_path / "decoders.csv").read_text().splitlines()[1].split(",")
     assert row[:5] == [
         "composed product orthogonal",

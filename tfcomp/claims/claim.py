@@ -124,10 +124,13 @@ class Gate:
             for run, score in zip(group.runs, scores, strict=True)
             if score is not None and self.rule.is_met(score, score)
         ]
-        if len(fitted) == len(group.runs):
-            return group, ""
-        words = f"{len(fitted)} of {len(group.runs)} fitted"
-        return replace(group, runs=tuple(fitted)), words
+        words = []
+        if len(fitted) < len(group.runs):
+            words.append(f"{len(fitted)} of {len(group.runs)} fitted")
+        again = sum(run.num_trainings > 1 for run in fitted)
+        if again:
+            words.append(f"{again} started again")
+        return replace(group, runs=tuple(fitted)), ", ".join(words)
 
     def find_failure(self, group: Group) -> str:
         """Why the runs of a group prove nothing; empty if they pass."""

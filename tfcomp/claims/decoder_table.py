@@ -9,31 +9,38 @@ MSE of that image. Over the seeds of a case,
     fails        it lies below
     undecided    it has both sides, or there are too few seeds
 
-A truth table compares this with what the data need. Of data that compose as
-`EXACT` says, this decoder must compose and others must fail; of those that
-contain the composition and more (`WIDER`), nothing is expected, since their
-freedom need not be settled by what they saw. Occlusion is left out where the
-objects never meet in training: which one is in front cannot be known there.
+Two statements are judged by this, on every split of data whose composition is
+known. The theory: the decoder that is the composition (`EXACT`) composes. And
+what the field expects: the others fail, as they need not draw what they never
+saw. Nothing is expected of decoders that have the composition as a special
+case and more (`WIDER`), of `attention`, for which there are arguments either
+way, nor of occlusions whose objects never meet in training: which one is in
+front cannot be known there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tfcomp.claims.evidence import Run
+from tfcomp.claims.selection import list_groups
 from tfcomp.statistics.limits import Limits, compute_student
+from tfcomp.statistics.setting_labels import choose_flags
 
 FITTED = 0.9
 COMPOSES = 0.9
 MIN_SEEDS = 3
 R2 = Limits(high=1.0)
 # Composition of the data to the decoder that is it, and to those that have it
-# as a special case: a constant mask makes a sum of objects, and so on.
+# as a special case. A constant mask makes a sum of objects. A product of dark
+# glasses is an occlusion with a black front part. A product of rank 2 has an
+# occlusion, mask times front and (1 - mask) times back.
 EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
 WIDER = {
-    "sum": ("low_rank_product", "occlusion", "slots"),
-    "product": ("low_rank_product",),
-    "occlusion": ("slots",),
+    "sum": ("low_rank_product", "occlusion", "slots", "attention"),
+    "product": ("low_rank_product", "occlusion", "slots", "attention"),
+    "occlusion": ("low_rank_product", "slots", "attention"),
 }
+SUPPORTS = ("orthogonal", "diagonal:.4")
 NUMBERS = {
     "id_relative_mse": "id/relative_mse",
     "ood_relative_mse": "ood/relative_mse",
@@ -54,13 +61,14 @@ class Case:
     runs: tuple[Run, ...]
 
     def compute_r2(self, subset: str) -> list[float]:
-        """R^2 of every seed on `id` or `ood` points; none without measures."""
+        """R^2 of every seed on `id` or `ood` points; empty if one has none."""
         found = []
         for run in self.runs:
             error = run.get(f"{subset}/relative_mse")
             mean = run.get(f"mean_image_relative_mse_{subset}")
-            if error is not None and mean:
-                found.append(1 - error / mean)
+            if error is None or not mean:
+                return []
+            found.append(1 - error / mean)
         return found
 
     @property
@@ -75,7 +83,7 @@ class Case:
     @property
     def verdict(self) -> str:
         """See above."""
-        if any(value < FITTED for value in self.compute_r2("id")):
+        if min(self.compute_r2("id"), default=0) < FITTED:
             return "not fitted"
         ends = self.interval
         if ends is None or ends[0] <= COMPOSES <= ends[1]:
@@ -85,10 +93,10 @@ class Case:
     @property
     def expected(self) -> str | None:
         """`composes` or `fails` of a truth table; else None."""
-        data, composition, region = (*self.split.split(), "", "")[:3]
-        if data != "composed" or self.decoder in WIDER[composition]:
+        if self.split not in list_expectations():
             return None
-        if composition == "occlusion" and "orthogonal" in region:
+        _, composition, _ = self.split.split()
+        if self.decoder in WIDER[composition]:
             return None
         is_exact = self.decoder == EXACT[composition]
         return "composes" if is_exact else "fails"
@@ -107,9 +115,23 @@ def list_cases(runs: Sequence[Run]) -> list[Case]:
         key = describe_split(run), run.flags["model"]
         groups.setdefault(key, []).append(run)
     return [
-        Case(*key, tuple(sorted(group, key=lambda run: run.seed)))
-        for key, group in sorted(groups.items())
+        Case(split + words, decoder, tuple(group))
+        for (split, decoder), found in sorted(groups.items())
+        for words, group in separate(found)
     ]
+
+
+def separate(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+    """Runs that differ in their seeds alone, and what else they differ in.
+
+    That is empty if all do, else as ` (grid_size 64)`.
+    """
+    groups = list_groups(sorted(runs, key=lambda run: run.seed))
+    names = choose_flags([group[0].setting for group in groups])
+    if not names:
+        return [("", group) for group in groups]
+    words = [", ".join(f"{n} {g[0].flags[n]}" for n in names) for g in groups]
+    return [(f" ({w})", group) for w, group in zip(words, groups, strict=True)]
 
 
 def describe_split(run: Run) -> str:
@@ -121,17 +143,49 @@ def describe_split(run: Run) -> str:
     return f"{data} {run.flags['composition']} {kind.partition(':x_')[0]}"
 
 
-def judge_truth(cases: Sequence[Case]) -> str:
-    """Does a decoder compose just where it contains the data's composition?
+def list_expectations() -> list[str]:
+    """The splits on which something is expected of decoders."""
+    return [
+        f"composed {composition} {support}"
+        for composition in EXACT
+        for support in SUPPORTS
+        if (composition, support) != ("occlusion", "orthogonal")
+    ]
 
-    `reproduced` if every fitted case is as expected, `refuted` if one is
-    decided otherwise, else `undecided`.
+
+def judge_truth(cases: Sequence[Case]) -> list[dict[str, str]]:
+    """Both statements on every split, and on all, which is the last row.
+
+    Returns:
+        Rows of `split`, `matching` (the decoder that is the composition
+        composes) and `others` (those that must fail do): "reproduced",
+        "refuted", "undecided" or "not run".
     """
-    judged = [(case.expected, case.verdict) for case in cases if case.expected]
-    fitted = [pair for pair in judged if pair[1] != "not fitted"]
-    # A composition that no matching decoder fits says nothing.
-    has_match = any(expected == "composes" for expected, _ in fitted)
-    if not has_match or any(found == "undecided" for _, found in fitted):
-        return "undecided"
-    is_expected = all(expected == found for expected, found in fitted)
-    return "reproduced" if is_expected else "refuted"
+    rows = []
+    for split in list_expectations():
+        here = [case for case in cases if case.split == split]
+        found = {
+            expected: [c.verdict for c in here if c.expected == expected]
+            for expected in ("composes", "fails")
+        }
+        fitted = [v for v in found["fails"] if v != "not fitted"]
+        rows.append(
+            {
+                "split": split,
+                "matching": _combine(found["composes"], "composes"),
+                "others": _combine(fitted, "fails"),
+            }
+        )
+    names = "matching", "others"
+    every = {n: _combine([row[n] for row in rows], "reproduced") for n in names}
+    return [*rows, {"split": "all", **every}]
+
+
+def _combine(verdicts: Collection[str], wanted: str) -> str:
+    """Whether all are as wanted: one that is decided otherwise refutes it."""
+    known = set(verdicts) - {"not run"}
+    if not known:
+        return "not run"
+    if known - {wanted, "undecided", "not fitted"}:
+        return "refuted"
+    return "reproduced" if set(verdicts) == {wanted} else "undecided"

@@ -53,6 +53,11 @@ class Run:
         return self.flags["seed"]
 
     @property
+    def num_trainings(self) -> int:
+        """How often its training was started."""
+        return len(self.metrics.get("train", {}).get("attempts", [0]))
+
+    @property
     def setting(self) -> Flags:
         """What it shares with the runs that differ in the seed alone."""
         return {k: v for k, v in self.flags.items() if k not in UNIMPORTANT}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfcomp.claims.claim import ClaimResult
+from tfcomp.claims.controls import Kind
 from tfcomp.claims.estimation import Estimate
 from tfcomp.claims.verdict import Part, Verdict
 
@@ -89,8 +90,12 @@ def shorten_reason(part: Part) -> str:
 def count_controls(result: ClaimResult, kind: str) -> str:
     """As `2 of 2`: controls of a kind of which the test is right."""
     chosen = [c for c in result.controls if c.kind == kind]
+    if not chosen:
+        return "–"
     right = sum(control.is_right for control in chosen)
-    return f"{right} of {len(chosen)}" if chosen else "–"
+    # Of untrained networks: what stopped them.
+    how = ", ".join(c.name for c in chosen if c.kind is Kind.UNTRAINED)
+    return f"{right} of {len(chosen)}" + (f", {how}" if how else "")
 
 
 def list_rows(result: ClaimResult) -> list[dict[str, Any]]:

@@ -56,7 +56,7 @@ def format_sweep(runs: Sequence[Run]) -> str:
         lines.append(
             _join(
                 make_label(group[0].setting, names),
-                f"{len(fitted)} of {len(group)}",
+                _count(fitted, group),
                 *errors,
                 _format_shares(shown, POSITIONS[1]),
             )
@@ -70,6 +70,12 @@ def _order(run: Run, names: Sequence[str]) -> list[tuple[bool, float, str]]:
         (True, 0.0, value) if isinstance(value, str) else (False, value, "")
         for value in values
     ]
+
+
+def _count(fitted: Sequence[Run], runs: Sequence[Run]) -> str:
+    again = sum(run.num_trainings > 1 for run in fitted)
+    text = f"{len(fitted)} of {len(runs)}"
+    return f"{text}, {again} started again" if again else text
 
 
 def _format_errors(runs: Iterable[Run], score: str) -> str:

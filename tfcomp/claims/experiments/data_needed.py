@@ -73,16 +73,19 @@ def describe_study(study: ThresholdStudy) -> list[str]:
 
 
 def judge_slopes(evidence: Evidence) -> list[Part]:
-    """Exponents of the data that are needed, first the one that decides."""
-    parts = []
-    for kind, slope in SLOPES.items():
-        found = judge_kind(evidence, kind)
-        if not any(part.decides for part in found):
-            name = kind.replace("_", " ")
-            quantity = "slope of the number of examples"
-            found.append(Part(name, quantity, None, near(slope, SLOPE_MARGIN)))
-        parts += sorted(found, key=lambda part: not part.decides)
-    return parts
+    """Exponents of the data that are needed, of both kinds."""
+    return [part for kind in SLOPES for part in judge_exponent(evidence, kind)]
+
+
+def judge_exponent(evidence: Evidence, kind: str) -> list[Part]:
+    """The exponents of one kind, first the one that decides."""
+    found = judge_kind(evidence, kind)
+    if not any(part.decides for part in found):
+        name = kind.replace("_", " ")
+        quantity = "slope of the number of examples"
+        rule = near(SLOPES[kind], SLOPE_MARGIN)
+        found.append(Part(name, quantity, None, rule))
+    return sorted(found, key=lambda part: not part.decides)
 
 
 def judge_settings(evidence: Evidence) -> list[Part]:
@@ -94,24 +97,27 @@ def judge_settings(evidence: Evidence) -> list[Part]:
             for study in evidence.studies
             if flags.items() <= study.flags.items()
         ]
-        gap = find_missing_sizes(studies)
-        parts += [
-            replace(
-                part,
-                label=f"{name}: {part.label}",
-                problem=part.problem or gap,
-            )
-            for part in judge_slopes(Evidence(studies=tuple(studies)))
-        ]
+        for kind in SLOPES:
+            gap = find_missing_sizes(choose_study(studies, kind), kind)
+            parts += [
+                replace(
+                    part,
+                    label=f"{name}: {part.label}",
+                    problem=part.problem or gap,
+                )
+                for part in judge_exponent(Evidence((), tuple(studies)), kind)
+            ]
     return parts
 
 
-def find_missing_sizes(studies: Sequence[ThresholdStudy]) -> str:
-    """Why the sizes of a setting are too few; empty if they are not."""
-    sizes = {float(n) for s in studies for n in s.thresholds["grid_size"]}
-    if studies and len(sizes) < MIN_SIZES:
+def find_missing_sizes(study: ThresholdStudy | None, kind: str) -> str:
+    """Why the sizes of a study are too few; empty if they are not."""
+    if study is None:
+        return ""
+    sizes = count_seeds(study, kind)
+    if len(sizes) < MIN_SIZES:
         return f"{len(sizes)} of at least {MIN_SIZES} sizes"
-    if studies and max(sizes) < MIN_RATIO * min(sizes):
+    if max(sizes) < MIN_RATIO * min(sizes):
         return f"the largest size must be {MIN_RATIO} times the smallest"
     return ""
 

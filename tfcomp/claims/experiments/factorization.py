@@ -77,17 +77,20 @@ WEAKENING = tuple(
 )
 FRESH_WEAKENING = [
     Number(
-        f"R² of a linear probe ({words}), last stage less stage 0, net of the "
-        "start",
-        run_numbers.net(run_numbers.take_change(name)),
+        "R² of a linear probe (whole grid, out of fold), last stage less stage "
+        "0, net of the start",
+        run_numbers.net(run_numbers.take_change("probe_r2_grid")),
         below(-0.01),
-        words,
-        decides=name == "probe_r2_grid",
-    )
-    for name, words in (
-        ("probe_r2_grid", "whole grid, out of fold"),
-        ("probe_r2_ood", "ID to OOD"),
-    )
+        "whole grid, out of fold",
+    ),
+    # No untrained network is scored with it.
+    Number(
+        "R² of a linear probe (ID to OOD), last stage less stage 0",
+        run_numbers.take_change("probe_r2_ood"),
+        below(-0.01),
+        "ID to OOD",
+        decides=False,
+    ),
 ]
 
 

@@ -52,13 +52,16 @@ STRIPED = Setting(
 )
 # Bumps alone and stripes with bumps. Volumes spread as training goes on, so
 # that both must be trained for as many steps.
-UNIFORMITY = Arms(
-    {
-        "bumps only": make_cnn("bump", "corner"),
-        "stripes and bumps": STRIPED.require(num_bumps=is_positive),
-    },
-    free=("dataset", "num_bumps", "epochs", "steps_per_epoch"),
-    equal_steps=True,
+UNIFORMITY, FRESH_ARMS = (
+    Arms(
+        {
+            "bumps only": make_cnn("bump", "corner"),
+            "stripes and bumps": STRIPED.require(num_bumps=num_bumps),
+        },
+        free=("dataset", "num_bumps", "epochs", "steps_per_epoch"),
+        equal_steps=True,
+    )
+    for num_bumps in (is_positive, 50)
 )
 # Stripes and different numbers of bumps, otherwise alike.
 COUNTS = Series(STRIPED, "num_bumps")
@@ -157,12 +160,14 @@ def judge_lengths(evidence: Evidence) -> list[Part]:
         missing = [str(n) for n in NUMBERS if not found.get(n, Group()).runs]
         problem = f"no run with {', '.join(missing)} bumps" if missing else ""
         most = f"{words}, {MANY_BUMPS} bumps"
-        decides = words == "1,000 steps"
+        decides, gates = words == "1,000 steps", [EACH_PLACED] * len(groups)
         parts += [
             *measure(
-                words, groups, [FRESH_TREND], (), problem, decides=decides
+                words, groups, [FRESH_TREND], gates, problem, decides=decides
             ),
-            *measure(most, groups[-1:], [FRESH_ERROR], decides=decides),
+            *measure(
+                most, groups[-1:], [FRESH_ERROR], gates[-1:], decides=decides
+            ),
         ]
     return parts
 
@@ -227,11 +232,13 @@ def draw_shares(evidence: Evidence) -> Figures:
     )
 
 
-def compare_arms(*numbers: Number, gates: tuple[Gate, Gate]) -> Compared:
+def compare_arms(
+    arms: Arms, *numbers: Number, gates: tuple[Gate, Gate]
+) -> Compared:
     """Numbers of networks on bumps less those of networks on stripes, too."""
     label = "corner, bumps only less stripes and bumps"
     pair = "bumps only", "stripes and bumps"
-    return Compared(label, UNIFORMITY, pair, numbers, gates)
+    return Compared(label, arms, pair, numbers, gates)
 
 
 TESTS = {
@@ -245,15 +252,24 @@ TESTS = {
         for code in MAIN_CODES
     ],
     "C15": [judge_counts],
-    "C17": [compare_arms(*UNEVENNESS, gates=(FITTED, PLACED))],
+    "C17": [compare_arms(UNIFORMITY, *UNEVENNESS, gates=(FITTED, PLACED))],
     "C18": [judge_shares],
 }
 FRESH_TESTS = {
     "C14": [
-        Measured("stripes only, bump", make_stripes("bump"), [FRESH_PLACE])
+        Measured(
+            "stripes only, bump",
+            make_stripes("bump"),
+            [FRESH_PLACE],
+            [EACH_PLACED],
+        )
     ],
     "C15": [judge_lengths],
-    "C17": [compare_arms(FRESH_UNIFORMITY, gates=(EACH_FITTED, EACH_PLACED))],
+    "C17": [
+        compare_arms(
+            FRESH_ARMS, FRESH_UNIFORMITY, gates=(EACH_FITTED, EACH_PLACED)
+        )
+    ],
     "C18": [
         functools.partial(
             judge_shares, numbers=FRESH_SHARES, gates=[EACH_PLACED]

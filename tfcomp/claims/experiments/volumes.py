@@ -33,7 +33,13 @@ from tfcomp.statistics.limits import CORRELATION, POSITIVE
 # Log-volumes that differ by less are the same for our purpose: 10 % of the
 # volume.
 VOLUME_MARGIN = 0.1
-AUTHORS_EPOCHS = 20  # of 63 steps: 1,260 steps, the authors' length
+# 1,260 steps, the authors' length.
+AUTHORS_LENGTH = {"epochs": 20, "steps_per_epoch": 63}
+
+
+def is_full_length(epochs: int) -> bool:
+    """Whether networks may be fitted: not after the authors' length."""
+    return epochs != AUTHORS_LENGTH["epochs"]
 
 
 def compare_sides(run: Run, name: str) -> Stages:
@@ -153,11 +159,9 @@ def judge_signs(
 
 def judge_signs_by_length(evidence: Evidence) -> list[Part]:
     """C10: when fitted, which decides, and after 1,260 steps."""
-    fitted = judge_signs(
-        evidence, [EACH_FITTED], epochs=lambda n: n != AUTHORS_EPOCHS
-    )
+    fitted = judge_signs(evidence, [EACH_FITTED], epochs=is_full_length)
     authors = judge_signs(
-        evidence, [], ", 1,260 steps", decides=False, epochs=AUTHORS_EPOCHS
+        evidence, [], ", 1,260 steps", decides=False, **AUTHORS_LENGTH
     )
     return fitted + authors
 
