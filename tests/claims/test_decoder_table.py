@@ -28,7 +28,10 @@ def make_runs(
         "region": "wiedemer:orthogonal:x_a+y_a,x_b+y_b",
         "model": model,
     }
-    means = {f"mean_image_relative_mse_{s}": 0.5 for s in ("id", "ood")}
+    references = {
+        "mean_image": {"id": 0.5, "ood": 0.5},
+        "additive": {"id": 0.25, "ood": 0.25},
+    }
     return [
         Run(
             Path(f"{model}_{seed}"),
@@ -37,8 +40,8 @@ def make_runs(
                 "id": {"relative_mse": worst_id if seed == 0 else 0.01},
                 "ood": {"relative_mse": error},
                 "train": {"weights": 10, "seconds": 1.0},
+                "references": references,
             },
-            means | {"additive_relative_mse_ood": 0.25},
         )
         for seed, error in enumerate(ood)
     ]

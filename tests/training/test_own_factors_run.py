@@ -11,7 +11,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.measures import measure_references, measure_study
+from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.report_build import SECTIONS, write_projections
@@ -73,11 +73,11 @@ def test_relative_errors_of_color_refer_to_the_mean_training_image(
 
 
 def test_references(trained: Study) -> None:
-    found = measure_references(trained)
-    assert len(found) == 6
-    assert found["mean_image_relative_mse_ood"] == pytest.approx(1, abs=1e-6)
-    assert found["nearest_id_relative_mse_id"] == 0
-    assert 0 < found["additive_relative_mse_id"] < 1
+    found = trained.run.metrics["references"]
+    assert list(found) == ["mean_image", "additive", "nearest_id"]
+    assert found["mean_image"]["ood"] == pytest.approx(1, abs=1e-6)
+    assert found["nearest_id"]["id"] == 0
+    assert 0 < found["additive"]["id"] < 1
 
 
 def test_report_of_four_factors(trained: Study) -> None:

@@ -45,8 +45,8 @@ NUMBERS = {
     "id_relative_mse": "id/relative_mse",
     "ood_relative_mse": "ood/relative_mse",
     "ood_position_accuracy": "ood/position_accuracy",
-    "additive_predictor": "additive_relative_mse_ood",
-    "nearest_memory": "nearest_id_relative_mse_ood",
+    "additive_predictor": "references/additive/ood",
+    "nearest_memory": "references/nearest_id/ood",
     "weights": "train/weights",
     "seconds": "train/seconds",
 }
@@ -65,7 +65,7 @@ class Case:
         found = []
         for run in self.runs:
             error = run.get(f"{subset}/relative_mse")
-            mean = run.get(f"mean_image_relative_mse_{subset}")
+            mean = run.get(f"references/mean_image/{subset}")
             if error is None or not mean:
                 return []
             found.append(1 - error / mean)

@@ -66,7 +66,7 @@ def measure_run(
     if not is_measured(path):
         run = load_run(path)
         study = make_study(run, evaluators)
-        found = measure_study(study) | measure_references(study)
+        found = measure_study(study)
         start = {"start": measure_start(run, evaluators)}
         write_measures(path, found | start)
     return read_measures(path)
@@ -88,20 +88,6 @@ def measure_study(study: Study) -> Measures:
     for measure in MEASURES:
         measures |= {k: _to_plain(v) for k, v in measure(study).items()}
     return measures
-
-
-def measure_references(study: Study) -> Measures:
-    """How low are errors without a network? The same before training.
-
-    `mean_image_relative_mse_id`, `..._ood`, and so on: relative errors of the
-    mean training image, of the best `additive` prediction and of the nearest
-    training image, `nearest_id`; see `tfcomp.analysis.reference_predictors`.
-    """
-    return {
-        f"{name}_relative_mse_{subset}": finite_or_none(value)
-        for name, errors in study.references.items()
-        for subset, value in errors.items()
-    }
 
 
 def measure_start(
