@@ -10,6 +10,7 @@ of your own becomes a row once it is in such a sweep (docs/decoders.md).
 
 from collections import Counter
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from tfcomp.claims.decoder_table import NUMBERS, Case
@@ -48,7 +49,13 @@ def tabulate(settings: dict[str, Any]) -> int:
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
     write_csv(output / "decoders.csv", [describe_case(case) for case in cases])
-    text = f"{format_table(cases)}\n{format_truth(judge_truth(cases))}"
+    text = "\n".join(
+        [
+            *format_verdicts(cases),
+            format_truth(judge_truth(cases)),
+            format_costs(cases),
+        ]
+    )
     write_text(output / "decoders.md", text)
     write_bytes(output / "decoders.png", draw_picture(cases))
     print(text, end="")
@@ -77,22 +84,47 @@ def describe_case(case: Case) -> dict[str, Any]:
     }
 
 
-def format_table(cases: list[Case]) -> str:
-    """The verdicts with OOD R^2 as Markdown, a row for each decoder."""
-    found = {(case.decoder, case.split): _describe_cell(case) for case in cases}
-    decoders, splits = _list_names(cases)
-    lines = ["decoder", *splits], ["---"] * (len(splits) + 1)
-    rows = [
-        [decoder, *(found.get((decoder, split), "") for split in splits)]
-        for decoder in decoders
-    ]
-    return "".join(f"| {' | '.join(row)} |\n" for row in [*lines, *rows])
+def format_verdicts(cases: list[Case]) -> list[str]:
+    """The verdicts with OOD R^2, a table for all splits of the same data."""
+    tables = []
+    for data in _list_data(cases):
+        here = [case for case in cases if case.data == data]
+        found = {(c.decoder, c.split): _describe_cell(c) for c in here}
+        decoders, splits = _list_names(here)
+        rows = [
+            [decoder, *(found.get((decoder, split), "") for split in splits)]
+            for decoder in decoders
+        ]
+        tables.append(_format_table([["decoder", *splits], *rows]))
+    return tables
 
 
 def format_truth(rows: list[dict[str, str]]) -> str:
     """What became of both statements, a row for each split."""
     heading = ["data and split", "the matching decoder composes", "others fail"]
-    lines = [heading, ["---"] * 3, *(list(row.values()) for row in rows)]
+    return _format_table([heading, *(list(row.values()) for row in rows)])
+
+
+def format_costs(cases: list[Case]) -> str:
+    """Weights and seconds of training, means over the splits of some data."""
+    kinds = _list_data(cases)
+    names = {"weights": "weights", "seconds": "s of training"}
+    heading = [f"{data}: {name}" for data in kinds for name in names.values()]
+    rows = []
+    for decoder in sorted({case.decoder for case in cases}):
+        row = [decoder]
+        for data in kinds:
+            here = [c for c in cases if (c.decoder, c.data) == (decoder, data)]
+            for name in names:
+                known = [c.average(name) for c in here]
+                known = [value for value in known if value is not None]
+                row += [f"{mean(known):,.0f}" if known else ""]
+        rows.append(row)
+    return _format_table([["decoder", *heading], *rows])
+
+
+def _format_table(rows: list[list[str]]) -> str:
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -112,7 +144,8 @@ def draw_picture(cases: list[Case]) -> bytes:
         texts,
         *_list_names(cases),
         label="OOD R² (below 0 as 0)",
-        title="Which decoder composes? Mean over seeds; gray: not fitted",
+        title="Which decoder composes? Mean over seeds; gray: not fitted, "
+        "white: not run",
     )
     return figure_to_png(figure, num_colors=256, dpi=150)
 
@@ -120,6 +153,10 @@ def draw_picture(cases: list[Case]) -> bytes:
 def _describe_cell(case: Case) -> str:
     ood, sign = case.compute_r2("ood"), SIGNS[case.verdict]
     return f"{sign} {sum(ood) / len(ood):.2f}" if ood else sign
+
+
+def _list_data(cases: list[Case]) -> list[str]:
+    return sorted({case.data for case in cases})
 
 
 def _list_names(cases: list[Case]) -> tuple[list[str], list[str]]:

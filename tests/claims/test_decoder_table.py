@@ -163,6 +163,8 @@ def test_tables_and_picture(
     assert "| composed sum orthogonal | reproduced | reproduced |" in text
     assert "| composed product orthogonal | reproduced | not run |" in text
     assert "| all | undecided | undecided |" in text
+    assert "| decoder | composed: weights | composed: s of training |" in text
+    assert "| mlp | 10 | 1 |" in text
     row = (tmp_path / "decoders.csv").read_text().splitlines()[1].split(",")
     assert row[:5] == [
         "composed product orthogonal",

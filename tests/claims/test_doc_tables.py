@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines import decoders
 from tests.claims.test_packed_evidence import write_study, write_sweep
 from tfcomp.claims import read_evidence
 from tfcomp.claims.claim_report import make_tables
@@ -18,6 +19,7 @@ from tfcomp.claims.packed_evidence import pack_evidence
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = ROOT / "docs" / "evidence"
+DECODERS = ROOT / "docs" / "decoder_evidence"
 PAGES = ("docs/results.md", "docs/campaign.md")
 NAMED = re.compile(r"<!-- (docs/\S+\.md) -->\n((?:\|.*\n)*)")
 
@@ -40,6 +42,19 @@ def test_the_tables_of_the_pages_are_those_of_the_evidence() -> None:
     shown = "".join(pages.values())
     for name in ("verdicts_2.md", "controls.md", "scores_hard_found.md"):
         assert any(Path(n).name == name for n, _ in NAMED.findall(shown)), name
+
+
+@pytest.mark.skipif(not DECODERS.exists(), reason="no evidence is committed")
+def test_the_tables_of_decoders_are_those_of_the_evidence(
+    tmp_path: Path,
+) -> None:
+    flags = ["decoders", f"--runs={DECODERS}", f"--output={tmp_path}"]
+    assert decoders.main(flags) == 0
+    page = (ROOT / "docs/decoders.md").read_text("utf-8")
+    for table in (tmp_path / "decoders.md").read_text("utf-8").split("\n\n"):
+        assert table.strip() in page
+    made = (tmp_path / "decoders.csv").read_text("utf-8")
+    assert (ROOT / "docs/tables/decoders.csv").read_text("utf-8") == made
 
 
 def test_a_mismatch_is_found(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ class Case:
         return found
 
     @property
+    def data(self) -> str:
+        """What the split is one of: `composed`, `bumps` and so on."""
+        return self.split.split()[0]
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """Of the mean OOD R^2."""
         values = self.compute_r2("ood")

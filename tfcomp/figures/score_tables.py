@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from tfcomp.figures.cells import NO_VALUE_COLOR
 from tfcomp.figures.layout import finish_figure
@@ -27,7 +28,8 @@ def draw_score_table(
     """Draws a cell for each row and column, colored from 0 to 1.
 
     Args:
-        values: By row and column; gray where there is none.
+        values: By row and column; gray where one is NaN, white where there
+            is none.
         texts: What is written into cells.
         rows: From the top down.
         columns: From left to right; a space starts a new line.
@@ -49,6 +51,10 @@ def draw_score_table(
     )
     for y, row in enumerate(rows):
         for x, column in enumerate(columns):
+            if (row, column) not in values:
+                cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color="white")
+                axes.add_patch(cell)
+                continue
             value = table[y, x]
             is_dark = value < _DARK or value > 1 - _DARK / 2
             axes.text(
