@@ -13,6 +13,7 @@ from tfcomp.figures.layout import finish_figure
 
 COLORS = "RdYlBu"
 _CELL = (1.15, 0.34)  # inches
+_WIDE = 16  # letters in the width of a cell
 _DARK = 0.28  # closer than this to an end of the scale text is white
 
 
@@ -32,7 +33,8 @@ def draw_score_table(
             is none.
         texts: What is written into cells.
         rows: From the top down.
-        columns: From left to right; a space starts a new line.
+        columns: From left to right; a space starts a new line, and so does
+            the first colon of a word that is wider than its cell.
         label: What the color means.
         title: Of the figure.
     """
@@ -66,7 +68,7 @@ def draw_score_table(
                 fontsize=8,
                 color="white" if is_dark else "black",
             )
-    names = [column.replace(" ", "\n") for column in columns]
+    names = ["\n".join(map(_break, column.split())) for column in columns]
     axes.set_xticks(range(len(columns)), names)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0, labelsize=8)
@@ -74,3 +76,7 @@ def draw_score_table(
     figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
     finish_figure(figure, title)
     return figure
+
+
+def _break(word: str) -> str:
+    return word if len(word) <= _WIDE else word.replace(":", ":\n", 1)
