@@ -48,7 +48,11 @@ def tabulate(settings: dict[str, Any]) -> int:
     cases = list_cases(read_some_evidence(settings["runs"]).runs)
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
-    write_csv(output / "decoders.csv", [describe_case(case) for case in cases])
+    rows = [describe_case(case) for case in cases]
+    write_csv(
+        output / "decoders.csv",
+        [{name: _shorten(value) for name, value in r.items()} for r in rows],
+    )
     text = "\n".join(
         [
             *format_verdicts(cases),
@@ -74,7 +78,7 @@ def describe_case(case: Case) -> dict[str, Any]:
         "seeds": len(case.runs),
         "verdict": case.verdict,
         "expected": case.expected,
-        "ood_r2": sum(ood) / len(ood) if ood else None,
+        "ood_r2": mean(ood) if ood else None,
         "ood_r2_low": low,
         "ood_r2_high": high,
         "id_r2_worst": min(case.compute_r2("id"), default=None),
@@ -112,15 +116,19 @@ def format_costs(cases: list[Case]) -> str:
     heading = [f"{data}: {name}" for data in kinds for name in names.values()]
     rows = []
     for decoder in sorted({case.decoder for case in cases}):
-        row = [decoder]
-        for data in kinds:
-            here = [c for c in cases if (c.decoder, c.data) == (decoder, data)]
-            for name in names:
-                known = [c.average(name) for c in here]
-                known = [value for value in known if value is not None]
-                row += [f"{mean(known):,.0f}" if known else ""]
-        rows.append(row)
+        here = [case for case in cases if case.decoder == decoder]
+        columns = [
+            [c.average(name) for c in here if c.data == data]
+            for data in kinds
+            for name in names
+        ]
+        rows.append([decoder, *map(_format_mean, columns)])
     return _format_table([["decoder", *heading], *rows])
+
+
+def _format_mean(numbers: list[float | None]) -> str:
+    known = [number for number in numbers if number is not None]
+    return f"{mean(known):,.0f}" if known else ""
 
 
 def _format_table(rows: list[list[str]]) -> str:
@@ -137,7 +145,7 @@ def draw_picture(cases: list[Case]) -> bytes:
     for case in cases:
         key, ood = (case.decoder, case.split), case.compute_r2("ood")
         is_fitted = ood and case.verdict != "not fitted"
-        values[key] = sum(ood) / len(ood) if is_fitted else float("nan")
+        values[key] = mean(ood) if is_fitted else float("nan")
         texts[key] = _describe_cell(case)
     figure = draw_score_table(
         values,
@@ -152,7 +160,12 @@ def draw_picture(cases: list[Case]) -> bytes:
 
 def _describe_cell(case: Case) -> str:
     ood, sign = case.compute_r2("ood"), SIGNS[case.verdict]
-    return f"{sign} {sum(ood) / len(ood):.2f}" if ood else sign
+    return f"{sign} {mean(ood):.2f}" if ood else sign
+
+
+def _shorten(value: Any) -> Any:
+    """Six digits of a number: what a reader wants and all machines share."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _list_data(cases: list[Case]) -> list[str]:

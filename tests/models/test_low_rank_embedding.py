@@ -1,10 +1,4 @@
-"""The low-rank embedding against slow loops, and in models of its own."""
-
-import json
-import pathlib
-import subprocess
-import sys
-import textwrap
+"""The low-rank embedding against slow loops, and what it refuses."""
 
 import keras
 import numpy as np
@@ -12,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 
 NUM_VALUES, ROWS, COLUMNS, RANK = 5, 4, 6, 3
 
@@ -41,17 +34,6 @@ def compute_gradients(layer: LowRankEmbedding, inputs, cotangent) -> list:
         loss = tf.reduce_sum(layer(inputs) * cotangent)
     gradients = tape.gradient(loss, layer.trainable_variables)
     return [tf.convert_to_tensor(g).numpy() for g in gradients]
-
-
-def run_python(code: str, *args: str) -> None:
-    """Runs code in a process of its own."""
-    start = "from tfcomp.config.quiet import *\nwith start_tensorflow(): pass\n"
-    subprocess.run(
-        [sys.executable, "-c", start + textwrap.dedent(code), *args],
-        cwd=pathlib.Path(__file__).parents[2],
-        check=True,
-        timeout=120,
-    )
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 50.0])
@@ -231,105 +213,6 @@ def test_mixed_precision_keeps_large_indices() -> None:
     expected = layer.matrices()[257:258]
     np.testing.assert_allclose(
         tf.cast(image, "float32"), expected, rtol=1e-2, atol=1e-3
-    )
-
-
-def test_config_round_trip() -> None:
-    layer = make_layer(
-        "code",
-        orthogonal=True,
-        coefficient_regularizer=EntropyRegularizer(0.1),
-        right_regularizer=VarianceRegularizer(0.2, "unit"),
-        coefficient_initializer="ones",
-        name="matrices",
-    )
-    copy = keras.layers.deserialize(
-        json.loads(json.dumps(keras.layers.serialize(layer)))
-    )
-    assert copy.get_config() == layer.get_config()
-    assert copy.compute_output_shape((7, 5)) == (7, ROWS, COLUMNS)
-
-
-def test_plain_model_fits_and_reloads_elsewhere(
-    rng: np.random.Generator, tmp_path: pathlib.Path
-) -> None:
-    keras.utils.set_random_seed(0)
-    index = keras.Input((), name="index")
-    hidden = make_layer(
-        coefficient_regularizer=EntropyRegularizer(1e-3),
-        left_regularizer=VarianceRegularizer(1e-3, "unit"),
-    )(index)
-    model = keras.Model(index, keras.layers.Flatten()(hidden))
-    model.compile("adam", "mse")
-    x = np.arange(NUM_VALUES).repeat(8).astype("float32")
-    target = rng.normal(size=(NUM_VALUES, ROWS * COLUMNS)).astype("float32")
-    y = target[x.astype(int)]
-    history = model.fit(x, y, batch_size=8, epochs=20, verbose=0).history
-    assert history["loss"][-1] < history["loss"][0]
-
-    model.save(tmp_path / "model.keras")
-    np.save(tmp_path / "expected.npy", model(x[::4]))
-    run_python(
-        """
-        import sys
-        import keras
-        import numpy as np
-        import tfcomp.models.low_rank_embedding
-        import tfcomp.models.regularizers
-        model = keras.models.load_model(sys.argv[1] + "/model.keras")
-        x = np.arange(5).repeat(2).astype("float32")
-        expected = np.load(sys.argv[1] + "/expected.npy")
-        np.testing.assert_allclose(model(x), expected, atol=1e-6)
-        """,
-        str(tmp_path),
-    )
-
-
-def test_two_replicas_equal_one() -> None:
-    run_python(
-        """
-        import contextlib
-        import keras
-        import numpy as np
-        import tensorflow as tf
-        from tfcomp.models.low_rank_embedding import LowRankEmbedding
-        from tfcomp.models.regularizers import EntropyRegularizer
-        from tfcomp.models.regularizers import VarianceRegularizer
-
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        logical = tf.config.LogicalDeviceConfiguration()
-        tf.config.set_logical_device_configuration(cpu, [logical] * 2)
-
-        def train(scope):
-            keras.utils.set_random_seed(0)
-            with scope:
-                index = keras.Input((), dtype="int32")
-                image = LowRankEmbedding(
-                    5, 4, 3,
-                    coefficient_regularizer=EntropyRegularizer(0.1),
-                    left_regularizer=VarianceRegularizer(0.05),
-                    right_regularizer=VarianceRegularizer(0.05, "unit"),
-                )(index)
-                model = keras.Model(index, image)
-                model.compile(keras.optimizers.SGD(0.1), "mse")
-            rng = np.random.default_rng(0)
-            x = rng.integers(0, 5, size=16).astype("int32")
-            y = rng.normal(size=(16, 4, 4)).astype("float32")
-            before = model.evaluate(x, y, batch_size=8, verbose=0)
-            history = model.fit(
-                x, y, batch_size=8, epochs=1, shuffle=False, verbose=0
-            )
-            return [before, *history.history["loss"]], model.get_weights()
-
-        devices = ["CPU:0", "CPU:1"]
-        strategy = tf.distribute.MirroredStrategy(devices)
-        assert strategy.num_replicas_in_sync == 2
-        one, weights = train(contextlib.nullcontext())
-        two, mirrored = train(strategy.scope())
-        np.testing.assert_allclose(two, one, rtol=1e-6)
-        for a, b in zip(mirrored, weights, strict=True):
-            np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
-        """
     )
 
 

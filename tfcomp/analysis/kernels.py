@@ -19,12 +19,12 @@ of a bump; the conjunctive one then *is* the cosine of true bumps, with A = 1
 but for bumps cut by the border.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from tfcomp.analysis.finite import finite_or_none
-from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.factors import Factor, FactorSpace
 
 # Relative norm below which a centered kernel counts as zero: what is left of
 # a constant one after the rounding of its float32 products.
@@ -177,7 +177,7 @@ def convert_to_steps(
 
 
 def compute_offsets(
-    points: np.ndarray, point: np.ndarray, space: FactorSpace | None = None
+    points: np.ndarray, point: np.ndarray, space: Iterable[Factor] | None = None
 ) -> np.ndarray:
     """Grid steps from one point [F] to others along every factor, [n, F].
 

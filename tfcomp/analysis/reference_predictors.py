@@ -17,6 +17,8 @@ from tfcomp.analysis.kernels import compute_offsets
 from tfcomp.analysis.threads import single_threaded
 from tfcomp.datasets.factors import FactorSpace
 
+_BLOCK = 64  # points whose distances are held at a time
+
 
 @single_threaded
 def fit_effects(
@@ -48,10 +50,24 @@ def find_nearest(
 
     All points are grid indices.
     """
-    nearest = np.empty(len(index), int)
-    for row, point in enumerate(index):
-        steps = compute_offsets(known, point, space)  # [n, F]
-        differing = np.count_nonzero(steps, axis=1)
-        distance = differing * sum(space.shape) + steps.sum(axis=1)
-        nearest[row] = np.argmin(distance)
-    return nearest
+    starts = range(0, len(index), _BLOCK)
+    blocks = [index[start : start + _BLOCK] for start in starts]
+    found = [_measure_distances(b, known, space).argmin(axis=1) for b in blocks]
+    return np.concatenate(found)
+
+
+def _measure_distances(
+    index: np.ndarray, known: np.ndarray, space: FactorSpace
+) -> np.ndarray:
+    """Of points from known ones, [m, n]: a differing factor is more than steps.
+
+    Points share values, so that those are compared and not points.
+    """
+    distances = np.zeros((len(index), len(known)))
+    for column, factor in enumerate(space):
+        values, rows = np.unique(index[:, column], return_inverse=True)
+        others = known[:, column, None]
+        for number, value in enumerate(values):
+            steps = compute_offsets(others, value, (factor,))[:, 0]
+            distances[rows == number] += steps + sum(space.shape) * (steps > 0)
+    return distances

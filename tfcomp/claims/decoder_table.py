@@ -73,7 +73,7 @@ class Case:
 
     @property
     def data(self) -> str:
-        """What the split is one of: `composed`, `bumps` and so on."""
+        """What the split is one of: `composed`, `gaussian_bumps` and so on."""
         return self.split.split()[0]
 
     @property

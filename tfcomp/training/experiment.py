@@ -21,7 +21,6 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.reference_scores import score_references
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import (
     METRICS_FILE,
@@ -81,8 +80,6 @@ def _run(
         cost = train_to_target(config, dataset, models, monitor)
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
-        truth = dataset.render_array(dataset.splits.grid)
-        metrics["references"] = score_references(dataset, truth)
         metrics["coverage"] = measure_coverage(dataset)
         summaries.close()
         with write_whole(folder / MODEL_FILE) as partial:

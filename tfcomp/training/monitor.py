@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.interactions import WATCHED_POINTS
 from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.evaluation.reference_scores import score_references
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History
 from tfcomp.training.prepared_models import PreparedModels
@@ -34,6 +36,7 @@ class Monitor(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         self._config = config
+        self._dataset = dataset
         self._observed = models.observed
         self._evaluator = models.evaluator
         self._summaries = summaries
@@ -55,13 +58,22 @@ class Monitor(keras.callbacks.Callback):
             self._evaluate(done, self.model, layers_due)
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
-        """Evaluates and shows the trained model; returns its metrics."""
-        return self._evaluate(self._config.training.epochs, model, True)
+        """Evaluates and shows the trained model; returns its metrics.
+
+        And those of predictors that need no network, on the same points.
+        """
+        epochs = self._config.training.epochs
+        metrics, truth = self._evaluate(epochs, model, True)
+        metrics["references"] = score_references(self._dataset, truth)
+        return metrics
 
     def _evaluate(
         self, epoch: int, model: keras.Model, with_layers: bool
-    ) -> dict[str, Any]:
-        """Scores and embeddings; `with_layers` also stages and pictures."""
+    ) -> tuple[dict[str, Any], np.ndarray]:
+        """Scores and embeddings; `with_layers` also stages and pictures.
+
+        Returns what they give, and the true images of the grid.
+        """
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
         self._write_scores(epoch, evaluation)
@@ -81,7 +93,7 @@ class Monitor(keras.callbacks.Callback):
         if embeddings:
             found = {name: e.summary for name, e in embeddings.items()}
             metrics["embeddings"] = found
-        return metrics
+        return metrics, evaluation.truth
 
     def _write_scores(self, epoch: int, evaluation: Evaluation) -> None:
         scores = {
