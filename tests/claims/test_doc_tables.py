@@ -66,7 +66,7 @@ def test_a_mismatch_is_found(tmp_path: Path) -> None:
     tables = {n: t for n, t in zip(names, made.values(), strict=True)}
     del tables["docs/reports/campaign/report.md"]  # no table alone
     text = "\n".join(f"<!-- {n} -->\n{t}" for n, t in tables.items())
-    assert len(NAMED.findall(text)) == 4  # verdicts, controls, scores
+    assert len(NAMED.findall(text)) == 5  # verdicts, controls, scores, data
     assert list_mismatches(text, made) == []
     # The planted runs have old seeds: version 1 has numbers, version 2 none.
     assert "**reproduced**" in made["verdicts.md"]

@@ -19,6 +19,7 @@ from tfcomp.claims.origin import (
 )
 from tfcomp.claims.score_table import make_score_tables
 from tfcomp.claims.selection import Group
+from tfcomp.claims.threshold_table import make_threshold_tables
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 
@@ -48,7 +49,8 @@ def write_report(
 
     Writes `report.html` (self-contained), `report.md`, short tables
     (`verdicts.md` for version 1, `verdicts_2.md` beside it, `controls.md`, and
-    `scores_<sweep>.md` for each sweep), `claims.csv` (a row a part),
+    `scores_<sweep>.md` for each sweep, `data_<study>.md` for each threshold
+    study), `claims.csv` (a row a part),
     `claims.json`, and the figures as PNG.
 
     Args:
@@ -65,7 +67,7 @@ def write_report(
     shown["pictures"] = draw_claims(evidence, results)
     shown["fresh_pictures"] = draw_claims(select_fresh(evidence), fresh)
     pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
-    pages |= _name_scores(evidence) | {"claims.json": format_json(shown)}
+    pages |= _name_tables(evidence) | {"claims.json": format_json(shown)}
     rows = [
         {"version": version, **row}
         for version, found in ((1, results), (2, fresh))
@@ -89,7 +91,7 @@ def make_tables(evidence: Evidence) -> dict[str, str]:
     """The tables in Markdown by the names of their files, without pictures."""
     shown = judge_both(evidence)
     tables = {path.name: render(path, shown) for path in TEMPLATES.glob("*.md")}
-    return tables | _name_scores(evidence)
+    return tables | _name_tables(evidence)
 
 
 def judge_both(evidence: Evidence, command: str = "") -> dict[str, Any]:
@@ -115,9 +117,11 @@ def format_json(shown: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _name_scores(evidence: Evidence) -> dict[str, str]:
+def _name_tables(evidence: Evidence) -> dict[str, str]:
     tables = make_score_tables(evidence)
-    return {f"scores_{sweep}.md": table for sweep, table in tables.items()}
+    named = {f"scores_{sweep}.md": table for sweep, table in tables.items()}
+    studies = make_threshold_tables(evidence.studies)
+    return named | {f"data_{name}.md": t for name, t in studies.items()}
 
 
 def draw_claims(

@@ -41,7 +41,7 @@ def format_sweep(runs: Sequence[Run]) -> str:
     groups = list_groups(runs)
     names = choose_flags([group[0].setting for group in groups])
     lines = [
-        _join("setting", "fitted", *ERRORS, POSITIONS[0]),
+        join_cells("setting", "fitted", *ERRORS, POSITIONS[0]),
         "|" + "---|" * (len(ERRORS) + 3),
     ]
     for group in sorted(groups, key=lambda group: _order(group[0], names)):
@@ -54,7 +54,7 @@ def format_sweep(runs: Sequence[Run]) -> str:
         shown = fitted or group
         errors = [_format_errors(shown, score) for score in ERRORS.values()]
         lines.append(
-            _join(
+            join_cells(
                 make_label(group[0].setting, names),
                 _count(fitted, group),
                 *errors,
@@ -82,20 +82,21 @@ def _format_errors(runs: Iterable[Run], score: str) -> str:
     values = [v for run in runs if (v := run.get(score)) is not None]
     if not values or min(values) <= 0:
         return "–"
-    return _format(geometric_mean(values), values)
+    return format_spread(geometric_mean(values), values)
 
 
 def _format_shares(runs: Iterable[Run], score: str) -> str:
     values = [100 * v for run in runs if (v := run.get(score)) is not None]
-    return _format(fmean(values), values) if values else "–"
+    return format_spread(fmean(values), values) if values else "–"
 
 
-def _format(mean: float, values: Sequence[float]) -> str:
+def format_spread(mean: float, values: Sequence[float]) -> str:
     """As `1.2 (0.8 to 1.9)`, or `100 (all)` of seeds that are alike."""
     low, high = format_number(min(values)), format_number(max(values))
     ends = "all" if low == high else f"{low} to {high}"
     return f"{format_number(mean)} ({ends})"
 
 
-def _join(*cells: str) -> str:
+def join_cells(*cells: str) -> str:
+    """A row of a table in Markdown."""
     return "| " + " | ".join(cells) + " |"
