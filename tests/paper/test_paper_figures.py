@@ -119,6 +119,24 @@ def test_what_is_missing_is_listed(tmp_path: Path) -> None:
     ]
 
 
+def test_unfitted_networks_are_left_out_and_counted(tmp_path: Path) -> None:
+    figure = FIGURES["1e"]
+    (label,) = figure.needs
+    errors = {100: 0.9, 101: 0.01, 102: 0.02}
+    runs = [
+        make_run("donut.flags", seed, fit=fit) for seed, fit in errors.items()
+    ]
+    found = figure.find(Evidence(tuple(runs)))
+    assert [run.seed for run in found.groups[label].runs] == [101, 102]
+    list(write_figures([figure], Evidence(tuple(runs)), tmp_path))
+    index = (tmp_path / "index.md").read_text()
+    assert "seeds 101, 102 (1 not fitted)" in index
+    # Where none is fitted, all are shown.
+    found = figure.find(Evidence(tuple(runs[:1])))
+    assert [run.seed for run in found.groups[label].runs] == [100]
+    assert found.unfitted[label] == 1
+
+
 def test_networks_and_data(smoke_run: RunConfig, tmp_path, capsys) -> None:
     only = "1a,1b,1e,7b,4a,D"
     flags = [f"--runs={smoke_run.run_dir}", f"--output={tmp_path}"]

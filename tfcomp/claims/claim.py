@@ -157,6 +157,12 @@ EACH_FITTED = replace(FITTED, per_run=True)
 EACH_PLACED = replace(PLACED, per_run=True)
 
 
+def select_fitted(group: Group) -> Group:
+    """The fitted runs of a group: on stripes, those with peaks in place."""
+    striped = "stripes" in group.runs[0].flags["dataset"]
+    return (EACH_PLACED if striped else EACH_FITTED).select(group)[0]
+
+
 def measure(
     label: str,
     groups: Sequence[Group],

@@ -8,7 +8,7 @@ with the lowest and the highest seed, where a single seed that fails is seen.
 from collections.abc import Iterable, Sequence
 from statistics import fmean, geometric_mean
 
-from tfcomp.claims.claim import EACH_FITTED, EACH_PLACED
+from tfcomp.claims.claim import select_fitted
 from tfcomp.claims.evidence import Evidence, Run
 from tfcomp.claims.result_text import format_number
 from tfcomp.claims.selection import Group, list_groups
@@ -45,12 +45,7 @@ def format_sweep(runs: Sequence[Run]) -> str:
         "|" + "---|" * (len(ERRORS) + 3),
     ]
     for group in sorted(groups, key=lambda group: _order(group[0], names)):
-        gate = (
-            EACH_PLACED
-            if "stripes" in group[0].flags["dataset"]
-            else EACH_FITTED
-        )
-        fitted = gate.select(Group(tuple(group)))[0].runs
+        fitted = select_fitted(Group(tuple(group))).runs
         shown = fitted or group
         errors = [_format_errors(shown, score) for score in ERRORS.values()]
         lines.append(

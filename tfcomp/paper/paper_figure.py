@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfcomp.claims.claim import select_fitted
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.selection import Group, Setting
 from tfcomp.config.run_flags import parse_config
@@ -52,9 +53,16 @@ class PaperFigure:
     search: str = ""
 
     def find(self, evidence: Evidence) -> Found:
-        """The runs, as claims would select them."""
+        """The runs, as claims would select them: the fitted ones, if any."""
         groups = {k: need.find(evidence) for k, need in self.needs.items()}
-        return Found(evidence, {k: g for k, g in groups.items() if g.runs})
+        groups = {k: group for k, group in groups.items() if group.runs}
+        fitted = {k: select_fitted(group).runs for k, group in groups.items()}
+        shown = {
+            k: replace(group, runs=fitted[k] or group.runs)
+            for k, group in groups.items()
+        }
+        unfitted = {k: len(g.runs) - len(fitted[k]) for k, g in groups.items()}
+        return Found(evidence, shown, unfitted)
 
     def list_missing(self, found: Found) -> dict[str, str]:
         """What the evidence lacks, and the command that makes it."""
@@ -77,11 +85,14 @@ class Found:
 
     Attributes:
         evidence: All of it.
-        groups: The runs that were found, by their label.
+        groups: The runs that are shown, by their label: those that are fitted,
+            or all where none is.
+        unfitted: How many runs are not fitted, by the same label.
     """
 
     evidence: Evidence
     groups: Mapping[str, Group]
+    unfitted: Mapping[str, int]
 
     @property
     def networks(self) -> dict[str, Path]:
