@@ -23,6 +23,13 @@ def test_an_axis_that_is_no_product() -> None:
     assert len({make_label(setting, flags) for setting in settings}) == 3
 
 
+def test_a_flag_is_named_though_others_together_tell_it() -> None:
+    """As the code of one row of a table of many small changes."""
+    rows = [("one_hot", 3, 0.0), ("bump", 1, 0.0), ("one_hot", 1, 0.1)]
+    settings = [{"sigma": s, "noise": n, "encoding": e} for e, s, n in rows]
+    assert choose_flags(settings) == ["sigma", "noise", "encoding"]
+
+
 def test_a_single_setting() -> None:
     assert choose_flags([{}]) == choose_flags([{"depth": 2}]) == []
     assert make_label({"depth": 2}, []) == "all"

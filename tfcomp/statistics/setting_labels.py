@@ -7,12 +7,16 @@ from typing import Any
 def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """The flags that tell the settings apart, in their order.
 
-    A flag that follows from those before it, as the epochs that are varied
+    A flag that follows from one before it, as the epochs that are varied
     together with the encoding, is left out; so is one that does not vary.
     """
     chosen: list[str] = []
     for name in settings[0]:
-        if _count(settings, [*chosen, name]) > _count(settings, chosen):
+        varies = _count(settings, [name]) > 1
+        if varies and not any(
+            _count(settings, [other, name]) == _count(settings, [other])
+            for other in chosen
+        ):
             chosen.append(name)
     return chosen
 
