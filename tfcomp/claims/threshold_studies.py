@@ -18,9 +18,11 @@ from tfcomp.storage.run_search import find_folders
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# The number that is counted: all examples, stripes included.
+TOTAL = "num_examples"
 # What identifies a search; one with two criteria has two rows.
 SEARCH = ["kind", "region", "grid_size", "seed"]
-THRESHOLDS = [*SEARCH, "criterion", "num_bumps", "num_examples", "reached"]
+THRESHOLDS = [*SEARCH, "criterion", "num_bumps", TOTAL, "reached"]
 SLOPES = [
     *["kind", "region", "criterion", "quantity"],
     *["slope", "low", "high", "not_reached", "note"],

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from tfcomp.claims.result_text import format_number
 from tfcomp.claims.score_table import format_spread, join_cells
-from tfcomp.claims.threshold_studies import ThresholdStudy
+from tfcomp.claims.threshold_studies import TOTAL, ThresholdStudy
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TOTAL = "num_examples"
 ROW = ["kind", "region", "criterion"]
 
 
@@ -55,12 +54,8 @@ def format_searches(searches: DataFrame) -> str:
 
 def find_slope(study: ThresholdStudy, row: tuple) -> str:
     """The slope of all examples over the size, with its 95 % interval."""
-    import pandas
-
-    table = study.slopes
-    table = table[(table[ROW] == list(row)).all(axis=1)]
-    for found in table[table["quantity"] == TOTAL].itertuples():
-        ends = pandas.Series([found.slope, found.low, found.high]).dropna()
-        slope, *interval = map(format_number, ends) if len(ends) else "–"
-        return f"{slope} [{', '.join(interval)}]" if interval else slope
-    return "–"
+    table = study.slopes[study.slopes["quantity"] == TOTAL]
+    found = table[(table[ROW] == list(row)).all(axis=1)]
+    numbers = found[["slope", "low", "high"]].stack().dropna()
+    slope, *interval = [format_number(n) for n in numbers] or ["–"]
+    return f"{slope} [{', '.join(interval)}]" if interval else slope

@@ -10,16 +10,15 @@ from tfcomp.claims.estimation import Estimate
 from tfcomp.claims.evidence import Evidence
 from tfcomp.claims.flag_text import parse_run_flags
 from tfcomp.claims.selection import MIN_SEEDS, list_differences
-from tfcomp.claims.threshold_studies import ThresholdStudy
+from tfcomp.claims.threshold_studies import TOTAL, ThresholdStudy
 from tfcomp.claims.verdict import Part, near
 from tfcomp.config.run_flags import expand_flagfiles
 
 # Slopes this close to a whole number are called near it.
 SLOPE_MARGIN = 0.5
 SLOPES = {"bumps": 3.0, "stripes_and_bumps": 1.0}
-# What the paper counts: all examples, by position.
+# The paper counts examples by position.
 CRITERION = "position_accuracy"
-TOTAL = "num_examples"
 # Flags of a search that say how much is run, not what.
 EXTENT = ("seeds", "first_seed")
 # Version 2: the paper leaves open with which network it searched.
