@@ -128,6 +128,20 @@ def test_first_tasks_run_first(pool: Pool, tmp_path: Path) -> None:
     assert max(starts[:4]) < min(starts[6:])
 
 
+def test_tasks_wait_for_the_worker_that_is_free_first(
+    own_pool: Pool, tmp_path: Path, wait_for: Wait
+) -> None:
+    """Few are given away early, to wait behind a task of minutes."""
+    quick = python("quick", tmp_path / "quick", "")
+    endless = [python(name, tmp_path, ENDLESS) for name in "abcdefgh"]
+    outcomes = own_pool.run([quick, *endless])
+    assert next(outcomes).name == "quick"
+    wait_for(lambda: len(read_pids(tmp_path)) == 2)
+    queued = own_pool._cluster.scheduler.queued
+    wait_for(lambda: len(queued) >= len(endless) - 2 * own_pool.workers)
+    outcomes.close()
+
+
 def test_a_killed_worker(
     own_pool: Pool,
     said: list[str],

@@ -30,6 +30,8 @@ _SETTINGS = {
     # By default a worker that has not come back after 15 s is forgotten, also
     # while it is about to start on a busy machine.
     "distributed.deploy.lost-worker-timeout": "100000 h",
+    # One task for a worker: a second would wait behind one of minutes.
+    "distributed.scheduler.worker-saturation": 1.0,
     # What Dask watches many times a second, for dashboards and tasks of
     # milliseconds, costs more than all the rest when tasks take minutes.
     "distributed.worker.profile.enabled": False,

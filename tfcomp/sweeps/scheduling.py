@@ -134,7 +134,9 @@ class Pool:
             self._client.submit(
                 run_job,
                 *self._list_arguments(task),
-                key=f"{task.name}-{batch}",
+                # The first part says that all are alike: Dask keeps alike tasks
+                # until a worker is free, and hands out others at once.
+                key=("task", task.name, batch),
                 priority=-index,
                 pure=False,
             ): task.name
