@@ -62,7 +62,11 @@ def make_batches(
     batches = numbers.batch(batch_size, drop_remainder=True).map(
         make_batch, num_parallel_calls=1, deterministic=True
     )
-    return batches.prefetch(4)
+    # Nothing is left to tune, and the end of a training may wait for the thread
+    # that does it (see `training.strategy.give_to_devices`).
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.prefetch(4).with_options(options)
 
 
 def add_noise(

@@ -18,6 +18,7 @@ from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
 from tfcomp.training.decay import make_rate
 from tfcomp.training.plateau import PlateauSchedule
 from tfcomp.training.pruning import PruneAxes
+from tfcomp.training.strategy import give_to_devices
 
 
 def compile_model(
@@ -112,7 +113,7 @@ def fit_model(
         progress = ProgressBar(training.epochs, epoch, config.run_name)
         with contextlib.closing(progress):
             model.fit(
-                batches,
+                give_to_devices(batches, model.distribute_strategy),
                 epochs=training.epochs,
                 initial_epoch=epoch,
                 steps_per_epoch=steps,

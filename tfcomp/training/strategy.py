@@ -40,6 +40,28 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     return tf.distribute.MirroredStrategy(devices)
 
 
+def give_to_devices(
+    batches: tf.data.Dataset, strategy: tf.distribute.Strategy
+) -> tf.data.Dataset | tf.distribute.DistributedDataset:
+    """Batches as `fit` is to have them: on one CPU device, as they are.
+
+    Elsewhere TensorFlow puts a buffer between the data and the devices. Its
+    tuning thread, which sleeps for up to a minute, may miss the end of a
+    training, which then waits for it.
+    """
+    gpus = tf.config.list_logical_devices("GPU")
+    if gpus or strategy.num_replicas_in_sync > 1:
+        return batches
+    modes = tf.distribute.InputReplicationMode
+    options = tf.distribute.InputOptions(
+        experimental_fetch_to_device=False,
+        experimental_replication_mode=modes.PER_REPLICA,
+    )
+    return strategy.distribute_datasets_from_function(
+        lambda context: batches, options
+    )
+
+
 def _split_cpu(count: int) -> None:
     cpu = tf.config.list_physical_devices("CPU")[0]
     known = tf.config.get_logical_device_configuration(cpu) or []
