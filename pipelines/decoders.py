@@ -2,7 +2,8 @@
 
     python -m pipelines.decoders --runs=docs/decoder_evidence --output=decoders
 
-judges every decoder on every split (`tfcomp.claims.decoder_table`) and writes
+judges every decoder on every split
+(`tfcomp.studies.decoders.decoder_table`) and writes
 decoders.csv, decoders.md and decoders.png. The runs come from the sweeps
 decoders_truth.flags, decoders_bumps.flags and decoders_sprites.flags; a decoder
 of your own becomes a row once it is in such a sweep (docs/decoders.md).
@@ -13,11 +14,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from tfcomp.claims.decoder_table import NUMBERS, Case
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.storage.output_folders import check_folder
+from tfcomp.studies.decoders.decoder_table import NUMBERS, Case
 
 FLAGS = {
     "runs": (
@@ -42,8 +43,8 @@ def tabulate(settings: dict[str, Any]) -> int:
         ConfigError: If there is no folder to write, or nothing to read.
     """
     check_folder("output", settings["output"])
-    from tfcomp.claims import read_some_evidence
-    from tfcomp.claims.decoder_table import judge_truth, list_cases
+    from tfcomp.studies.claims import read_some_evidence
+    from tfcomp.studies.decoders.decoder_table import judge_truth, list_cases
 
     cases = list_cases(read_some_evidence(settings["runs"]).runs)
     output = Path(settings["output"])

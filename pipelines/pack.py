@@ -44,7 +44,7 @@ def pack(settings: dict[str, Any]) -> int:
         RunError: If a file cannot be read or written.
     """
     check_folder("output", settings["output"])
-    from tfcomp.claims.packed_evidence import ENDING, pack_evidence
+    from tfcomp.studies.claims.packed_evidence import ENDING, pack_evidence
 
     output = Path(settings["output"])
     try:

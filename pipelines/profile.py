@@ -35,9 +35,9 @@ from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
+from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
 from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.thresholds.threshold_run import ThresholdSearches
 
 PROFILE_FLAG = {
     "profile": (

@@ -47,7 +47,7 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
     """
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
-    from tfcomp.claims import read_some_evidence, write_report
+    from tfcomp.studies.claims import read_some_evidence, write_report
 
     evidence = read_some_evidence(settings["runs"])
     report = write_report(evidence, settings["output"], command)

@@ -14,8 +14,6 @@ import tensorflow as tf
 
 import tfcomp
 from tfcomp.analysis.geometry import compute_factorization
-from tfcomp.claims.all_claims import CLAIMS, FRESH_CLAIMS
-from tfcomp.claims.claim import Claim
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
@@ -23,6 +21,8 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.models.initial_model import make_model
 from tfcomp.report import report_build
+from tfcomp.studies.claims.all_claims import CLAIMS, FRESH_CLAIMS
+from tfcomp.studies.claims.claim import Claim
 from tfcomp.training.export import export_model
 
 SMOKE = parse_config(["--flagfile=smoke.flags", "--width=4"])

@@ -19,7 +19,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config, parse_flags
 
 if TYPE_CHECKING:
-    from tfcomp.claims.claim import ClaimResult
+    from tfcomp.studies.claims.claim import ClaimResult
 
 
 def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
@@ -84,7 +84,7 @@ def judge_claims(
     Raises:
         ConfigError: If there is nothing to judge.
     """
-    from tfcomp.claims import judge, judge_fresh, read_some_evidence
+    from tfcomp.studies.claims import judge, judge_fresh, read_some_evidence
 
     evidence = read_some_evidence(",".join(map(str, runs)))
     return (judge if version == 1 else judge_fresh)(evidence)

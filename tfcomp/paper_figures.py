@@ -46,8 +46,8 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
     """
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.
-    from tfcomp.claims import Evidence, read_some_evidence
-    from tfcomp.paper import read_figures, write_figures
+    from tfcomp.studies.claims import Evidence, read_some_evidence
+    from tfcomp.studies.paper import read_figures, write_figures
 
     figures = read_figures()
     names = split_patterns(settings["only"]) or list(figures)

@@ -24,10 +24,14 @@ from tfcomp.config.run_flags import (
     list_flag_lines,
     make_flags,
 )
-from tfcomp.prediction.design import HALVES, list_cells, list_hyperparameters
-from tfcomp.prediction.predict_run import PredictionStudy
-from tfcomp.prediction.predict_settings import PredictSettings
 from tfcomp.storage.output_folders import check_run_folders
+from tfcomp.studies.prediction.design import (
+    HALVES,
+    list_cells,
+    list_hyperparameters,
+)
+from tfcomp.studies.prediction.predict_run import PredictionStudy
+from tfcomp.studies.prediction.predict_settings import PredictSettings
 from tfcomp.sweeps.grid import GRID
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_missing

@@ -25,14 +25,14 @@ from tfcomp.config.run_flags import (
 )
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.output_folders import check_run_folders
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.workload import run_missing
-from tfcomp.thresholds.cases import Case, list_cases
-from tfcomp.thresholds.threshold_run import ThresholdSearches
-from tfcomp.thresholds.threshold_settings import (
+from tfcomp.studies.thresholds.cases import Case, list_cases
+from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
+from tfcomp.studies.thresholds.threshold_settings import (
     SearchSettings,
     define_search_flags,
 )
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.workload import run_missing
 
 
 def main(argv: list[str]) -> int:

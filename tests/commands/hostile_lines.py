@@ -235,7 +235,7 @@ def run(line: list[str], folder: Path, output: Path) -> int:
     if COMMANDS[name][0]:
         setattr(command, COMMANDS[name][0], begin)
     if name == "pipelines.reproduce":
-        importlib.import_module("tfcomp.claims").write_report = begin
+        importlib.import_module("tfcomp.studies.claims").write_report = begin
     sys.argv = [name, *arguments]
     try:
         exit_on_user_error(command.main)
@@ -261,7 +261,7 @@ def main() -> None:
     make_files(folder)
     for name in COMMANDS:
         importlib.import_module(name)
-    importlib.import_module("tfcomp.claims")
+    importlib.import_module("tfcomp.studies.claims")
     lines = make_lines(int(sys.argv[2]), int(sys.argv[3]))
     json.dump([answer(line, folder) for line in lines], sys.stdout)
 

@@ -14,7 +14,7 @@ import pytest
 from tfcomp import threshold
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.thresholds.threshold_run import ThresholdSearches
+from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
 
 FLAGS = (
     "--flagfile=threshold_quick.flags",
@@ -42,7 +42,7 @@ def list_records(folder: Path) -> dict[str, int]:
 
 
 def start_and_kill_after_first_record(folder: Path) -> None:
-    command = [sys.executable, "-m", "tfcomp.thresholds.one_search"]
+    command = [sys.executable, "-m", "tfcomp.studies.thresholds.one_search"]
     process = subprocess.Popen(
         [*command, *FLAGS, f"--log_dir={folder}"],
         stdout=subprocess.DEVNULL,

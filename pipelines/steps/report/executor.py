@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipelines.profile import Profile, make_searches, make_sweeps
 from pipelines.steps.trainer.executor import LOGS
-from tfcomp.claims import Evidence, Report, read_evidence, write_report
+from tfcomp.studies.claims import Evidence, Report, read_evidence, write_report
 
 
 def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:

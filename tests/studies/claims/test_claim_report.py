@@ -1,0 +1,194 @@
+"""The reproduction report: self-contained, complete, in agreement."""
+
+import base64
+import csv
+import html
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.studies.claims.planted import plant_all_claims, plant_claim
+from tfcomp.config.errors import RunError
+from tfcomp.studies.claims import write_report
+from tfcomp.studies.claims.all_claims import FRESH_CLAIMS
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.origin import count_values, format_duration
+from tfcomp.studies.claims.result_text import format_number
+
+COMMAND = "python -m a.command --runs='logs/*' <and> more"
+MAX_BYTES = 3_000_000
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("claims") / "new" / "folder"
+    old = plant_all_claims()
+    fresh = [FRESH_CLAIMS[n - 1].controls[0].plant() for n in (16, 22)]
+    runs = [run for found in (old, *fresh) for run in found.runs]
+    studies = [study for found in (old, *fresh) for study in found.studies]
+    evidence = Evidence(tuple(runs), tuple(studies), old.notes)
+    return write_report(evidence, folder, COMMAND)
+
+
+@pytest.fixture(scope="module")
+def page(report) -> str:
+    return report.page.read_text("utf-8")
+
+
+def test_page_is_self_contained(page: str) -> None:
+    assert not re.search("<(script|link|iframe)", page)
+    links = re.findall('(?:src|href)="([^"]*)"', page)
+    pictures = [x for x in links if x.startswith("data:image/png;base64,")]
+    assert len(pictures) > 20
+    for picture in pictures:
+        png = base64.b64decode(picture.partition(",")[2])
+        assert png.startswith(b"\x89PNG")
+    others = {x.removeprefix("#") for x in links if x not in pictures}
+    assert others <= set(re.findall('id="([^"]*)"', page))
+    assert "http" not in page.replace("http-equiv", "")
+    assert "viewport" in page
+    assert len(page) < MAX_BYTES
+
+
+def test_page_shows_every_claim_and_number(report, page: str) -> None:
+    assert all(f'id="C{number}"' in page for number in range(1, 23))
+    text = html.unescape(re.sub("<[^>]*>", " ", page))
+    for result in report.results:
+        assert result.claim.statement in text
+        for part in result.parts:
+            assert part.quantity in text
+            if part.estimate is not None:
+                assert format_number(part.estimate.mean) in text
+    assert COMMAND in text  # escaped in the source
+    assert "<and>" not in page
+    assert "a note" in text
+
+
+def test_tables_agree_with_the_verdicts(report) -> None:
+    folder = report.page.parent
+    content = json.loads((folder / "claims.json").read_text())
+    verdicts = {r.claim.name: str(r.verdict) for r in report.results}
+    assert {c["claim"]: c["verdict"] for c in content["claims"]} == verdicts
+    assert content["origin"]["command"] == COMMAND
+    with open(folder / "claims.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for version, results in (("1", report.results), ("2", report.fresh)):
+        chosen = [row for row in rows if row["version"] == version]
+        assert len(chosen) == sum(len(r.parts) for r in results)
+        assert {r["claim"]: r["claim_verdict"] for r in chosen} == {
+            r.claim.name: str(r.verdict) for r in results
+        }
+    markdown = (folder / "report.md").read_text("utf-8").splitlines()
+    table = [line for line in markdown if line.startswith("| **C")]
+    assert len(table) == 20
+    for line, (name, verdict) in zip(table, verdicts.items(), strict=True):
+        assert f"**{name}**" in line and f"**{verdict}**" in line
+        assert line.replace("\\|", "").count("|") == 5
+
+
+def test_short_table_shows_a_part_of_the_verdict(report) -> None:
+    text = (report.page.parent / "verdicts.md").read_text("utf-8")
+    _, _, *lines = text.splitlines()
+    for line, result in zip(lines, report.results, strict=True):
+        cells = line.strip("| ").replace("\\|", "").split(" | ")
+        assert len(cells) == 4
+        assert cells[0].startswith(f"{result.claim.name} ")
+        assert cells[1] == f"**{result.verdict}**"
+        agreeing = [
+            part
+            for part in result.parts
+            if part.decides and part.verdict is result.verdict
+        ]
+        assert any(cells[2].startswith(f"{p.label}: ") for p in agreeing) or (
+            cells[2] == result.reason and cells[3] == "–"
+        )
+
+
+def test_versions_stand_side_by_side_with_their_controls(
+    report, page: str
+) -> None:
+    folder = report.page.parent
+    first = {r.claim.name: str(r.verdict) for r in report.results}
+    for name in ("verdicts_2.md", "controls.md"):
+        _, _, *lines = (folder / name).read_text("utf-8").splitlines()
+        for line, result in zip(lines, report.fresh, strict=True):
+            cells = line.strip("| ").replace("\\|", "").split(" | ")
+            assert len(cells) == 5
+            if name == "controls.md":
+                kinds = [str(c.kind) for c in result.controls]
+                count = kinds.count("positive")
+                assert cells[2] == f"{count} of {count}"
+                continue
+            assert cells[1] == f"**{result.verdict}**"
+            assert cells[4] == first.get(result.claim.name, "–")
+    text = html.unescape(re.sub("<[^>]*>", " ", page))
+    for result in report.fresh:
+        assert result.claim.rule in text
+        assert all(control.name in text for control in result.controls)
+
+
+def test_figures_are_saved(report) -> None:
+    names = {path.name for path in (report.page.parent / "figures").iterdir()}
+    assert {"C1.png", "C6_2.png", "C15_2.png", "C16_2.png"} <= names
+    assert {"C22_v2.png", "C16_v2_2.png"} <= names
+
+
+def test_report_without_evidence(tmp_path: Path) -> None:
+    report = write_report(Evidence(), tmp_path)
+    assert all(r.verdict == "not run" for r in report.results)
+    assert "20 not run" in report.page.read_text("utf-8")
+    table = (tmp_path / "verdicts.md").read_text()
+    assert table.count("| no run that it needs was found | – |") == 20
+
+
+def test_a_report_is_the_same_twice(tmp_path: Path) -> None:
+    evidence = plant_claim("C2", "undecided")
+    pages = [
+        write_report(evidence, tmp_path / name).page.read_bytes()
+        for name in ("a", "b")
+    ]
+    assert pages[0] == pages[1]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="--output must be writable"):
+        write_report(Evidence(), tmp_path / "file" / "report")
+
+
+def test_no_tensorflow() -> None:
+    script = (
+        "import sys, tfcomp.studies.claims\n"
+        "assert not {'tensorflow', 'keras', 'sklearn'} & set(sys.modules)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.99999999, "-1"),
+        (0.12345, "0.123"),
+        (12.345, "12.3"),
+        (0.00012345, "1.2e-04"),
+        (123456.0, "123456"),
+    ],
+)
+def test_numbers_as_text(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+def test_facts_as_text() -> None:
+    assert format_duration(42) == "42 s"
+    assert format_duration(600) == "10 min"
+    assert format_duration(9000) == "2 h 30 min"
+    assert count_values(["a", "a"]) == "a"
+    assert count_values(["b", "a", ""]) == "empty (1), a (1), b (1)"

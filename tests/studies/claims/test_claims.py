@@ -1,0 +1,188 @@
+"""Every claim gets every verdict from evidence that deserves it."""
+
+import dataclasses
+
+import pytest
+
+from tests.studies.claims.planted import (
+    change_scores,
+    judge_runs,
+    make_runs,
+    plant_all_claims,
+    plant_claim,
+    set_flags,
+    set_measures,
+    split_runs,
+)
+from tfcomp.studies.claims.all_claims import CLAIMS, judge
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.verdict import Verdict
+
+NAMES = [claim.name for claim in CLAIMS]
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+BUMP = ("encoding", "bump")
+# Claims on networks that must have learned what they were shown.
+ON_FITTED = [f"C{n}" for n in range(1, 11)] + ["C17", "C19", "C20"]
+
+
+def test_all_claims_are_there_once() -> None:
+    assert NAMES == [f"C{number}" for number in range(1, 21)]
+    for claim in CLAIMS:
+        for text in (claim.title, claim.statement, claim.rule, claim.method):
+            assert text.strip()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_evidence_nothing_is_run(name: str) -> None:
+    result = BY_NAME[name].judge(Evidence())
+    assert result.verdict is Verdict.NOT_RUN
+    assert result.parts
+    assert all(part.verdict is Verdict.NOT_RUN for part in result.parts)
+
+
+@pytest.mark.parametrize("kind", ["reproduced", "refuted", "undecided"])
+@pytest.mark.parametrize("name", NAMES)
+def test_planted_verdicts(name: str, kind: str) -> None:
+    result = BY_NAME[name].judge(plant_claim(name, kind))
+    assert result.verdict == kind, [
+        (p.label, p.estimate, p.verdict, p.reason) for p in result.parts
+    ]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
+def test_two_seeds_decide_nothing(name: str) -> None:
+    runs = plant_claim(name, "reproduced").runs
+    result = judge_runs(name, [run for run in runs if run.seed < 2])
+    assert result.verdict is Verdict.UNDECIDED
+    assert "of at least 3 seeds" in result.parts[0].reason
+
+
+@pytest.mark.parametrize("kind", ["reproduced", "refuted"])
+@pytest.mark.parametrize("name", ON_FITTED)
+def test_an_underfitted_network_proves_nothing(name: str, kind: str) -> None:
+    runs = change_scores(
+        plant_claim(name, kind).runs,
+        relative_mse=lambda seed: 0.3 + 0.01 * seed,
+    )
+    result = judge_runs(name, runs)
+    assert result.verdict is Verdict.UNDECIDED
+    reasons = {part.reason for part in result.parts if part.decides}
+    assert any("not fitted" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "C16"])
+def test_a_missing_number_is_not_left_out_of_the_mean(name: str) -> None:
+    runs = plant_claim(name, "reproduced").runs
+    first, others = split_runs(runs, "seed", 0)
+    bare = [
+        dataclasses.replace(run, measures={}, metrics={"id": run.metrics["id"]})
+        for run in first
+    ]
+    assert judge_runs(name, bare, others).verdict is Verdict.UNDECIDED
+
+
+def test_one_false_part_refutes_the_claim() -> None:
+    bump, _ = split_runs(plant_claim("C4", "reproduced").runs, *BUMP)
+    _, ramp = split_runs(plant_claim("C4", "refuted").runs, *BUMP)
+    result = judge_runs("C4", bump, ramp)
+    assert result.verdict is Verdict.REFUTED
+    assert result.reason == "3 of 4 reproduced, 1 of 4 refuted"
+
+
+def test_a_required_part_that_is_missing_leaves_the_claim_open() -> None:
+    bump, _ = split_runs(plant_claim("C2", "reproduced").runs, *BUMP)
+    result = judge_runs("C2", bump)
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.reason == "1 of 2 reproduced, 1 of 2 not run"
+
+
+def test_settings_that_cannot_be_compared() -> None:
+    runs = plant_claim("C12", "reproduced").runs
+    short, others = split_runs(runs, "variance_weight", 0)
+    result = judge_runs("C12", set_flags(short, epochs=500), others)
+    reasons = {part.label: part.reason for part in result.parts}
+    assert "not comparable" in reasons["entropy over variance"]
+    assert "epochs" in reasons["entropy over variance"]
+    assert reasons["none over entropy"] == ""
+    assert result.verdict is Verdict.UNDECIDED
+
+
+def test_slopes_without_a_fit() -> None:
+    (study,) = plant_claim("C16", "reproduced").studies
+    slopes = study.slopes.copy()
+    slopes.loc[0, "not_reached"] = 2
+    slopes.loc[1, ["slope", "low", "high"]] = None
+    slopes.loc[1, "note"] = "2 sizes"
+    study = dataclasses.replace(study, slopes=slopes)
+    result = BY_NAME["C16"].judge(Evidence(studies=(study,)))
+    assert result.verdict is Verdict.UNDECIDED
+    assert "did not reach" in result.parts[0].reason
+    assert result.parts[1].reason == "2 sizes"
+
+
+def test_models_with_different_stages_share_a_figure() -> None:
+    runs = plant_claim("C10", "reproduced").runs
+    mlps, cnns = split_runs(runs, "model", "mlp")
+    mlps = set_measures(
+        mlps,
+        stages=["code", "stage_0", "image"],
+        log_volume_difference=[0.0, 0.5, 0.5],
+    )
+    evidence = Evidence((*cnns, *mlps))
+    result = BY_NAME["C10"].judge(evidence)
+    assert result.verdict is Verdict.REPRODUCED
+    (figure,) = BY_NAME["C10"].draw(evidence).values()
+    lines = [len(axes.get_lines()[0].get_xdata()) for axes in figure.axes]
+    assert lines == [5, 3]
+
+
+def test_claims_do_not_disturb_each_other() -> None:
+    verdicts = {r.claim.name: r.verdict for r in judge(plant_all_claims())}
+    assert verdicts["C16"] is Verdict.UNDECIDED
+    for name in ("C2", "C11", "C12", "C20"):
+        assert verdicts[name] is not Verdict.NOT_RUN
+
+
+@pytest.mark.parametrize("name", ["C15", "C18"])
+def test_a_stray_number_of_bumps_undoes_nothing(name: str) -> None:
+    rising = [0.0, 0.1, 0.2, 0.3, 0.4]
+    stray = make_runs(
+        "stripes_and_bumps.flags",
+        "--num_bumps=25",
+        seeds=[0],
+        relative=3.0,
+        additive_share=rising,
+        additive_share_weighted=rising,
+    )
+    runs = plant_claim(name, "reproduced").runs
+    result = judge_runs(name, runs, stray)
+    assert result.verdict is Verdict.REPRODUCED
+    (first, *_) = result.parts
+    assert "num_bumps=25 (1 seeds)" in first.groups[0].others
+
+
+def test_other_superposers_stand_beside_c4() -> None:
+    runs = set_measures(
+        plant_claim("C4", "refuted").runs,
+        superposition_span_r2=0.9,
+        conjunctive_span_r2=0.7,
+    )
+    result = judge_runs("C4", runs)
+    beside = [part for part in result.parts if "any weights" in part.label]
+    assert [part.estimate.mean for part in beside] == pytest.approx(
+        [0.9, 0.2] * 2
+    )
+    assert not any(part.decides for part in beside)
+    assert result.verdict is Verdict.REFUTED
+
+
+def test_bands_of_errors_stay_above_zero() -> None:
+    runs = [
+        run
+        for seed, run in enumerate(plant_claim("C3", "reproduced").runs)
+        for run in set_measures([run], border_relative_mse=[4.0**seed] * 3)
+    ]
+    (figure,) = BY_NAME["C3"].draw(Evidence(tuple(runs))).values()
+    (band,) = figure.axes[0].collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert 0 < heights.min() < 22 < heights.max()  # the mean of 1, 4, 16, 64

@@ -1,0 +1,48 @@
+"""Numbers of measures come from one version of the code."""
+
+import pytest
+
+from tests.studies.claims.planted import (
+    judge_runs,
+    plant_claim,
+    set_measures,
+    split_runs,
+)
+from tfcomp.studies.claims.estimation import estimate
+from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.claims.run_numbers import average, difference
+from tfcomp.studies.claims.selection import Group
+from tfcomp.studies.claims.verdict import Verdict
+
+
+def mix_versions(runs: tuple[Run, ...]) -> list[Run]:
+    """Seed 0 was measured by another version."""
+    first, others = split_runs(runs, "seed", 0)
+    return set_measures(first, version="B") + set_measures(others, version="A")
+
+
+def test_versions_behind_a_number() -> None:
+    runs = plant_claim("C13", "reproduced").runs[:4]
+    group = Group(tuple(mix_versions(runs)))
+    spread = average("log_volume_sd")
+    assert estimate(spread, group).versions == ("A", "B")
+    assert estimate(spread, Group(group.runs[1:])).versions == ("A",)
+    assert estimate("ood/mse", group).versions == ()
+    first, second = Group(group.runs[:1]), Group(group.runs[:1])
+    found = estimate(difference(spread), first, second)
+    assert found.versions == ("B",)
+
+
+@pytest.mark.parametrize("name", ["C3", "C4", "C9", "C13", "C17", "C18"])
+def test_mixed_versions_decide_nothing(name: str) -> None:
+    runs = mix_versions(plant_claim(name, "reproduced").runs)
+    result = judge_runs(name, runs)
+    assert result.verdict is Verdict.UNDECIDED
+    reasons = {part.reason for part in result.parts if part.decides}
+    assert any("python -m tfcomp.measure" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("name", ["C1", "C6", "C8", "C12", "C15"])
+def test_scores_of_training_have_no_such_version(name: str) -> None:
+    runs = mix_versions(plant_claim(name, "reproduced").runs)
+    assert judge_runs(name, runs).verdict is Verdict.REPRODUCED

@@ -1,0 +1,109 @@
+"""C6 to C8: trends after the code, in one setting, that could be seen."""
+
+import itertools
+
+import pytest
+
+from tests.studies.claims.planted import judge_runs, make_runs
+from tfcomp.studies.claims.all_claims import CLAIMS
+from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.verdict import Verdict
+
+FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
+OLD = ("--epochs=25",)
+
+
+def plant(values: list[float], *flags: str, **kwargs) -> list[Run]:
+    """Runs of both codes with a value per stage of all scores."""
+    names = ("factorization", "cosine_factorization")
+    names += ("probe_r2_id", "probe_r2_ood")
+    layers = dict.fromkeys(names, values)
+    return make_runs("cnns", *flags, layers=layers, **kwargs)
+
+
+@pytest.mark.parametrize("claim", ["C6", "C8"])
+def test_the_code_has_no_say_in_a_trend(claim) -> None:
+    # 1 at the code; after it all orders of four numbers, once each: no trend.
+    orders = itertools.permutations([0.6, 0.7, 0.8, 0.9])
+    runs = [
+        run
+        for seed, order in enumerate(orders)
+        for run in plant([1.0, *order], seeds=[seed])
+    ]
+    for part in judge_runs(claim, runs).parts:
+        if part.decides:
+            assert part.estimate.mean == pytest.approx(0)
+            assert part.verdict is Verdict.UNDECIDED
+
+
+def test_falls_that_nobody_sees_are_none() -> None:
+    tiny = [1.0, 0.99999, 0.99997, 0.99995, 0.99992]
+    assert judge_runs("C8", plant(tiny)).verdict is Verdict.REFUTED
+    seen = [1.0, 0.999, 0.98, 0.95, 0.9]
+    assert judge_runs("C8", plant(seen)).verdict is Verdict.REPRODUCED
+
+
+def test_a_stray_depth_does_not_undo_the_others() -> None:
+    runs = plant(FALLING), plant(FALLING, "--depth=5", seeds=[0])
+    result = judge_runs("C6", *runs)
+    assert result.verdict is Verdict.REPRODUCED
+    deciding = [part for part in result.parts if part.decides]
+    assert [part.label for part in deciding] == [
+        "bump, depth 4",
+        "ramp, depth 4",
+    ]
+    assert deciding[0].groups[0].others == ("depth=5 (1 seeds)",)
+    # Alone, it is what there is.
+    alone = judge_runs("C6", runs[1])
+    assert alone.verdict is Verdict.UNDECIDED
+    assert "1 of at least 3 seeds" in alone.parts[0].reason
+
+
+def test_another_setting_stands_beside() -> None:
+    rising = FALLING[::-1]
+    old = [plant(rising, f"--depth={depth}", *OLD, fit=0.3) for depth in (2, 3)]
+    evidence = plant(FALLING), plant(FALLING, "--depth=6"), *old
+    result = judge_runs("C6", *evidence)
+    assert result.verdict is Verdict.REPRODUCED
+    labels = {part.label for part in result.parts if part.decides}
+    assert labels == {
+        f"{c}, depth {d}" for c in ("bump", "ramp") for d in (4, 6)
+    }
+    beside = {part.label for part in result.parts} - labels
+    assert {label.split(",")[1] for label in beside} == {" depth 2", " depth 3"}
+    runs = tuple(run for group in evidence for run in group)
+    (figure,) = CLAIMS[5].draw(Evidence(runs)).values()
+    # The panels show what decides, and nothing else.
+    names = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert names == {"depth 4", "depth 6"}
+
+
+def make_drop(drop: float) -> list[float]:
+    return [1.0, 1.0, 0.99, 0.99 - drop, 0.98 - drop]
+
+
+def test_depth_6_is_preferred() -> None:
+    shallow, deep = plant(make_drop(0.3), "--depth=2"), make_drop(0.1)
+    runs = [shallow, plant(deep, "--depth=6")]
+    assert judge_runs("C7", *runs).verdict is Verdict.REPRODUCED
+    for stray in (
+        plant(make_drop(0.5), "--depth=10", seeds=[0]),
+        plant(make_drop(0.5), "--depth=10"),
+        # More depths, but of an old setting that is not fitted.
+        [
+            run
+            for depth in (2, 3, 4)
+            for run in plant(deep, f"--depth={depth}", *OLD, fit=0.3)
+        ],
+    ):
+        part = judge_runs("C7", *runs, stray).parts[0]
+        assert part.label == "ramp, depth 2 less depth 6"
+        assert part.verdict is Verdict.REPRODUCED
+
+
+def test_the_deepest_with_enough_seeds_stands_in_for_depth_6() -> None:
+    shallow, deep = plant(make_drop(0.3), "--depth=2"), make_drop(0.1)
+    runs = plant(deep, "--depth=4"), plant(deep, "--depth=6", seeds=[0])
+    part = judge_runs("C7", shallow, *runs).parts[0]
+    assert part.label == "ramp, depth 2 less depth 4"
+    assert part.verdict is Verdict.REPRODUCED

@@ -1,0 +1,74 @@
+"""C9 and C10: what the code itself has is no warp of the network."""
+
+import pytest
+
+from tests.studies.claims.planted import judge_runs, make_runs
+from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.claims.experiments.volumes import (
+    read_shift,
+    read_spread,
+    read_warp,
+)
+from tfcomp.studies.claims.verdict import Verdict
+
+
+def plant(values: list[float], name: str = "cnns") -> list[Run]:
+    """Runs of both codes with these stages, OOD less ID, the code first."""
+    return make_runs(
+        name,
+        log_volume_sd_id=[0.0] * len(values),
+        log_volume_sd_ood=values,
+        log_volume_difference=values,
+    )
+
+
+def test_the_border_of_the_code_is_no_warp() -> None:
+    inherited = plant([-0.149] * 5)
+    assert judge_runs("C9", inherited).verdict is Verdict.REFUTED
+    (first, *_) = judge_runs("C9", inherited).parts
+    assert first.estimate.mean == pytest.approx(0)
+
+
+def test_signs_of_stages_do_not_cancel() -> None:
+    # The signed mean after the code is 0.
+    result = judge_runs("C9", plant([0.0, 0.1, -0.2, -0.3, 0.4]))
+    assert result.verdict is Verdict.REPRODUCED
+    assert result.parts[0].estimate.mean == pytest.approx(0.25)
+    assert result.parts[1].estimate.mean == pytest.approx(1)
+
+
+def test_the_code_is_subtracted_at_every_stage() -> None:
+    run = plant([0.2, 0.5, -0.1, 0.2, 0.0])[0]
+    expected = [0.0, 0.3, -0.3, 0.0, -0.2]
+    for read in (read_spread, read_shift):
+        assert list(read(run).values()) == pytest.approx(expected)
+    assert list(read_warp(run).values()) == pytest.approx(
+        [abs(value) for value in expected]
+    )
+
+
+def test_the_constant_of_the_code_gives_no_sign() -> None:
+    # Positive at all stages for the CNN, but only by the code's 0.0885.
+    cnn = plant([0.0885] * 5)
+    mlp = plant([0.0885, *[-0.5] * 4], "mlps")
+    result = judge_runs("C10", cnn, mlp)
+    assert result.verdict is Verdict.REFUTED
+    assert "sign for the CNN is not known" in result.parts[1].reason
+
+
+@pytest.mark.parametrize(
+    ("cnn", "mlp", "verdict"),
+    [
+        (-0.5, 0.3, Verdict.REPRODUCED),
+        (0.5, -0.3, Verdict.REPRODUCED),
+        (-0.5, 0.05, Verdict.REFUTED),  # within the margin
+        (0.5, -0.05, Verdict.REFUTED),
+        (-0.05, 0.3, Verdict.REFUTED),
+        (-0.5, -0.3, Verdict.REFUTED),
+    ],
+)
+def test_signs_beyond_a_margin(cnn, mlp, verdict) -> None:
+    code = 0.0885
+    first = plant([code, *[code + cnn] * 4])
+    second = plant([code, *[code + mlp] * 4], "mlps")
+    assert judge_runs("C10", first, second).verdict is verdict

@@ -1,0 +1,189 @@
+"""Verdicts on decoders, of runs with planted scores."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines import decoders
+from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.decoders.decoder_table import (
+    EXACT,
+    SUPPORTS,
+    judge_truth,
+    list_cases,
+)
+
+
+def make_runs(
+    model: str,
+    ood: list[float],
+    composition: str = "sum",
+    worst_id: float = 0.02,
+) -> list[Run]:
+    """Runs of a decoder; the mean image has half the error of a blank one."""
+    flags = {
+        "dataset": "composed",
+        "composition": composition,
+        "region": "wiedemer:orthogonal:x_a+y_a,x_b+y_b",
+        "model": model,
+    }
+    references = {
+        "mean_image": {"id": 0.5, "ood": 0.5},
+        "additive": {"id": 0.25, "ood": 0.25},
+    }
+    return [
+        Run(
+            Path(f"{model}_{seed}"),
+            flags | {"seed": seed},
+            {
+                "id": {"relative_mse": worst_id if seed == 0 else 0.01},
+                "ood": {"relative_mse": error},
+                "train": {"weights": 10, "seconds": 1.0},
+                "references": references,
+            },
+        )
+        for seed, error in enumerate(ood)
+    ]
+
+
+GOOD, BAD = [0.010, 0.012, 0.011], [0.50, 0.70, 0.60]
+
+
+@pytest.mark.parametrize(
+    ("ood", "worst_id", "verdict"),
+    [
+        (GOOD, 0.02, "composes"),
+        (BAD, 0.02, "fails"),
+        ([0.01, 0.2, 0.01], 0.02, "undecided"),
+        (GOOD[:2], 0.02, "undecided"),
+        (GOOD, 0.06, "not fitted"),  # an R^2 of 0.88 in one seed
+        ([0.01, 0.01, 0.01], 0.02, "composes"),  # alike to the last digit
+    ],
+)
+def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
+    (case,) = list_cases(make_runs("additive", ood, worst_id=worst_id))
+    assert case.verdict == verdict and case.expected == "composes"
+    assert case.compute_r2("ood")[0] == pytest.approx(1 - ood[0] / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("planted", "verdict"),  # of the matching decoder, of the others
+    [
+        ({"additive": GOOD, "mlp": BAD}, ("reproduced", "reproduced")),
+        ({"additive": BAD, "mlp": BAD}, ("refuted", "reproduced")),
+        ({"additive": GOOD, "mlp": GOOD}, ("reproduced", "refuted")),
+        ({"additive": GOOD, "mlp": GOOD[:2]}, ("reproduced", "undecided")),
+        # One that is decided otherwise refutes, whatever others leave open.
+        (
+            {"additive": GOOD, "mlp": GOOD, "cnn": BAD[:2]},
+            ("reproduced", "refuted"),
+        ),
+        ({"mlp": BAD}, ("not run", "reproduced")),
+        # These may do either.
+        ({"slots": GOOD, "attention": GOOD}, ("not run", "not run")),
+    ],
+)
+def test_truth_table(
+    planted: dict[str, list[float]], verdict: tuple[str, str]
+) -> None:
+    runs = [
+        run for name, ood in planted.items() for run in make_runs(name, ood)
+    ]
+    first, *others, every = judge_truth(list_cases(runs))
+    assert first["split"] == "composed sum orthogonal"
+    assert (first["matching"], first["others"]) == verdict
+    assert {row["matching"] for row in others} == {"not run"}
+    # Splits that were not run leave the whole open, unless one refutes it.
+    for name, found in zip(("matching", "others"), verdict, strict=True):
+        left = {"reproduced": "undecided"}
+        assert every[name] == left.get(found, found)
+
+
+def test_the_whole_needs_every_split() -> None:
+    runs = []
+    for composition, exact in EXACT.items():
+        for support in SUPPORTS:
+            region = f"wiedemer:{support}:x_a+y_a,x_b+y_b"
+            for name, ood in ((exact, GOOD), ("mlp", BAD)):
+                runs += [
+                    replace(run, flags=run.flags | {"region": region})
+                    for run in make_runs(name, ood, composition)
+                ]
+    *rows, every = judge_truth(list_cases(runs))
+    assert len(rows) == 5
+    assert every == {
+        "split": "all",
+        "matching": "reproduced",
+        "others": "reproduced",
+    }
+
+
+def test_runs_of_other_settings_are_cases_of_their_own() -> None:
+    runs = make_runs("additive", GOOD)
+    wide = [
+        replace(run, flags=run.flags | {"width": 64})
+        for run in make_runs("additive", BAD)
+    ]
+    narrow = [replace(r, flags=r.flags | {"width": 32}) for r in runs]
+    cases = list_cases([*wide, *narrow])
+    assert [case.split for case in cases] == [
+        "composed sum orthogonal (width 64)",
+        "composed sum orthogonal (width 32)",
+    ]
+    assert [case.verdict for case in cases] == ["fails", "composes"]
+
+
+@pytest.mark.parametrize("subset", ["id", "ood"])
+def test_a_seed_without_scores_is_not_left_out(subset: str) -> None:
+    runs = make_runs("additive", [*GOOD, 0.011])
+    del runs[2].metrics[subset]
+    (case,) = list_cases(runs)
+    assert case.compute_r2(subset) == []
+    assert case.verdict == {"id": "not fitted", "ood": "undecided"}[subset]
+
+
+def test_tables_and_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [
+        *make_runs("additive", GOOD),
+        *make_runs("mlp", BAD),
+        *make_runs("product", GOOD, "product"),
+        *make_runs("mlp", BAD, "product", worst_id=0.3),
+    ]
+    monkeypatch.setattr(
+        "tfcomp.studies.claims.read_some_evidence",
+        lambda _: Evidence(tuple(runs)),
+    )
+    flags = ["decoders", "--runs=somewhere", f"--output={tmp_path}"]
+    assert decoders.main(flags) == 0
+    text = (tmp_path / "decoders.md").read_text()
+    assert "| additive |  | yes 0.98 |" in text
+    assert "| mlp | – -0.20 | no -0.20 |" in text
+    assert "| composed sum orthogonal | reproduced | reproduced |" in text
+    assert "| composed product orthogonal | reproduced | not run |" in text
+    assert "| all | undecided | undecided |" in text
+    assert "| decoder | composed: weights | composed: s of training |" in text
+    assert "| mlp | 10 | 1 |" in text
+    row = (tmp_path / "decoders.csv").read_text().splitlines()[1].split(",")
+    assert row[:5] == [
+        "composed product orthogonal",
+        "mlp",
+        "3",
+        "not fitted",
+        "fails",
+    ]
+    assert (tmp_path / "decoders.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_occlusion_is_expected_where_objects_meet() -> None:
+    (case,) = list_cases(make_runs("mlp", BAD, "occlusion"))
+    assert case.split == "composed occlusion orthogonal"
+    assert case.expected is None
+    run = case.runs[0]
+    region = "wiedemer:diagonal:.4:x_a+y_a,x_b+y_b"
+    wider = replace(run, flags=run.flags | {"region": region})
+    (case,) = list_cases([wider])
+    assert case.split == "composed occlusion diagonal:.4"
+    assert case.expected == "fails"

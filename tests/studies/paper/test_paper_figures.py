@@ -1,0 +1,196 @@
+"""Figures of the paper: what each needs, what is missing, what is drawn."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.studies.claims.planted import make_run, make_study
+from tfcomp import paper_figures
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.studies.claims.evidence import Evidence, Run, read_evidence
+from tfcomp.studies.paper import read_figures, write_figures
+from tfcomp.studies.paper.data_pictures import DATA
+from tfcomp.studies.paper.figure_index import MAX_BYTES, compress
+from tfcomp.studies.paper.network_pictures import EACH, draw_each
+from tfcomp.studies.paper.paper_figure import DRAWERS, make_command
+from tfcomp.studies.paper.score_pictures import STAGES
+
+FIGURES = read_figures()
+NEEDS = {
+    (name, label): need
+    for name, figure in FIGURES.items()
+    for label, need in figure.needs.items()
+}
+NAMES = """
+    1a 1b 1c 1d 1e 2a-d 2e 2f 3a 3bc 3d 3e 4a 4b 4c 4d 4e 4f 5 6 7a 7b 8 9a 9b
+    9cd 10 11 12 13 14 15 D H
+"""
+
+
+def test_every_figure_of_the_paper_is_declared() -> None:
+    assert list(FIGURES) == NAMES.split()
+    known = {"each": EACH, "data": DATA, "stages": STAGES}
+    for figure in FIGURES.values():
+        for picture in figure.pictures:
+            kind, argument = next(iter(picture.items()))
+            assert kind in DRAWERS
+            assert argument in known.get(kind, [argument])
+
+
+@pytest.mark.parametrize("key", NEEDS)
+def test_commands_make_what_is_missing(key: tuple[str, str]) -> None:
+    need = NEEDS[key]
+    words = make_command(need).split()
+    assert words[:3] == ["python", "-m", "tfcomp.sweep"]
+    assert words[-3:] == ["--first_seed=100", "--seeds=5", "--measure"]
+    config = parse_config([*words[3:-3], "--seed=100"])
+    made = Run(Path("made"), config.to_flags(), {})
+    group = need.find(Evidence((made,)))
+    assert group.runs and group.differences == ()
+    # The run of another width, again as it was.
+    other = make_run(need.flagfile, 7, *words[4:-4], "--width=48")
+    group = need.find(Evidence((other,)))
+    again = make_command(need, group).split()
+    assert again[2] == "tfcomp.train" and "--seed=7" in again
+    found = Run(Path(""), parse_config(again[3:]).to_flags(), {})
+    assert found.setting == other.setting
+
+
+def plant(name: str) -> Evidence:
+    """Runs of all that a figure needs, at three seeds, without networks."""
+    runs = [
+        make_run(
+            need.flagfile,
+            seed,
+            *make_command(need).split()[4:-4],
+            layers=dict.fromkeys(
+                ("factorization", "probe_r2_ood"), [1.0, 0.9, 0.8, 0.7, 0.6]
+            ),
+            log_volume_difference=[0.1, 0.2, 0.3, 0.4, 0.5 + 0.1 * seed],
+            relative=0.8 + 0.1 * seed,
+        )
+        for need in FIGURES[name].needs.values()
+        for seed in range(3)
+    ]
+    return Evidence(tuple(runs), (make_study("study"),))
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "lines"),
+    [("2a-d", 2, 5), ("3e", 1, 0), ("4c", 1, 0), ("13", 3, 5)],
+)
+def test_scores_are_drawn_without_networks(
+    name: str, count: int, lines: int, tmp_path: Path
+) -> None:
+    evidence = plant(name)
+    (entry,) = write_figures([FIGURES[name]], evidence, tmp_path, "a command")
+    assert len(entry.pictures) == count
+    for file in entry.pictures.values():
+        content = (tmp_path / file).read_bytes()
+        assert len(content) < MAX_BYTES
+        with Image.open(io.BytesIO(content)) as image:
+            assert max(image.size) > 700  # 200 dots an inch
+    text = (tmp_path / "index.md").read_text("utf-8")
+    assert "`a command`" in text and FIGURES[name].shows in text
+    for label, need in FIGURES[name].needs.items():
+        assert f"- {label}: sweep, seeds 0, 1, 2" in text
+        if name == "13":  # its maps need networks
+            command = make_command(need, need.find(evidence))
+            assert f"a run folder with the network: `{command}`" in text
+    assert ("Missing" in text) is (name == "13")
+
+
+def test_what_is_missing_is_listed(tmp_path: Path) -> None:
+    chosen = [FIGURES[name] for name in ("1b", "4c", "5")]
+    entries = list(write_figures(chosen, Evidence(), tmp_path))
+    assert not any(entry.pictures for entry in entries)
+    text = (tmp_path / "index.md").read_text("utf-8")
+    assert "tfcomp.threshold --flagfile=threshold.flags" in text
+    assert make_command(FIGURES["1b"].needs["bump"]) in text
+    assert [str(entry) for entry in entries] == [
+        "0 drawn, missing: bump",
+        "0 drawn, missing: the threshold study",
+        "a scheme, not drawn",
+    ]
+
+
+def test_unfitted_networks_are_left_out_and_counted(tmp_path: Path) -> None:
+    figure = FIGURES["1e"]
+    (label,) = figure.needs
+    errors = {100: 0.9, 101: 0.01, 102: 0.02}
+    runs = [
+        make_run("donut.flags", seed, fit=fit) for seed, fit in errors.items()
+    ]
+    found = figure.find(Evidence(tuple(runs)))
+    assert [run.seed for run in found.groups[label].runs] == [101, 102]
+    list(write_figures([figure], Evidence(tuple(runs)), tmp_path))
+    index = (tmp_path / "index.md").read_text()
+    assert "seeds 101, 102 (1 not fitted)" in index
+    # Where none is fitted, all are shown.
+    found = figure.find(Evidence(tuple(runs[:1])))
+    assert [run.seed for run in found.groups[label].runs] == [100]
+    assert found.unfitted[label] == 1
+
+
+def test_networks_and_data(smoke_run: RunConfig, tmp_path, capsys) -> None:
+    only = "1a,1b,1e,7b,4a,D"
+    flags = [f"--runs={smoke_run.run_dir}", f"--output={tmp_path}"]
+    assert paper_figures.main(["", *flags, f"--only={only}"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    counts = [int(line.split()[1]) for line in printed if " drawn" in line]
+    assert counts == [2, 2, 1, 0, 1, 1]
+    text = (tmp_path / "index.md").read_text("utf-8")
+    assert "| ours | 307,457 | 281,872 |" in text
+    assert "not as published: region=square:4-8" in text
+    for path in tmp_path.glob("*.png"):
+        assert path.name in text and path.stat().st_size < MAX_BYTES
+    assert len(list(tmp_path.glob("*.png"))) == sum(counts) - 1
+
+
+@pytest.mark.parametrize("name", sorted(EACH.keys() - {"manifold"}))
+def test_exhibits_of_a_network(name: str, smoke_run: RunConfig) -> None:
+    evidence = read_evidence([smoke_run.run_dir])
+    drawn = draw_each(FIGURES["1b"].find(evidence), name)
+    has_none = name in ("embeddings", "profiles", "gap")  # of other models
+    assert bool(drawn) is not has_none
+    assert all(caption.startswith("bump. ") for caption in drawn)
+
+
+def test_a_damaged_network_stops_nothing(tmp_path: Path) -> None:
+    run = make_run("donut.flags", 100)
+    lines = [f"--{k}={str(v).lower()}" for k, v in run.flags.items()]
+    (tmp_path / "run.flags").write_text("\n".join(lines))
+    (tmp_path / "metrics.json").write_text(json.dumps(run.metrics))
+    (tmp_path / "model.keras").write_text("no model")
+    flags = [f"--runs={tmp_path}", f"--output={tmp_path / 'figures'}"]
+    assert paper_figures.main(["", *flags, "--only=1c,1e"]) == 0
+    text = (tmp_path / "figures" / "index.md").read_text("utf-8")
+    assert "model.keras is damaged" in text
+
+
+def test_a_noisy_picture_stays_small(rng) -> None:
+    from tfcomp.figures.image_rows import draw_rows
+
+    figure = draw_rows({"noise": rng.uniform(size=(4, 300, 300))})
+    assert len(compress(figure)) < MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--only=1z"], "--only must name figures"),
+        (["--output="], "--output must name a folder"),
+        (["--runs=nowhere"], "--runs must match a folder"),
+        (["--runs=."], "--runs must match finished runs"),
+    ],
+)
+def test_mistakes(flags, words, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=words):
+        paper_figures.main(["", *flags])
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,145 @@
+"""A study of small networks: what it trains, records, and writes."""
+
+import csv
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfcomp import predict
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import parse_flags
+from tfcomp.storage.files import read_json
+from tfcomp.studies.claims.packed_evidence import pack_evidence
+from tfcomp.studies.prediction import one_cell
+from tfcomp.studies.prediction.early_measures import forget_held_out
+from tfcomp.studies.prediction.predict_run import PredictionStudy
+from tfcomp.studies.prediction.records import collect
+
+FLAGS = (
+    "--flagfile=predict_smoke.flags",
+    "--epochs=20",
+    "--steps_per_epoch=5",
+    "--target=0.95",
+    "--width=32",
+    "--seeds=1",
+)
+# Of one network, whose functions are traced once.
+GRID = ("--grid=model=mlp", "--grid=learning_rate=5e-3,1e-2")
+
+
+def make_study(folder: Path, *flags: str) -> PredictionStudy:
+    own = [*FLAGS, *(flags or GRID), f"--log_dir={folder}"]
+    values = parse_flags(own, predict.define_flags())
+    # Without the grid of the file, which flags can only add to.
+    specs = [f for f in flags or GRID if f.startswith("--grid=")]
+    values["grid"] = [spec.removeprefix("--grid=") for spec in specs]
+    return predict.make_study(values)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> PredictionStudy:
+    """A finished study; do not change its folder."""
+    study = make_study(tmp_path_factory.mktemp("study"))
+    for cell in study.items:
+        assert one_cell.main(study.make_command(cell)[2:]) == 0
+    return study
+
+
+def read_records(study: PredictionStudy) -> dict[str, bytes]:
+    files = (study.folder / "networks").glob("*.json")
+    return {file.name: file.read_bytes() for file in files}
+
+
+def test_a_network_is_measured_on_its_way(study: PredictionStudy) -> None:
+    records = [json.loads(text) for text in read_records(study).values()]
+    assert len(records) == 2 and any(r["reached"] for r in records)
+    for record in (r for r in records if r["reached"]):
+        assert record["id_relative_mse"] <= 0.95
+        shares = [m["share"] for m in record["measures"].values()]
+        assert shares[0] == 0 and shares[-1] == 1 and shares == sorted(shares)
+        last = record["measures"]["1"]
+        assert last["id_relative_mse"] == record["id_relative_mse"]
+        assert {name.partition(".")[0] for name in last} == {
+            *("id", "all", "share", "id_relative_mse")
+        }
+
+
+def test_a_lost_record_is_made_again_to_the_byte(
+    study: PredictionStudy,
+) -> None:
+    before = read_records(study)
+    path = study.folder / "networks" / min(before)
+    path.write_text("{")  # damaged
+    (missing,) = study.list_missing()
+    one_cell.main(study.make_command(missing)[2:])
+    assert read_records(study) == before
+
+
+def test_tables_and_figures(
+    study: PredictionStudy, capsys: pytest.CaptureFixture
+) -> None:
+    study.write_tables({})
+    study.write_reports()
+    text = (study.folder / "networks.csv").read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert {row["learning_rate"] for row in rows} == {"0.005", "0.01"}
+    assert study.count_networks()[0] == 2
+    assert study.describe_answer() == ["no measure passes the rules"]
+
+
+def test_packed_study_holds_what_its_tables_are_made_of(
+    study: PredictionStudy, tmp_path: Path
+) -> None:
+    study.write_tables({})
+    (study.folder / "predict.flags").write_text(f"--log_dir={tmp_path}\n")
+    (path,) = pack_evidence([str(study.folder)], tmp_path)
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    packed = tmp_path / study.folder.name
+    assert (packed / "predict.flags").read_text() == ""  # a place
+    table = (packed / "networks.csv").read_text().splitlines()
+    found = {
+        row["record"]: read_json(packed / f"networks/{row['record']}.json")
+        for row in csv.DictReader(table)
+    }
+    names = [Path(name).stem for name in read_records(study)]
+    assert sorted(found) == sorted(names)
+    for each in collect(study.items, study.records):
+        assert found[each.name] == each.record
+
+
+def test_id_view_has_no_held_out_point(study: PredictionStudy) -> None:
+    from tfcomp.datasets import make_dataset
+
+    dataset = make_dataset(study.items[0].config)
+    view = forget_held_out(dataset)
+    known = dataset.splits.is_id
+    np.testing.assert_array_equal(view.splits.grid, dataset.splits.grid[known])
+    assert not view.splits.is_ood.any() and view.splits.existing is None
+
+
+def test_half_is_held_back(study: PredictionStudy) -> None:
+    grid = ("--grid=model=mlp,cnn", "--grid=width=4,8,16,32,64")
+    every = make_study(study.folder, *grid)
+    first = make_study(study.folder, *grid, "--confirm=false")
+    assert every.settings.confirm and not first.settings.confirm
+    known = {cell.name for cell in every.items if cell.half == "explore"}
+    assert {cell.name for cell in first.items} == known
+    assert len(every.items) == 10 and 1 <= len(known) <= 9
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--grid=width=4,8",), "--grid must vary model"),
+        (("--grid=model=mlp", "--grid=region=none"), "--region must hold out"),
+        (("--grid=model=nothing",), "--model must be"),
+    ],
+)
+def test_mistakes(flags: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_study(tmp_path, *flags)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,126 @@
+"""Tables: laws of rows, zeros, searches that never reached the target."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfcomp.figures.exhibits import save_exhibit
+from tfcomp.studies.thresholds.threshold_exhibits import make_exhibits
+from tfcomp.studies.thresholds.threshold_tables import (
+    Law,
+    Row,
+    fit_laws,
+    make_slope_row,
+    write_tables,
+)
+
+COLUMNS = (
+    "kind,region,criterion,grid_size,seed,num_bumps,num_examples,reached,"
+    "score,target,num_trainings"
+)
+SIZES = (16, 20, 24)
+BUMPS = ("bumps", "none", "position_accuracy")
+STRIPES = ("stripes_and_bumps", "corner:0.5", "position_accuracy")
+
+
+def make_row(
+    key: tuple[str, str, str],
+    size: int,
+    seed: int,
+    num_bumps: int,
+    reached: bool = True,
+) -> Row:
+    stripes = 2 * size if key[0] == "stripes_and_bumps" else 0
+    values = (*key, size, seed, num_bumps, num_bumps + stripes)
+    values += (reached, 0.96, 0.95, 6)
+    return dict(zip(COLUMNS.split(","), values, strict=True))
+
+
+# N^2 for every seed: a slope of 2 without spread.
+SQUARE = [make_row(BUMPS, n, s, n**2) for n in SIZES for s in range(3)]
+ALONE = [make_row(STRIPES, n, 0, 0) for n in SIZES]
+MISSED = [make_row(BUMPS, n, 9, 4 * n**3, False) for n in (24, 28)]
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def find(laws: list[Law], quantity: str) -> dict[str, object]:
+    (law,) = [law for law in laws if law.quantity == quantity]
+    return make_slope_row(law)
+
+
+@pytest.mark.parametrize(
+    ("rows", "numbers", "note"),
+    [
+        (SQUARE, (2, 2, 2, 9, 3, 0), ""),
+        (SQUARE[:6], (2, None, None, 6, 2, 0), "2 sizes: no interval"),
+        (ALONE, (None, None, None, 3, 3, 0), "0 suffices in 3: no slope"),
+        (SQUARE + MISSED, (2, 2, 2, 9, 3, 2), "2 of 11 searches not reached"),
+        (
+            MISSED,
+            (None, None, None, 0, 0, 2),
+            "2 of 2 searches not reached; fewer than 2 sizes: no slope",
+        ),
+    ],
+)
+def test_law_of_bumps(
+    rows: list[Row], numbers: tuple[float | None, ...], note: str
+) -> None:
+    row = find(fit_laws(rows), "num_bumps")
+    columns = ("slope", "low", "high", "n", "num_sizes", "not_reached")
+    found = tuple(row[name] for name in columns)
+    assert found == pytest.approx(numbers, abs=1e-6)
+    assert row["note"] == note
+
+
+def test_law_of_examples() -> None:
+    bumps, examples = (make_slope_row(law) for law in fit_laws(SQUARE))
+    assert examples == {**bumps, "quantity": "num_examples"}
+    # Zero bumps have no slope, but the stripes have.
+    alone = find(fit_laws(ALONE), "num_examples")
+    assert alone["slope"] == pytest.approx(1)
+    assert alone["note"] == "stripes alone: linear by construction"
+
+
+def test_laws_are_kept_apart() -> None:
+    rows = [*SQUARE, *(make_row(STRIPES, n, 0, 3 * n) for n in SIZES)]
+    other = (*STRIPES[:2], "relative_mse")
+    rows += [make_row(other, n, 0, 3 * n**3) for n in SIZES]
+    slopes = [make_slope_row(law)["slope"] for law in fit_laws(rows)]
+    assert slopes[:5] == pytest.approx([2, 2, 1, 1, 3])
+    assert 1 < slopes[5] < 3  # 2 N stripes beside the bumps
+
+
+def test_files(tmp_path: Path, rng: np.random.Generator) -> None:
+    rows = [*SQUARE, make_row(STRIPES, 28, 0, 999, False)]
+    rows += [make_row(STRIPES, n, s, n + s) for n in SIZES for s in range(2)]
+    write_tables(tmp_path, rows)
+    assert ",".join(read_csv(tmp_path / "thresholds.csv")[0]) == COLUMNS
+    found = read_csv(tmp_path / "slopes.csv")
+    assert [row["quantity"] for row in found] == [
+        *("num_bumps", "num_examples") * 2
+    ]
+    assert float(found[0]["slope"]) == pytest.approx(2)
+    targets = {"position_accuracy": 0.95, "relative_mse": 0.5}
+    (exhibit,) = make_exhibits(fit_laws(rows), targets)
+    save_exhibit(exhibit, tmp_path / "figures")
+    table = tmp_path / "figures" / "threshold_position_accuracy.csv"
+    assert {path.name for path in table.parent.iterdir()} == {
+        table.with_suffix(f".{e}").name for e in ("png", "pdf", "csv")
+    }
+    means = read_csv(table)
+    assert [m["kind"] for m in means] == ["bumps"] * 3 + [STRIPES[0]] * 3
+    assert float(means[0]["mean_examples"]) == pytest.approx(256)
+    legend = exhibit.figure.legends[0].get_texts()
+    texts = " ".join(" ".join(t.get_text().split()) for t in legend)
+    assert "bumps, region none: N^2.00 (2.00 to 2.00)" in texts
+    assert "linear, N" in texts and "cubic, N³" in texts
+
+
+def test_nothing_is_written_without_rows(tmp_path: Path) -> None:
+    write_tables(tmp_path, [])
+    assert list(tmp_path.iterdir()) == []

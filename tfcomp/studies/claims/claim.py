@@ -1,0 +1,300 @@
+"""The vocabulary that claims are declared in.
+
+Most claims say that a number of some runs obeys a rule. `Number` is the number
+with its rule, `Measured` names the runs of one setting that it is taken from,
+and `Compared` takes it from two settings at equal seeds:
+
+    Measured("donut, bump", make_cnn("bump"), [Number(...)], [FITTED])
+
+Both are tests: functions from the evidence to judged parts. A claim that they
+cannot express has a plain function among its tests.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tfcomp.statistics.limits import Limits
+from tfcomp.studies.claims.estimation import (
+    Estimator,
+    Read,
+    estimate,
+    estimate_mean,
+    estimate_share,
+    estimate_trend,
+)
+from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.families import Arms
+from tfcomp.studies.claims.run_numbers import (
+    PerStage,
+    list_stages,
+    subtract_start,
+)
+from tfcomp.studies.claims.selection import Group, Setting
+from tfcomp.studies.claims.verdict import (
+    Part,
+    Rule,
+    Verdict,
+    above,
+    below,
+    combine,
+    decide,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tfcomp.studies.claims.fresh_claim import ControlOutcome
+
+Test = Callable[[Evidence], list[Part]]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that a claim is about, and the rule that it is judged by.
+
+    Attributes:
+        quantity: What it is, with its unit.
+        read: The name of a score or measure of a run; or a function of a run,
+            or of the runs that are compared.
+        rule: What the claim says of it.
+        name: What tells it from other numbers of the same runs; the label of
+            the part ends with it.
+        decides: Whether it counts for the claim or only supports it.
+        limits: Its range; by default that of the score or measure.
+        by: How the numbers of the seeds become one.
+    """
+
+    quantity: str
+    read: Read | str
+    rule: Rule
+    name: str = ""
+    decides: bool = True
+    limits: Limits | None = None
+    by: Estimator = estimate_mean
+
+
+def make_trend(
+    words: str, stages: PerStage, rule: Rule, end: int | None = None
+) -> Number:
+    """Page's test of a number net of the start, over stages up to an end."""
+    read = list_stages(subtract_start(stages), end)
+    quantity = f"{words} net of the start, rank correlation with the stage"
+    return Number(quantity, read, rule, "trend", by=estimate_trend)
+
+
+def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
+    """Share of the seeds whose scores obey rules, which is above one half."""
+
+    def read(run: Run) -> bool | None:
+        found = [(run.get(name), rule) for name, rule in rules.items()]
+        if any(score is None for score, _ in found):
+            return None
+        return all(rule.is_met(score, score) for score, rule in found)
+
+    return Number(f"seeds with {words}", read, above(0.5), by=estimate_share)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What training must have reached: an unfitted network proves nothing.
+
+    The whole interval of the mean of a score on trained (ID) combinations must
+    agree with the rule.
+
+    Attributes:
+        name: The score in `metrics.json`.
+        words: What it is called.
+        rule: What it must be.
+        per_run: Whether every run must obey it by itself: one that does not
+            is left out, and counted.
+    """
+
+    name: str
+    words: str
+    rule: Rule
+    per_run: bool = False
+
+    def select(self, group: Group) -> tuple[Group, str]:
+        """The runs of a group that have a say; how many, unless all have."""
+        if not self.per_run:
+            return group, ""
+        scores = [run.get(f"id/{self.name}") for run in group.runs]
+        fitted = [
+            run
+            for run, score in zip(group.runs, scores, strict=True)
+            if score is not None and self.rule.is_met(score, score)
+        ]
+        words = []
+        if len(fitted) < len(group.runs):
+            words.append(f"{len(fitted)} of {len(group.runs)} fitted")
+        again = sum(run.num_trainings > 1 for run in fitted)
+        if again:
+            words.append(f"{again} started again")
+        return replace(group, runs=tuple(fitted)), ", ".join(words)
+
+    def find_failure(self, group: Group) -> str:
+        """Why the runs of a group prove nothing; empty if they pass."""
+        if not group.runs or self.per_run:
+            return ""
+        found = estimate(f"id/{self.name}", group)
+        if found is None:
+            return f"not fitted: some run has no finite ID {self.words}"
+        verdict, _ = decide(found, self.rule)
+        if verdict is Verdict.REPRODUCED or found.low is None:
+            return ""  # one seed decides nothing anyway
+        return (
+            f"not fitted: ID {self.words} {found.mean:.2g} "
+            f"[{found.low:.2g}, {found.high:.2g}], not {self.rule}"
+        )
+
+
+# A blank image has a relative MSE of 1.
+FITTED = Gate("relative_mse", "relative MSE", below(0.05))
+# From stripes alone a network draws a plus and not a bump: its error on bumps
+# is large however well it is trained.
+PLACED = Gate("position_accuracy", "position accuracy", above(0.95))
+EACH_FITTED = replace(FITTED, per_run=True)
+EACH_PLACED = replace(PLACED, per_run=True)
+
+
+def select_fitted(group: Group) -> Group:
+    """The fitted runs of a group: on stripes, those with peaks in place."""
+    striped = "stripes" in group.runs[0].flags["dataset"]
+    return (EACH_PLACED if striped else EACH_FITTED).select(group)[0]
+
+
+def measure(
+    label: str,
+    groups: Sequence[Group],
+    numbers: Sequence[Number],
+    gates: Sequence[Gate] = (),
+    problem: str = "",
+    *,
+    decides: bool = True,
+    required: bool = True,
+) -> list[Part]:
+    """Judges numbers of the same runs, a part for each number.
+
+    Args:
+        label: Of which runs.
+        groups: The runs; several groups if they are compared.
+        numbers: What is judged.
+        gates: What training must have reached, in each group; if anything.
+        problem: Why the runs prove nothing, though they pass their gates.
+        decides: Whether the numbers that decide do so for these runs.
+        required: Whether the claim stays undecided without these runs.
+    """
+    for gate, group in zip(reversed(gates), reversed(groups), strict=False):
+        problem = gate.find_failure(group) or problem
+    chosen = [
+        gate.select(group) if gate else (group, "")
+        for group, gate in itertools.zip_longest(groups, gates[: len(groups)])
+    ]
+    groups = [group for group, _ in chosen]
+    notes = [note for _, note in chosen if note]
+    is_run = any(note.startswith("0 of") for note in notes)
+    if is_run:
+        problem = f"not fitted: {', '.join(notes)}"
+    return [
+        Part(
+            f"{label}, {number.name}" if number.name else label,
+            number.quantity,
+            estimate(number.read, *groups, by=number.by, limits=number.limits),
+            number.rule,
+            groups,
+            fitted=", ".join(notes),
+            problem=problem,
+            is_run=is_run,
+            decides=decides and number.decides,
+            required=required,
+        )
+        for number in numbers
+    ]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A test: numbers of the runs of one setting. Arguments as in `measure`."""
+
+    label: str
+    setting: Setting
+    numbers: Sequence[Number]
+    gates: Sequence[Gate] = ()
+    decides: bool = True
+    required: bool = True
+
+    def __call__(self, evidence: Evidence) -> list[Part]:
+        return measure(
+            self.label,
+            [self.setting.find(evidence)],
+            self.numbers,
+            self.gates,
+            decides=self.decides,
+            required=self.required,
+        )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A test: numbers of two settings, seed by seed. See also `measure`.
+
+    Attributes:
+        arms: All settings that are chosen together.
+        pair: Names of the two that are compared.
+    """
+
+    label: str
+    arms: Arms
+    pair: tuple[str, str]
+    numbers: Sequence[Number]
+    gates: Sequence[Gate] = ()
+
+    def __call__(self, evidence: Evidence) -> list[Part]:
+        found = self.arms.find(evidence)
+        groups = [found[name] for name in self.pair]
+        problem = self.arms.find_mismatch(*groups)
+        return measure(self.label, groups, self.numbers, self.gates, problem)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper and how it is tested.
+
+    Attributes:
+        name: As `C1`.
+        statement: What the paper says, in our words.
+        place: Where it says so.
+        rule: The rule as text.
+        method: What is measured, on which runs.
+        tests: What gives its parts, in their order.
+        draw: Makes further figures of the evidence, by caption.
+    """
+
+    name: str
+    title: str
+    statement: str
+    place: str
+    rule: str
+    method: str
+    tests: Sequence[Test]
+    draw: Callable[[Evidence], dict[str, Figure]] | None = None
+
+    def judge(self, evidence: Evidence) -> ClaimResult:
+        """Judges all parts of the claim, and it as a whole."""
+        parts = tuple(part for test in self.tests for part in test(evidence))
+        return ClaimResult(self, parts, *combine(parts))
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim with its verdict, and how that follows from its parts."""
+
+    claim: Claim
+    parts: tuple[Part, ...]
+    verdict: Verdict
+    reason: str
+    controls: tuple[ControlOutcome, ...] = ()

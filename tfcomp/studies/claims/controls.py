@@ -1,0 +1,171 @@
+"""Declarations of claims in `claims.toml`, and the controls of their tests.
+
+A control is planted evidence that passes through the same tests as the runs.
+A positive one must be reproduced; a negative one must not be.
+"""
+
+import enum
+import functools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfcomp.config.run_flags import expand_flagfiles, parse_config
+from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.flag_text import parse_run_flags
+from tfcomp.studies.claims.threshold_studies import ThresholdStudy
+
+DECLARATIONS = Path(__file__).with_name("claims.toml")
+FIRST_SEED = 100
+NUM_PLANTED = 10
+SEARCHES = "searches"  # the setting that is a threshold study
+
+
+class Kind(enum.StrEnum):
+    """What a control is, and so what its verdict must be."""
+
+    POSITIVE = "positive"
+    NEGATIVE = "negative"
+    UNTRAINED = "untrained"
+
+
+@dataclass(frozen=True)
+class Control:
+    """Planted evidence on a claim, at fresh seeds.
+
+    Attributes:
+        name: What is planted, as `true composers`.
+        kind: Whether the claim is true of it.
+        planted: The numbers of runs, as in `claims.toml`.
+    """
+
+    name: str
+    kind: Kind
+    planted: Mapping[str, Any]
+
+    def plant(self) -> Evidence:
+        """Makes the evidence."""
+        runs, studies = [], []
+        for name, numbers in self.planted.items():
+            if name == "spread":
+                continue
+            for line in read_declarations()["settings"].get(name, [name]):
+                if name == SEARCHES:
+                    studies.append(plant_study(line, numbers, FIRST_SEED))
+                    continue
+                for place in range(NUM_PLANTED):
+                    spread = self.planted.get("spread", 0.01)
+                    factor = 1 + spread * (place - NUM_PLANTED / 2)
+                    runs.append(plant_run(line, place, numbers, factor))
+        return Evidence(tuple(runs), tuple(studies))
+
+
+@functools.cache
+def read_declarations() -> dict[str, Any]:
+    """The content of `claims.toml`."""
+    return tomllib.loads(DECLARATIONS.read_text("utf-8"))
+
+
+def describe_claim(name: str, version: str) -> dict[str, str]:
+    """What a claim says and its rule, as arguments of `Claim`.
+
+    Args:
+        name: Of the claim.
+        version: Of the rules, `first` or `fresh`.
+    """
+    declared = read_declarations()[name]
+    texts = {key: declared[key] for key in ("title", "statement", "place")}
+    for key in ("rule", "method"):
+        own = declared.get(f"{version}_{key}")
+        texts[key] = own or declared[f"first_{key}"]
+    words = {key: " ".join(text.split()) for key, text in texts.items()}
+    return {"name": name, **words}
+
+
+def list_controls(name: str) -> list[Control]:
+    """The controls of a claim, the positive ones first."""
+    return [
+        Control(title, kind, planted)
+        for kind in Kind
+        for title, planted in read_declarations()[name].get(kind, {}).items()
+    ]
+
+
+def plant_run(
+    line: str, place: int, numbers: Mapping[str, Any], factor: float = 1.0
+) -> Run:
+    """A run of a published setting.
+
+    Args:
+        line: A flagfile, and flags that follow it.
+        place: Of its seed among the fresh ones.
+        numbers: By the names that claims read, as in `claims.toml`.
+        factor: What the numbers are multiplied by.
+    """
+    metrics: dict = {"id": {"relative_mse": 1e-3, "position_accuracy": 1.0}}
+    measures: dict = {"version": "planted"}
+    for name, value in numbers.items():
+        if isinstance(value, Mapping):
+            value = value["seeds"][place % len(value["seeds"])]
+        if isinstance(value, Sequence):
+            hidden = [f"stage_{n}" for n in range(len(value) - 2)]
+            measures["stages"] = ["code", *hidden, "image"]
+            value = [number * factor for number in value]
+        else:
+            value = value * factor
+        split, _, last = name.rpartition("/")
+        target = measures if split in ("", "start") else metrics
+        (target.setdefault(split, {}) if split else target)[last] = value
+    flags = [f"--flagfile={line}", f"--seed={FIRST_SEED + place}"]
+    config = parse_config([word for text in flags for word in text.split()])
+    return Run(
+        Path(f"/planted/{line}/{place}"), config.to_flags(), metrics, measures
+    )
+
+
+def plant_study(
+    line: str,
+    exponents: Mapping[str, float],
+    first_seed: int = 0,
+    num_seeds: int = 3,
+    sizes: Sequence[int] = (16, 20, 24, 28, 32),
+) -> ThresholdStudy:
+    """A study whose slopes are found to within a fifth.
+
+    Args:
+        line: A flagfile, and flags that follow it.
+        exponents: The slopes by the kind of training set.
+        first_seed: The first of its seeds.
+        num_seeds: How many there are at each size.
+        sizes: Of the grid.
+    """
+    import pandas
+
+    shared = {"region": "corner", "criterion": "position_accuracy"}
+    thresholds = [
+        {
+            "kind": kind,
+            "grid_size": float(size),
+            "seed": first_seed + seed,
+            "num_examples": size**exponent * (1 + 0.1 * seed),
+            "reached": True,
+            **shared,
+        }
+        for kind, exponent in exponents.items()
+        for size in sizes
+        for seed in range(num_seeds)
+    ]
+    rest = {"quantity": "num_examples", "not_reached": 0.0, "note": None}
+    slopes = [
+        {"kind": kind, "slope": s, "low": s - 0.2, "high": s + 0.2}
+        for kind, s in exponents.items()
+    ]
+    lines = expand_flagfiles(f"--flagfile={line}".split())
+    return ThresholdStudy(
+        Path(f"/planted/{line}"),
+        pandas.DataFrame(thresholds),
+        pandas.DataFrame(slopes).assign(**shared, **rest),
+        parse_run_flags("\n".join(lines))[0],
+    )

@@ -1,0 +1,187 @@
+"""Evidence: finished runs and threshold studies, read from files.
+
+No TensorFlow. A run is read even if another version of tfcomp made it: flags
+that this version does not know are kept as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import LOCATION_FLAGS
+from tfcomp.evaluation.measure_files import read_measures
+from tfcomp.statistics.seed_statistics import IGNORED, get_score
+from tfcomp.storage.files import read_text
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, read_metrics
+from tfcomp.storage.run_search import find_runs, split_patterns
+from tfcomp.studies.claims.flag_text import Flags, parse_run_flags
+from tfcomp.studies.claims.packed_evidence import unpack
+from tfcomp.studies.claims.threshold_studies import (
+    ThresholdStudy,
+    find_studies,
+    read_study,
+)
+
+# Settings that do not change what a run computes.
+UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        flags: All its flags; one that the file lacks has its default.
+        metrics: The content of `metrics.json`.
+        measures: The content of `measures.json`; empty if there is none.
+        origin: Versions and machine, the comments of `run.flags`.
+    """
+
+    path: Path
+    flags: Flags
+    metrics: dict[str, Any]
+    measures: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return self.flags["seed"]
+
+    @property
+    def num_trainings(self) -> int:
+        """How often its training was started."""
+        return len(self.metrics.get("train", {}).get("attempts", [0]))
+
+    @property
+    def setting(self) -> Flags:
+        """What it shares with the runs that differ in the seed alone."""
+        return {k: v for k, v in self.flags.items() if k not in UNIMPORTANT}
+
+    @property
+    def start(self) -> Run:
+        """The untrained network of the same seed: its measures, no scores."""
+        start = self.measures.get("start") or {}
+        shared = {k: self.measures.get(k) for k in ("stages", "version")}
+        measures = {**start, **shared, "start": start}
+        return replace(self, metrics={}, measures=measures)
+
+    @property
+    def name(self) -> str:
+        """Its folder, with the sweep that it belongs to."""
+        parts = [p for p in self.path.parts[-3:] if p not in ("/", "trials")]
+        return "/".join(parts[-2:])
+
+    def get(self, name: str) -> float | None:
+        """A score by its path (`ood/mse`), or a scalar measure."""
+        value = get_score(self.metrics, name)
+        return get_score(self.measures, name) if value is None else value
+
+    def get_list(self, name: str) -> list[float | None]:
+        """A measure that is a list; empty if there is none."""
+        value = self.measures.get(name)
+        return value if isinstance(value, list) else []
+
+    def get_stages(self, name: str) -> dict[str, float | None]:
+        """A number per stage, in the order of the data flow.
+
+        From `metrics.json` (`factorization`), or `measures.json`
+        (`log_volume_sd`); empty if there is none.
+        """
+        layers = self.metrics.get("layers", {})
+        if any(name in numbers for numbers in layers.values()):
+            return {stage: n.get(name) for stage, n in layers.items()}
+        values, stages = self.get_list(name), self.get_list("stages")
+        if len(values) != len(stages):
+            return {}
+        return dict(zip(stages, values, strict=True))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that claims are judged by.
+
+    No two runs are the same computation. The notes say what was left out.
+    """
+
+    runs: tuple[Run, ...] = ()
+    studies: tuple[ThresholdStudy, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_evidence(patterns: Sequence[str]) -> Evidence:
+    """Reads all finished runs and threshold studies that patterns match.
+
+    They may lie at any depth in it, and in files that `pack_evidence` wrote.
+    Raises as `find_folders` does.
+    """
+    notes: list[str] = []
+    with unpack(patterns) as places:
+        runs = _read_all(find_runs(places), read_run, notes)
+        studies = _read_all(find_studies(places), read_study, notes)
+        kept, repeated = leave_out_repeats(runs)
+    return Evidence(tuple(kept), tuple(studies), (*notes, *repeated))
+
+
+def read_some_evidence(runs: str) -> Evidence:
+    """Reads what `--runs` matches, patterns separated by commas.
+
+    Raises:
+        ConfigError: If that is nothing.
+    """
+    evidence = read_evidence(split_patterns(runs))
+    if not evidence.runs and not evidence.studies:
+        rule = "must match finished runs or threshold searches"
+        raise ConfigError("runs", rule, runs)
+    return evidence
+
+
+def read_run(path: Path) -> Run:
+    """Reads the files of one run.
+
+    Raises:
+        DamagedFileError: If one of them is damaged.
+        ValueError: If a flag has an impossible value.
+    """
+    flags, origin = parse_run_flags(read_text(path / FLAGS_FILE))
+    metrics, measures = read_metrics(path), read_measures(path) or {}
+    return Run(path, flags, metrics, measures, origin)
+
+
+def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """Runs without repetitions: two of the same flags are one experiment.
+
+    Of several, the newest is kept: an old one may be of other code. Of two
+    that are equally old, the one with measures.
+    """
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        key = repr((sorted(run.setting.items()), run.seed))
+        groups.setdefault(key, []).append(run)
+    kept, notes = [], []
+    for group in groups.values():
+        *others, best = sorted(group, key=_rate)
+        kept.append(best)
+        notes += [f"{other.name} repeats {best.name}" for other in others]
+    return kept, notes
+
+
+def _read_all(
+    paths: Iterable[Path], read: Callable[[Path], Any], notes: list[str]
+) -> list[Any]:
+    found = []
+    for path in paths:
+        try:
+            found.append(read(path))
+        except (OSError, ValueError, RunError) as error:
+            notes.append(f"{path.name} cannot be read: {error}")
+    return found
+
+
+def _rate(run: Run) -> tuple[float, bool]:
+    file = run.path / METRICS_FILE
+    return file.stat().st_mtime if file.exists() else 0.0, bool(run.measures)

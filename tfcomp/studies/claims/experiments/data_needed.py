@@ -1,0 +1,238 @@
+"""C16: how the number of examples that are needed grows with the image."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.studies.claims.claim_pictures import Figures
+from tfcomp.studies.claims.estimation import Estimate
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.flag_text import parse_run_flags
+from tfcomp.studies.claims.selection import MIN_SEEDS, list_differences
+from tfcomp.studies.claims.threshold_studies import TOTAL, ThresholdStudy
+from tfcomp.studies.claims.verdict import Part, near
+
+# Slopes this close to a whole number are called near it.
+SLOPE_MARGIN = 0.5
+SLOPES = {"bumps": 3.0, "stripes_and_bumps": 1.0}
+# The paper counts examples by position.
+CRITERION = "position_accuracy"
+# Flags of a search that say how much is run, not what.
+EXTENT = ("seeds", "first_seed")
+# Version 2: the paper leaves open with which network it searched.
+SETTINGS = {
+    "small CNN": {"polarity": "bright", "depth": 2, "learning_rate": 2e-3},
+    "the donut's CNN": {"polarity": "dark", "depth": 4, "learning_rate": 1e-3},
+}
+MIN_SIZES, MIN_RATIO = 4, 1.8
+
+
+def choose_study(
+    studies: Sequence[ThresholdStudy], kind: str
+) -> ThresholdStudy | None:
+    """The study that speaks for one kind of training set.
+
+    The one with the most sizes that have enough seeds, then the nearest to
+    the published setting, then the first by name. Whether a search reached
+    its target is not looked at.
+    """
+
+    def rank(study: ThresholdStudy) -> tuple:
+        seeds = count_seeds(study, kind).values()
+        enough = sum(count >= MIN_SEEDS for count in seeds)
+        distance = len(describe_study(study))
+        return -enough, not study.flags, distance, str(study.path)
+
+    having = [s for s in studies if (s.slopes["kind"] == kind).any()]
+    return min(having, key=rank, default=None)
+
+
+def count_seeds(
+    study: ThresholdStudy, kind: str, criterion: str = CRITERION
+) -> dict[float, int]:
+    """Seeds at each size, of searches that one criterion ended.
+
+    The fewest of all regions.
+    """
+    table = study.thresholds
+    table = table[(table["kind"] == kind) & (table["criterion"] == criterion)]
+    seeds = table.groupby(["grid_size", "region"])["seed"].nunique()
+    return seeds.groupby("grid_size").min().to_dict()
+
+
+def describe_study(study: ThresholdStudy) -> list[str]:
+    """Flags that are not as published."""
+    if not study.flags:
+        return ["settings unknown"]
+    lines = expand_flagfiles(["--flagfile=threshold.flags"])
+    published, _ = parse_run_flags("\n".join(lines))
+    return list_differences(study.flags, published, EXTENT)
+
+
+def judge_slopes(evidence: Evidence) -> list[Part]:
+    """Exponents of the data that are needed, of both kinds."""
+    return [part for kind in SLOPES for part in judge_exponent(evidence, kind)]
+
+
+def judge_exponent(evidence: Evidence, kind: str) -> list[Part]:
+    """The exponents of one kind, first the one that decides."""
+    found = judge_kind(evidence, kind)
+    if not any(part.decides for part in found):
+        name = kind.replace("_", " ")
+        quantity = "slope of the number of examples"
+        rule = near(SLOPES[kind], SLOPE_MARGIN)
+        found.append(Part(name, quantity, None, rule))
+    return sorted(found, key=lambda part: not part.decides)
+
+
+def judge_settings(evidence: Evidence) -> list[Part]:
+    """C16, version 2: both settings, each with its name."""
+    parts = []
+    for name, flags in SETTINGS.items():
+        studies = [
+            study
+            for study in evidence.studies
+            if flags.items() <= study.flags.items()
+        ]
+        for kind in SLOPES:
+            gap = find_missing_sizes(choose_study(studies, kind), kind)
+            parts += [
+                replace(
+                    part,
+                    label=f"{name}: {part.label}",
+                    problem=part.problem or gap,
+                )
+                for part in judge_exponent(Evidence((), tuple(studies)), kind)
+            ]
+    return parts
+
+
+def find_missing_sizes(study: ThresholdStudy | None, kind: str) -> str:
+    """Why the sizes of a study are too few; empty if they are not."""
+    if study is None:
+        return ""
+    sizes = count_seeds(study, kind)
+    if len(sizes) < MIN_SIZES:
+        return f"{len(sizes)} of at least {MIN_SIZES} sizes"
+    if max(sizes) < MIN_RATIO * min(sizes):
+        return f"the largest size must be {MIN_RATIO} times the smallest"
+    return ""
+
+
+def judge_kind(evidence: Evidence, kind: str) -> list[Part]:
+    """All slopes of one kind of training set, in the study that speaks for it.
+
+    The other studies are named.
+    """
+    study = choose_study(evidence.studies, kind)
+    if study is None:
+        return []
+    others = [
+        f"not used: {other.name}"
+        for other in evidence.studies
+        if other is not study and (other.slopes["kind"] == kind).any()
+    ]
+    notes = [*describe_study(study), f"study {study.name}", *others]
+    table = study.slopes[study.slopes["kind"] == kind].astype(object)
+    rows = table.where(table.notna(), None).to_dict("records")
+    return [
+        judge_slope(row, count_seeds(study, kind, row["criterion"]), notes)
+        for row in rows
+    ]
+
+
+def judge_slope(
+    row: dict[str, Any], seeds: dict[float, int], notes: Sequence[str]
+) -> Part:
+    """One row of a table of slopes against its whole number.
+
+    Args:
+        row: The row.
+        seeds: How many there are at each size.
+        notes: What is to be said of the study.
+    """
+    words = [row["kind"], row["region"], f"by {row['criterion']}"]
+    quantity = str(row["quantity"]).removeprefix("num_")
+    found = None
+    if row["slope"] is not None:
+        numbers = row["slope"], row["low"], row["high"]
+        test = functools.partial(compute_slope_p, *numbers, len(seeds))
+        found = Estimate(*numbers, len(seeds), {}, unit="sizes", test=test)
+    return Part(
+        ", ".join(str(word).replace("_", " ") for word in words),
+        f"slope of the number of {quantity} over the size, log-log",
+        found,
+        near(SLOPES[row["kind"]], SLOPE_MARGIN),
+        is_run=True,
+        note=", ".join([*filter(None, [row["note"]]), *notes]),
+        problem=find_gap(row, seeds),
+        decides=row["criterion"] == CRITERION and row["quantity"] == TOTAL,
+    )
+
+
+def compute_slope_p(
+    slope: float, low: float | None, high: float, count: int, bound: float
+) -> float:
+    """The p at which the interval of a slope just reaches a bound."""
+    from scipy import stats
+
+    if low is None or count < MIN_SEEDS:
+        return 1.0
+    error = (high - low) / 2 / stats.t.ppf(0.975, count - 2)
+    return float(2 * stats.t.sf(abs(slope - bound) / error, count - 2))
+
+
+def find_gap(row: dict[str, Any], seeds: dict[float, int]) -> str:
+    """Why a slope proves nothing; empty if it does."""
+    if row["slope"] is None:
+        return row["note"] or "no slope could be fitted"
+    for size, count in seeds.items():
+        if count < MIN_SEEDS:
+            return f"{count} of at least {MIN_SEEDS} seeds at size {size:g}"
+    missed = row["not_reached"] or 0
+    return f"{missed:g} searches did not reach the target" if missed else ""
+
+
+def draw_thresholds(evidence: Evidence) -> Figures:
+    """Thresholds against the size of the grid, of the studies that decide."""
+    from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
+    from tfcomp.statistics.power_law import average_sizes
+
+    series = {}
+    for kind in SLOPES:
+        study = choose_study(evidence.studies, kind)
+        if study is None:
+            continue
+        table = study.thresholds
+        table = table[
+            (table["kind"] == kind)
+            & (table["criterion"] == CRITERION)
+            & (table["reached"] == True)  # noqa: E712
+        ]
+        for region, rows in table.groupby("region"):
+            sizes, counts = rows["grid_size"].tolist(), rows[TOTAL].tolist()
+            means = average_sizes(sizes, counts)
+            series[f"{kind}, {region}".replace("_", " ")] = Scaling(
+                points=list(zip(sizes, counts, strict=True)),
+                means=[(m.size, m.mean, m.low, m.high) for m in means],
+            )
+    if not series:
+        return {}
+    figure = draw_power_laws(
+        series,
+        {f"slope {slope:g}": slope for slope in SLOPES.values()},
+        xlabel="grid size N (px)",
+        ylabel="training examples needed",
+    )
+    return {
+        "Least number of training examples that reach the target: every seed "
+        "(faint), and their geometric mean with its 95 % interval. Searches "
+        "that failed are left out.": figure
+    }
+
+
+TESTS = {"C16": [judge_slopes]}
+FRESH_TESTS = {"C16": [judge_settings]}
+PICTURES = {"C16": draw_thresholds}

@@ -1,0 +1,77 @@
+"""Settings that several experiments share: decoders of all bumps but a region.
+
+The donut holds out a square in the centre, the corner a square in a corner.
+"""
+
+from collections.abc import Mapping
+
+from tfcomp.studies.claims.claim import FITTED, Gate, Measured, Number
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.selection import Condition, Group, Setting, region_is
+
+# Codes of x and y, and the flagfile of the CNN that decodes them.
+CODE_FLAGFILES = {
+    "bump": "donut.flags",
+    "ramp": "ramp.flags",
+    "one_hot": "one_hot.flags",
+    "positional": "positional.flags",
+}
+# The codes that the paper looks into.
+MAIN_CODES = ("bump", "ramp")
+HELD_OUT = {"donut": "square:6-22", "corner": "corner:14"}
+
+
+def make_decoder(
+    flagfile: str, region: str, *changes: str, **must: Condition
+) -> Setting:
+    """Networks that draw bumps at the points of a grid but in a region.
+
+    Args:
+        flagfile: Of the published setting.
+        region: What is held out there; any region of this kind matches.
+        *changes: Flags that follow in the published setting.
+        **must: What other flags have to be.
+    """
+    shared = {
+        "dataset": "gaussian_bumps",
+        "region": region_is(region),
+        "num_train": 0,
+        "coordinates": "grid",
+    }
+    return Setting(flagfile, shared | must, (f"--region={region}", *changes))
+
+
+def make_cnn(code: str, region: str = "donut") -> Setting:
+    """CNNs that decode one code, with a region held out."""
+    file = CODE_FLAGFILES[code]
+    return make_decoder(file, HELD_OUT[region], model="cnn", encoding=code)
+
+
+def make_mlp(code: str) -> Setting:
+    """MLPs that decode one code, with the centre held out."""
+    changes = ("--encoding=ramp", "--epochs=100") if code == "ramp" else ()
+    must = {"model": "mlp", "encoding": code}
+    return make_decoder("mlp.flags", HELD_OUT["donut"], *changes, **must)
+
+
+ALL_DONUTS = {f"donut, {code}": make_cnn(code) for code in CODE_FLAGFILES}
+DONUTS = {f"donut, {code}": make_cnn(code) for code in MAIN_CODES}
+BUMP_DONUT = {"donut, bump": make_cnn("bump")}
+MLPS = {f"MLP, {code}": make_mlp(code) for code in MAIN_CODES}
+
+
+def measure_all(
+    settings: Mapping[str, Setting], *numbers: Number, gate: Gate = FITTED
+) -> list[Measured]:
+    """Numbers of the networks of each setting that pass a gate."""
+    return [
+        Measured(label, setting, numbers, [gate])
+        for label, setting in settings.items()
+    ]
+
+
+def find_donuts(evidence: Evidence) -> dict[str, Group]:
+    """CNNs on the donut, of both main codes, by their names in pictures."""
+    return {
+        f"{code} code": make_cnn(code).find(evidence) for code in MAIN_CODES
+    }

@@ -1,0 +1,212 @@
+"""C9 and C10: how the manifold is stretched, in the region and outside.
+
+The code has a border effect of its own, the same for every seed: a bump that
+the edge of the grid cuts has another log-volume. What a network adds to it is
+what is left after the code's value is subtracted.
+"""
+
+from collections.abc import Sequence
+
+from tfcomp.statistics.limits import CORRELATION, POSITIVE
+from tfcomp.studies.claims import run_numbers
+from tfcomp.studies.claims.claim import (
+    EACH_FITTED,
+    FITTED,
+    Gate,
+    Number,
+    make_trend,
+    measure,
+)
+from tfcomp.studies.claims.claim_pictures import (
+    VOLUME,
+    Figures,
+    draw_spread,
+    draw_stages,
+)
+from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.experiments import decoders
+from tfcomp.studies.claims.experiments.decoders import MAIN_CODES
+from tfcomp.studies.claims.run_numbers import Stages, minus
+from tfcomp.studies.claims.selection import Condition
+from tfcomp.studies.claims.verdict import (
+    Part,
+    Rule,
+    Verdict,
+    above,
+    below,
+    differs,
+)
+
+# Log-volumes that differ by less are the same for our purpose: 10 % of the
+# volume.
+VOLUME_MARGIN = 0.1
+# 1,260 steps, the authors' length.
+AUTHORS_LENGTH = {"epochs": 20, "steps_per_epoch": 63}
+
+
+def is_full_length(epochs: int) -> bool:
+    """Whether networks may be fitted: not after the authors' length."""
+    return epochs != AUTHORS_LENGTH["epochs"]
+
+
+def compare_sides(run: Run, name: str) -> Stages:
+    """A measure of every stage over OOD points, less that over ID points."""
+    within = run.get_stages(f"{name}_id")
+    outside = run.get_stages(f"{name}_ood")
+    return {stage: minus(v, within.get(stage)) for stage, v in outside.items()}
+
+
+def read_spread(run: Run) -> Stages:
+    """Standard deviation, OOD less ID, less the same of the code."""
+    return run_numbers.subtract_code(compare_sides(run, "log_volume_sd"))
+
+
+def read_warp(run: Run) -> Stages:
+    """Its size: signs differ between stages and would cancel in a mean."""
+    return {s: v if v is None else abs(v) for s, v in read_spread(run).items()}
+
+
+def read_deviation(run: Run) -> Stages:
+    """How far log-volume lies from that over ID, OOD less ID."""
+    return compare_sides(run, "log_volume_deviation")
+
+
+def read_shift(run: Run) -> Stages:
+    """Mean, OOD less ID, less the same of the code."""
+    return run_numbers.subtract_code(run.get_stages("log_volume_difference"))
+
+
+WARP = (
+    Number(
+        "standard deviation of log-volume, OOD less ID, less that of the "
+        "code: size, mean over stages",
+        run_numbers.average(read_warp),
+        above(VOLUME_MARGIN),
+        "warp",
+        limits=POSITIVE,
+    ),
+    Number(
+        "rank correlation of this size with the stage after the code",
+        run_numbers.rank_with_stage(read_warp),
+        above(0),
+        "growth",
+        limits=CORRELATION,
+    ),
+)
+LATE_DEVIATION = run_numbers.net(run_numbers.average_late(read_deviation))
+FRESH_WARP = (
+    Number(
+        "mean of |log V - its median over ID|, OOD less ID, net of the start, "
+        "later half of the stages",
+        LATE_DEVIATION,
+        above(0.1),
+        "warp",
+    ),
+    make_trend("this number", read_deviation, above(0)),
+)
+# Is log-volume more even in the second of two groups? (C13, C17)
+UNEVENNESS = tuple(
+    Number(
+        f"standard deviation of log-volume over {where} points, mean over "
+        "stages",
+        run_numbers.difference(run_numbers.average(name)),
+        above(0),
+        decides=where == "all",
+    )
+    for where, name in (("all", "log_volume_sd"), ("OOD", "log_volume_sd_ood"))
+)
+
+
+def make_shift(rule: Rule) -> Number:
+    """Whether networks expand (> 0) or compress the region."""
+    return Number(
+        "mean log-volume, OOD less ID, less that of the code, mean over stages",
+        run_numbers.average(read_shift),
+        rule,
+    )
+
+
+def judge_signs(
+    evidence: Evidence,
+    gates: Sequence[Gate] = (FITTED,),
+    words: str = "",
+    *,
+    decides: bool = True,
+    **must: Condition,
+) -> list[Part]:
+    """C10: the MLP beyond a margin of the other sign than the CNN's.
+
+    Args:
+        evidence: The runs.
+        gates: What training must have reached.
+        words: What the labels add to this.
+        decides: Whether the claim depends on these runs.
+        **must: Further flags of the runs.
+    """
+    parts = []
+    for code in MAIN_CODES:
+        group = decoders.make_cnn(code).require(**must).find(evidence)
+        shift = make_shift(differs(VOLUME_MARGIN))
+        label = f"CNN, {code}{words}"
+        (cnn,) = measure(label, [group], [shift], gates, decides=decides)
+        is_negative = cnn.estimate is not None and cnn.estimate.mean < 0
+        rule = above(VOLUME_MARGIN) if is_negative else below(-VOLUME_MARGIN)
+        is_known = cnn.verdict is Verdict.REPRODUCED
+        (mlp,) = measure(
+            f"MLP, {code}{words}",
+            [decoders.make_mlp(code).require(**must).find(evidence)],
+            [make_shift(rule)],
+            gates if is_known else [],
+            "" if is_known else "the sign for the CNN is not known",
+            decides=decides,
+        )
+        parts += [cnn, mlp]
+    return parts
+
+
+def judge_signs_by_length(evidence: Evidence) -> list[Part]:
+    """C10: when fitted, which decides, and after 1,260 steps."""
+    fitted = judge_signs(evidence, [EACH_FITTED], epochs=is_full_length)
+    authors = judge_signs(
+        evidence, [], ", 1,260 steps", decides=False, **AUTHORS_LENGTH
+    )
+    return fitted + authors
+
+
+def draw_warp(evidence: Evidence) -> Figures:
+    """Spread of log-volume per stage: ID and OOD, and what is judged."""
+    groups = decoders.find_donuts(evidence)
+    return draw_spread(groups) | draw_stages(
+        {"": (groups, read_spread)},
+        "spread, OOD - ID - code",
+        "Standard deviation of log-volume over OOD points less that over ID "
+        "points, less the same of the code, mean over seeds, with 95 % "
+        "intervals. Its size is judged, seed by seed.",
+    )
+
+
+def draw_signs(evidence: Evidence) -> Figures:
+    """Difference of mean log-volumes per stage."""
+    cnns = decoders.find_donuts(evidence)
+    mlps = {
+        f"{code} code": decoders.make_mlp(code).find(evidence)
+        for code in MAIN_CODES
+    }
+    return draw_stages(
+        {"CNN": (cnns, read_shift), "MLP": (mlps, read_shift)},
+        f"{VOLUME}, OOD - ID - code",
+        "Mean log-volume over OOD points less that over ID points, less the "
+        "same of the code, mean over seeds, with 95 % intervals. Below 0: the "
+        "network compresses the region.",
+    )
+
+
+TESTS = {
+    "C9": decoders.measure_all(decoders.DONUTS, *WARP),
+    "C10": [judge_signs],
+}
+FRESH_TESTS = {
+    "C9": decoders.measure_all(decoders.DONUTS, *FRESH_WARP, gate=EACH_FITTED),
+    "C10": [judge_signs_by_length],
+}
+PICTURES = {"C9": draw_warp, "C10": draw_signs}

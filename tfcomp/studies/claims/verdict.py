@@ -1,0 +1,254 @@
+"""Verdicts: an interval over seeds against a rule, and nothing else.
+
+A rule is a set of numbers, `> 0.5` or `2.5 to 3.5`. An estimate is the mean
+over seeds with its 95 % interval. Then
+
+    reproduced   the whole interval lies inside the set
+    refuted      the whole interval lies outside
+    undecided    it straddles a bound, or there are too few seeds
+    not run      there is nothing to judge
+
+A trend has no interval: Page's test decides, of either direction. In version 2
+of the rules refutations are corrected for the number of parts (Holm), and a
+test that a control breaks is not valid.
+
+A claim has several parts, each with a number, a rule and a verdict.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tfcomp.statistics.paired_comparison import adjust_by_holm
+from tfcomp.studies.claims.estimation import Estimate
+from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.claims.selection import MIN_SEEDS, Group
+
+SIGNIFICANT = 0.05
+MIXED = "measured by several versions of the code: run python -m tfcomp.measure"
+
+
+class Verdict(enum.StrEnum):
+    """What the evidence says of a claim."""
+
+    REPRODUCED = "reproduced"
+    REFUTED = "refuted"
+    UNDECIDED = "undecided"
+    NOT_RUN = "not run"
+    NOT_VALID = "test not valid"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An open interval, or all that is outside a closed one."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    outside: bool = False
+
+    def __str__(self) -> str:
+        if self.outside:
+            if self.low == self.high:
+                return f"not {abs(self.low):g}"
+            return f"outside {self.low:g} to {self.high:g}"
+        if math.isinf(self.high):
+            return f"> {self.low:g}"
+        if math.isinf(self.low):
+            return f"< {self.high:g}"
+        return f"{self.low:g} to {self.high:g}"
+
+    def is_met(self, low: float, high: float) -> bool:
+        """Whether all of an interval agrees with the rule."""
+        if self.outside:
+            return high < self.low or low > self.high
+        return self.low < low and high < self.high
+
+    def is_violated(self, low: float, high: float) -> bool:
+        """Whether all of an interval contradicts the rule."""
+        if self.outside:
+            return self.low <= low and high <= self.high
+        return high <= self.low or low >= self.high
+
+
+def above(bound: float) -> Rule:
+    """Greater than the bound."""
+    return Rule(low=bound)
+
+
+def below(bound: float) -> Rule:
+    """Less than the bound."""
+    return Rule(high=bound)
+
+
+def near(value: float, margin: float) -> Rule:
+    """Within a margin of a value."""
+    return Rule(value - margin, value + margin)
+
+
+def differs(margin: float = 0.0) -> Rule:
+    """Farther from 0 than the margin, on either side."""
+    return Rule(-margin, margin, outside=True)
+
+
+def decide(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
+    """The verdict on one number, and why if it is not plain."""
+    if estimate is None:
+        return Verdict.NOT_RUN, "no such run"
+    if estimate.count < MIN_SEEDS:
+        reason = f"{estimate.count} of at least {MIN_SEEDS} {estimate.unit}"
+        return Verdict.UNDECIDED, reason
+    if estimate.trend is not None:
+        return decide_trend(estimate.trend, rule)
+    if estimate.low is None or estimate.high is None:
+        return Verdict.UNDECIDED, "no interval"
+    if rule.is_met(estimate.low, estimate.high):
+        return Verdict.REPRODUCED, ""
+    if rule.is_violated(estimate.low, estimate.high):
+        return Verdict.REFUTED, ""
+    return Verdict.UNDECIDED, "the interval straddles the rule"
+
+
+def decide_trend(trend: tuple[float, float], rule: Rule) -> tuple[Verdict, str]:
+    """The verdict on a trend by its p of rising and of falling."""
+    claimed, other = trend if math.isinf(rule.high) else reversed(trend)
+    if claimed < SIGNIFICANT:
+        return Verdict.REPRODUCED, f"Page's p = {claimed:.2g}"
+    if other < SIGNIFICANT:
+        return Verdict.REFUTED, f"the other way, Page's p = {other:.2g}"
+    return Verdict.UNDECIDED, f"no trend, Page's p = {claimed:.2g}"
+
+
+def compute_refutation_p(estimate: Estimate, rule: Rule) -> float | None:
+    """The p of a number that contradicts its rule; None if it has none."""
+    if estimate.trend is not None:
+        rising, falling = estimate.trend
+        return falling if math.isinf(rule.high) else rising
+    if estimate.test is None:
+        return None
+    bounds = [b for b in (rule.low, rule.high) if math.isfinite(b)]
+    ps = [estimate.test(bound) for bound in bounds]
+    # Inside both bounds, or beyond the nearer one.
+    return max(ps)
+
+
+def correct_refutations(parts: Sequence[Part]) -> list[Part]:
+    """Leaves a part undecided if Holm's correction saves it from refutation.
+
+    The family is all parts of a claim that decide and were judged.
+    """
+    family = [p for p in parts if p.decides and p.estimate and not p.problem]
+    ps = [
+        compute_refutation_p(part.estimate, part.rule)
+        if part.verdict is Verdict.REFUTED
+        else 1.0
+        for part in family
+    ]
+    saved = {
+        id(part): f"refuted but for Holm's correction (p = {p:.2g})"
+        for part, p in zip(family, adjust_by_holm(ps), strict=True)
+        if part.verdict is Verdict.REFUTED and p is not None
+        if p >= SIGNIFICANT
+    }
+    return [
+        replace(part, problem=saved[id(part)]) if id(part) in saved else part
+        for part in parts
+    ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One number of a claim, judged by one rule.
+
+    Attributes:
+        label: Of which runs, as `donut, bump`.
+        quantity: What the number is, with its unit.
+        estimate: The number; None if there is none.
+        rule: What the claim says of it.
+        groups: The runs behind it, one group for each setting.
+        note: What else is to be said.
+        fitted: How many runs are fitted, as `4 of 5 fitted`, if some are not
+            and are left out.
+        problem: Why the runs prove nothing, as `not fitted: ...`; the part is
+            undecided then, whatever the number.
+        is_run: Whether it was tried, where no runs show it.
+        decides: Whether it counts for the claim; otherwise it only supports
+            it, and the report shows it in grey.
+        required: Whether the claim stays undecided without it.
+    """
+
+    label: str
+    quantity: str
+    estimate: Estimate | None
+    rule: Rule
+    groups: Sequence[Group] = ()
+    note: str = ""
+    fitted: str = ""
+    problem: str = ""
+    is_run: bool = False
+    decides: bool = True
+    required: bool = True
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the number says of the claim."""
+        return self._judgement[0]
+
+    @property
+    def reason(self) -> str:
+        """Why, where it is not plain."""
+        return self._judgement[1]
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs behind it."""
+        return tuple(run for group in self.groups for run in group.runs)
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """From the published setting, and what else is to be said."""
+        found = [d for group in self.groups for d in group.differences]
+        notes = filter(None, [self.note, self.fitted])
+        return tuple(dict.fromkeys([*found, *notes]))
+
+    @functools.cached_property
+    def _judgement(self) -> tuple[Verdict, str]:
+        found = self.estimate
+        if found is None:
+            # There may be runs, but not this number of them.
+            has_runs = self.groups and all(group.runs for group in self.groups)
+            if self.is_run or has_runs:
+                reason = self.problem or "the runs lack this number"
+                return Verdict.UNDECIDED, reason
+            return decide(None, self.rule)
+        problem = self.problem or (MIXED if len(found.versions) > 1 else "")
+        if problem and found.count >= MIN_SEEDS:
+            return Verdict.UNDECIDED, problem
+        return decide(found, self.rule)
+
+
+def combine(parts: Sequence[Part]) -> tuple[Verdict, str]:
+    """The verdict on a claim that says all of its deciding parts, and why.
+
+    A false part makes it false. It is reproduced if every part that was run
+    is, and every required part was run.
+    """
+    deciding = [part for part in parts if part.decides]
+    counts = Counter(part.verdict for part in deciding)
+    if counts[Verdict.NOT_RUN] == len(deciding):
+        return Verdict.NOT_RUN, "no run that it needs was found"
+    reason = ", ".join(
+        f"{counts[verdict]} of {len(deciding)} {verdict}"
+        for verdict in Verdict
+        if counts[verdict]
+    )
+    missing = any(p.required and p.verdict is Verdict.NOT_RUN for p in deciding)
+    if counts[Verdict.REFUTED]:
+        return Verdict.REFUTED, reason
+    if counts[Verdict.UNDECIDED] or missing:
+        return Verdict.UNDECIDED, reason
+    return Verdict.REPRODUCED, reason

@@ -1,0 +1,1 @@
+"""Which decoders compose on which split, and what predicts it."""

@@ -1,0 +1,196 @@
+"""Which decoder composes? Runs of decoders on splits, judged by one rule.
+
+A **case** is a decoder on a split: data, region and, of data that compose in a
+known way, their composition. R^2 refers to the mean training image: 1 - MSE /
+MSE of that image. Over the seeds of a case,
+
+    not fitted   a seed has an ID R^2 below `FITTED`: nothing follows
+    composes     the 95 % interval of the mean OOD R^2 lies above `COMPOSES`
+    fails        it lies below
+    undecided    it has both sides, or there are too few seeds
+
+Two statements are judged by this, on every split of data whose composition is
+known. The theory: the decoder that is the composition (`EXACT`) composes. And
+what the field expects: the others fail, as they need not draw what they never
+saw. Nothing is expected of decoders that have the composition as a special
+case and more (`WIDER`), of `attention`, for which there are arguments either
+way, nor of occlusions whose objects never meet in training: which one is in
+front cannot be known there.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tfcomp.statistics.limits import Limits, compute_student
+from tfcomp.statistics.setting_labels import choose_flags
+from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.claims.selection import list_groups
+
+FITTED = 0.9
+COMPOSES = 0.9
+MIN_SEEDS = 3
+R2 = Limits(high=1.0)
+# Composition of the data to the decoder that is it, and to those that have it
+# as a special case. A constant mask makes a sum of objects. A product of dark
+# glasses is an occlusion with a black front part. A product of rank 2 has an
+# occlusion, mask times front and (1 - mask) times back.
+EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
+WIDER = {
+    "sum": ("low_rank_product", "occlusion", "slots", "attention"),
+    "product": ("low_rank_product", "occlusion", "slots", "attention"),
+    "occlusion": ("low_rank_product", "slots", "attention"),
+}
+SUPPORTS = ("orthogonal", "diagonal:.4")
+NUMBERS = {
+    "id_relative_mse": "id/relative_mse",
+    "ood_relative_mse": "ood/relative_mse",
+    "ood_position_accuracy": "ood/position_accuracy",
+    "additive_predictor": "references/additive/ood",
+    "nearest_memory": "references/nearest_id/ood",
+    "weights": "train/weights",
+    "seconds": "train/seconds",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """The runs of a decoder on a split, which differ in their seeds."""
+
+    split: str
+    decoder: str
+    runs: tuple[Run, ...]
+
+    def compute_r2(self, subset: str) -> list[float]:
+        """R^2 of every seed on `id` or `ood` points; empty if one has none."""
+        found = []
+        for run in self.runs:
+            error = run.get(f"{subset}/relative_mse")
+            mean = run.get(f"references/mean_image/{subset}")
+            if error is None or not mean:
+                return []
+            found.append(1 - error / mean)
+        return found
+
+    @property
+    def data(self) -> str:
+        """What the split is one of: `composed`, `gaussian_bumps` and so on."""
+        return self.split.split()[0]
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the mean OOD R^2."""
+        values = self.compute_r2("ood")
+        if len(values) < MIN_SEEDS:
+            return None
+        # Seeds that are all alike have no spread to speak of.
+        return compute_student(values, R2) or (values[0], values[0])
+
+    @property
+    def verdict(self) -> str:
+        """See above."""
+        if min(self.compute_r2("id"), default=0) < FITTED:
+            return "not fitted"
+        ends = self.interval
+        if ends is None or ends[0] <= COMPOSES <= ends[1]:
+            return "undecided"
+        return "composes" if ends[0] > COMPOSES else "fails"
+
+    @property
+    def expected(self) -> str | None:
+        """`composes` or `fails` of a truth table; else None."""
+        if self.split not in list_expectations():
+            return None
+        _, composition, _ = self.split.split()
+        if self.decoder in WIDER[composition]:
+            return None
+        is_exact = self.decoder == EXACT[composition]
+        return "composes" if is_exact else "fails"
+
+    def average(self, name: str) -> float | None:
+        """Mean over seeds of one of `NUMBERS`."""
+        found = [run.get(NUMBERS[name]) for run in self.runs]
+        known = [value for value in found if value is not None]
+        return sum(known) / len(known) if known else None
+
+
+def list_cases(runs: Sequence[Run]) -> list[Case]:
+    """The cases of runs, splits and decoders in the order of their names."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        key = describe_split(run), run.flags["model"]
+        groups.setdefault(key, []).append(run)
+    return [
+        Case(split + words, decoder, tuple(group))
+        for (split, decoder), found in sorted(groups.items())
+        for words, group in separate(found)
+    ]
+
+
+def separate(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+    """Runs that differ in their seeds alone, and what else they differ in.
+
+    That is empty if all do, else as ` (grid_size 64)`.
+    """
+    groups = list_groups(sorted(runs, key=lambda run: run.seed))
+    names = choose_flags([group[0].setting for group in groups])
+    if not names:
+        return [("", group) for group in groups]
+    words = [", ".join(f"{n} {g[0].flags[n]}" for n in names) for g in groups]
+    return [(f" ({w})", group) for w, group in zip(words, groups, strict=True)]
+
+
+def describe_split(run: Run) -> str:
+    """Data and region: `sprites montero:range`, `composed sum orthogonal`."""
+    data, region = run.flags["dataset"], run.flags["region"]
+    if data != "composed":
+        return f"{data} {region}"
+    _, _, kind = region.partition("wiedemer:")
+    return f"{data} {run.flags['composition']} {kind.partition(':x_')[0]}"
+
+
+def list_expectations() -> list[str]:
+    """The splits on which something is expected of decoders."""
+    return [
+        f"composed {composition} {support}"
+        for composition in EXACT
+        for support in SUPPORTS
+        if (composition, support) != ("occlusion", "orthogonal")
+    ]
+
+
+def judge_truth(cases: Sequence[Case]) -> list[dict[str, str]]:
+    """Both statements on every split, and on all, which is the last row.
+
+    Returns:
+        Rows of `split`, `matching` (the decoder that is the composition
+        composes) and `others` (those that must fail do): "reproduced",
+        "refuted", "undecided" or "not run".
+    """
+    rows = []
+    for split in list_expectations():
+        here = [case for case in cases if case.split == split]
+        found = {
+            expected: [c.verdict for c in here if c.expected == expected]
+            for expected in ("composes", "fails")
+        }
+        fitted = [v for v in found["fails"] if v != "not fitted"]
+        rows.append(
+            {
+                "split": split,
+                "matching": _combine(found["composes"], "composes"),
+                "others": _combine(fitted, "fails"),
+            }
+        )
+    names = "matching", "others"
+    every = {n: _combine([row[n] for row in rows], "reproduced") for n in names}
+    return [*rows, {"split": "all", **every}]
+
+
+def _combine(verdicts: Collection[str], wanted: str) -> str:
+    """Whether all are as wanted: one that is decided otherwise refutes it."""
+    known = set(verdicts) - {"not run"}
+    if not known:
+        return "not run"
+    if known - {wanted, "undecided", "not fitted"}:
+        return "refuted"
+    return "reproduced" if set(verdicts) == {wanted} else "undecided"

@@ -1,0 +1,137 @@
+"""Figures of the paper, and the runs of some evidence that they need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.storage.run_folder import MODEL_FILE
+from tfcomp.studies.claims.claim import select_fitted
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.selection import Group, Setting
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIRST_SEED = 100
+NUM_SEEDS = 5
+# What draws a kind of picture; what needs networks needs run folders, for the
+# rest packed evidence is enough.
+DRAWERS = {
+    "data": ("data_pictures", "draw_data"),
+    "claim": ("score_pictures", "draw_claim"),
+    "stages": ("score_pictures", "draw_measure"),
+    "scores": ("score_pictures", "draw_scores"),
+    "each": ("network_pictures", "draw_each"),
+    "rows": ("network_pictures", "draw_rows"),
+}
+# Pictures, and tables in Markdown, by caption.
+Drawn = Mapping[str, "Figure | str"]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure or a table of the paper.
+
+    Attributes:
+        name: Its number, as `1b`.
+        shows: What the paper shows there.
+        pictures: What is drawn, as `{"each": "errors"}`: a kind of `DRAWERS`
+            and arguments; none where the paper has a scheme.
+        needs: The runs behind it, by their label in the pictures.
+        search: The command that makes the threshold study that it needs.
+    """
+
+    name: str
+    shows: str
+    pictures: Sequence[Mapping[str, Any]] = ()
+    needs: Mapping[str, Setting] = field(default_factory=dict)
+    search: str = ""
+
+    def find(self, evidence: Evidence) -> Found:
+        """The runs, as claims would select them: the fitted ones, if any."""
+        groups = {k: need.find(evidence) for k, need in self.needs.items()}
+        groups = {k: group for k, group in groups.items() if group.runs}
+        fitted = {k: select_fitted(group).runs for k, group in groups.items()}
+        shown = {
+            k: replace(group, runs=fitted[k] or group.runs)
+            for k, group in groups.items()
+        }
+        unfitted = {k: len(g.runs) - len(fitted[k]) for k, g in groups.items()}
+        return Found(evidence, shown, unfitted)
+
+    def list_missing(self, found: Found) -> dict[str, str]:
+        """What the evidence lacks, and the command that makes it."""
+        missing = {}
+        if self.search and not found.evidence.studies:
+            missing["the threshold study"] = self.search
+        kinds = {kind for picture in self.pictures for kind in picture}
+        for label, need in self.needs.items():
+            if label not in found.groups:
+                missing[label] = make_command(need)
+            elif kinds & {"each", "rows"} and label not in found.networks:
+                words = f"{label}: a run folder with the network"
+                missing[words] = make_command(need, found.groups[label])
+        return missing
+
+
+@dataclass(frozen=True)
+class Found:
+    """What evidence has of the needs of a figure.
+
+    Attributes:
+        evidence: All of it.
+        groups: The runs that are shown, by their label: those that are fitted,
+            or all where none is.
+        unfitted: How many runs are not fitted, by the same label.
+    """
+
+    evidence: Evidence
+    groups: Mapping[str, Group]
+    unfitted: Mapping[str, int]
+
+    @property
+    def networks(self) -> dict[str, Path]:
+        """The folder of the first network of each group that has one."""
+        # Of several runs of a label, the one that comes last stays.
+        return {
+            label: run.path
+            for label, group in self.groups.items()
+            for run in reversed(group.runs)
+            if (run.path / MODEL_FILE).exists()
+        }
+
+
+def make_command(setting: Setting, group: Group | None = None) -> str:
+    """The command that trains and measures a setting at fresh seeds.
+
+    With a group, the command that trains its first run again, as it was.
+    """
+    plain = parse_config([f"--flagfile={setting.flagfile}"]).to_flags()
+    flags = [
+        f"--{name}={str(value).lower()}"
+        for name, value in setting.reference.items()
+        if value != plain[name]
+    ]
+    module = "tfcomp.train" if group else "tfcomp.sweep"
+    extent = [f"--first_seed={FIRST_SEED}", f"--seeds={NUM_SEEDS}", "--measure"]
+    if group:
+        flags += [f"--{difference}" for difference in group.differences]
+        extent = [f"--seed={group.runs[0].seed}"]
+    stem = setting.flagfile.removesuffix(".flags")
+    name = make_slug(f"paper {stem} {' '.join(flags)}")
+    return " ".join(
+        [
+            f"python -m {module} --flagfile={setting.flagfile}",
+            *[*flags, f"--run_name={name}", *extent],
+        ]
+    )
+
+
+def make_slug(text: str) -> str:
+    """Letters, digits and single underscores."""
+    return re.sub("[^0-9A-Za-z]+", "_", text).strip("_")

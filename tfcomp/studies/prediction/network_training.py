@@ -1,0 +1,123 @@
+"""One network of a study: trained to an ID error, measured on the way.
+
+Its weights are kept at every look at the ID error. How long the training is
+shows at its end; the weights nearest to each share of it are measured then.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from tfcomp.analysis.scores import average_scores
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.evaluation.point_scores import score_points
+from tfcomp.studies.prediction.early_measures import measure_network
+from tfcomp.studies.prediction.predict_settings import TIMES
+from tfcomp.training.fit import count_steps, fit_without_pause
+from tfcomp.training.prepared_models import PreparedModels, prepare_models
+from tfcomp.training.strategy import make_strategy
+
+Weights = list[np.ndarray]
+OUTCOMES = ("relative_mse", "position_accuracy")
+
+
+class TrainToTarget(keras.callbacks.Callback):
+    """Ends a training at an ID error; keeps weights from the start on.
+
+    Attributes:
+        kept: Weights before the first epoch and after each one.
+        errors: Their ID relative MSE.
+    """
+
+    def __init__(self, dataset: Dataset, target: float) -> None:
+        super().__init__()
+        self.kept: list[Weights] = []
+        self.errors: list[float] = []
+        self._dataset, self._target = dataset, target
+        points = dataset.splits.points
+        self._factors = points.factors[points.subsets["id"]]
+        self._truth = dataset.render_array(self._factors)
+
+    @property
+    def has_reached(self) -> bool:
+        """Whether the last error is at most the target."""
+        return self.errors[-1] <= self._target
+
+    def on_train_begin(self, logs: dict | None = None) -> None:
+        self._look()
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        self._look()
+        if self.has_reached or not math.isfinite(self.errors[-1]):
+            self.model.stop_training = True
+
+    def _look(self) -> None:
+        images = np.asarray(self.model.predict_on_batch(self._factors))
+        found = score_points(self._dataset, images, self._truth, self._factors)
+        error = average_scores(found)["relative_mse"]
+        self.errors.append(math.inf if error is None else error)
+        self.kept.append(self.model.get_weights())
+
+
+def train_network(config: RunConfig, target: float) -> dict[str, Any]:
+    """Trains one network and measures it.
+
+    Returns:
+        `reached`, whether it met the target; the number of `steps`;
+        `id_relative_mse`, `ood_relative_mse` and, of positions,
+        `ood_position_accuracy` at the end; and `measures`, by time (see
+        `TIMES`) the `share` of training at which they were taken and the
+        numbers of `early_measures`. Without the target there are no
+        measures.
+    """
+    dataset = make_dataset(config)
+    strategy = make_strategy(config.training.num_replicas)
+    steps = count_steps(config.training, dataset)
+    with prepare_models(config, dataset, strategy) as models:
+        watch = TrainToTarget(dataset, target)
+        fit_without_pause(models.trained, dataset, config, [watch])
+        record = {
+            "reached": watch.has_reached,
+            "steps": (len(watch.errors) - 1) * steps,
+            **_score_end(models, watch),
+        }
+        if watch.has_reached:
+            record["measures"] = _measure(config, dataset, models, watch)
+    return record
+
+
+def _score_end(models: PreparedModels, watch: TrainToTarget) -> dict[str, Any]:
+    error = watch.errors[-1]
+    found: dict[str, Any] = {"id_relative_mse": None}
+    if math.isfinite(error):
+        models.observed.set_weights(watch.kept[-1])
+        scores = models.evaluator.evaluate().scores["ood"]
+        found = {f"ood_{n}": scores[n] for n in OUTCOMES if n in scores}
+        found["id_relative_mse"] = error
+    return found
+
+
+def _measure(
+    config: RunConfig,
+    dataset: Dataset,
+    models: PreparedModels,
+    watch: TrainToTarget,
+) -> dict[str, dict[str, float]]:
+    last = len(watch.errors) - 1
+    found = {}
+    for time, index in zip(TIMES, choose_looks(last, TIMES), strict=True):
+        models.observed.set_weights(watch.kept[index])
+        numbers = measure_network(config, dataset, models.evaluator)
+        share = {"share": index / last, "id_relative_mse": watch.errors[index]}
+        found[f"{time:g}"] = share | numbers
+    return found
+
+
+def choose_looks(last: int, times: Sequence[float]) -> list[int]:
+    """The look that is nearest to each share of a training, of 0 .. last."""
+    return [int(math.floor(time * last + 0.5)) for time in times]
