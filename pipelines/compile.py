@@ -54,8 +54,8 @@ def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
     # The SDK is imported after the flags have been checked.
     from kfp import compiler
 
+    from pipelines.components import BASE_IMAGE
     from pipelines.pipeline import make_pipeline
-    from pipelines.steps.component_settings import BASE_IMAGE
 
     pipeline = make_pipeline(profile, base_image or BASE_IMAGE)
     try:

@@ -11,14 +11,16 @@ from collections.abc import Callable
 
 from kfp import dsl
 
-from pipelines.steps.component_settings import BASE_IMAGE
-from pipelines.steps.evaluator.component import evaluator
-from pipelines.steps.example_gen.component import example_gen
-from pipelines.steps.example_validator.component import example_validator
-from pipelines.steps.infra_validator.component import infra_validator
-from pipelines.steps.pusher.component import pusher
-from pipelines.steps.report.component import report
-from pipelines.steps.trainer.component import trainer
+from pipelines.components import (
+    BASE_IMAGE,
+    evaluator,
+    example_gen,
+    example_validator,
+    infra_validator,
+    pusher,
+    report,
+    trainer,
+)
 
 NAME = "tfcomp"
 STEPS = (

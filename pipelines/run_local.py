@@ -20,7 +20,7 @@ from pipelines.profile import (
     make_sweeps,
     replace_missing_digits,
 )
-from pipelines.steps.step_events import count
+from pipelines.step_events import count
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from pipelines.steps.step_events import LineStream, read_event
+from pipelines.step_events import LineStream, read_event
 from tfcomp.sweeps.sweep_progress import format_seconds
 
 _CACHE_HIT = re.compile(r"Task (\S+) cache hit")

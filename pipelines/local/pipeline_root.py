@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.steps.lifeline import keep_steps_alive
+from pipelines.lifeline import keep_steps_alive
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import DamagedFileError, read_json, write_text
 from tfcomp.storage.folder_lock import LOCK_FILE, lock_folder

@@ -14,7 +14,7 @@ from pipelines.profile import (
     parse_profile,
     replace_missing_digits,
 )
-from pipelines.steps.example_gen.executor import list_datasets
+from pipelines.steps.example_gen import list_datasets
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 

@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.profile import Profile, make_sweeps
 from pipelines.reproduce import main
-from pipelines.steps.report.executor import report_runs
+from pipelines.steps.report import report_runs
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 

@@ -20,7 +20,7 @@ import pytest
 from pipelines.compile import compile_pipeline
 from pipelines.pipeline import STEPS
 from pipelines.profile import SHIPPED, load_profile
-from pipelines.steps.example_gen.executor import list_datasets
+from pipelines.steps.example_gen import list_datasets
 from tfcomp.datasets.materialized import materialize
 
 # Whole pipelines take minutes where other work is under way.

@@ -5,7 +5,7 @@ import json
 
 from pipelines.local.pipeline_progress import LogStream, Progress
 from pipelines.pipeline import STEPS
-from pipelines.steps.step_events import MARK
+from pipelines.step_events import MARK
 
 
 def feed(*lines: str | dict) -> tuple[list[str], Progress, str]:

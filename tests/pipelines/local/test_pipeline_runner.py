@@ -11,7 +11,7 @@ import pytest
 from pipelines.local import pipeline_runner
 from pipelines.local.pipeline_root import PipelineRoot
 from pipelines.profile import Profile
-from pipelines.steps.step_events import MARK
+from pipelines.step_events import MARK
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 

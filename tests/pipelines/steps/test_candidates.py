@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.rules import Rules
-from pipelines.steps.evaluator.candidates import (
+from pipelines.steps.candidates import (
     TrialRow,
     choose_setting,
     choose_trial,

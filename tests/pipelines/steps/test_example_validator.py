@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.example_validator.anomaly_checks import find_anomalies
-from pipelines.steps.example_validator.executor import validate_datasets
+from pipelines.steps.anomaly_checks import find_anomalies
+from pipelines.steps.example_validator import validate_datasets
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import Examples, materialize

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.infra_validator.canary import BLOCKED, SIGNATURES
-from pipelines.steps.infra_validator.executor import (
+from pipelines.steps.canary import BLOCKED, SIGNATURES
+from pipelines.steps.infra_validator import (
     CANARY,
     ask_model,
     compare_answers,

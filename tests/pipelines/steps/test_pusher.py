@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.steps.pusher.executor import EVIDENCE, push_model
+from pipelines.steps.pusher import EVIDENCE, push_model
 from tfcomp.config.errors import RunError
 from tfcomp.storage.model_versions import list_versions
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from pipelines.rules import Rules
-from pipelines.steps.trainer.executor import MODELS
+from pipelines.steps.trainer import MODELS
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.storage.files import DamagedFileError, read_csv

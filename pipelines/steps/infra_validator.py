@@ -15,7 +15,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from kfp import dsl
 
+from pipelines.profile import check_profile, parse_profile
+from pipelines.running_step import run_step
+from pipelines.steps.candidates import find_candidate, find_model
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
@@ -30,6 +34,21 @@ NUM_POINTS = 5
 # Of the largest answer of an output: kernels may differ between processes.
 TOLERANCE = 1e-4
 Arrays = dict[str, np.ndarray]
+
+
+def execute(
+    profile: str,
+    runs: dsl.Artifact,
+    evaluation: dsl.Artifact,
+    metrics: dsl.Metrics,
+) -> None:
+    """Does the work of the step; see `pipelines.components`."""
+    with run_step("infra_validator") as step:
+        check_profile(parse_profile(profile))  # imports its plugins
+        run = find_candidate(Path(runs.path), Path(evaluation.path))
+        count = validate_model(run, find_model(run))
+        step.log(metrics, {"answers": count})
+        step.note = f"{count} answers are those of the network"
 
 
 def validate_model(run: Path, version: Path) -> int:

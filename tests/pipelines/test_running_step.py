@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from kfp import dsl
 
-from pipelines.steps.lifeline import LIFELINE
-from pipelines.steps.running_step import RunningStep, run_step
-from pipelines.steps.step_events import MARK, read_event
+from pipelines.lifeline import LIFELINE
+from pipelines.running_step import RunningStep, run_step
+from pipelines.step_events import MARK, read_event
 from tfcomp.config.errors import RunError
 
 

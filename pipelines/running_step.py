@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kfp import dsl
 
-from pipelines.steps.lifeline import die_with_runner
-from pipelines.steps.step_events import LineStream, emit
+from pipelines.lifeline import die_with_runner
+from pipelines.step_events import LineStream, emit
 from tfcomp.config.command import check_streams
 from tfcomp.config.failures import explain_failure
 from tfcomp.storage.files import write_text

@@ -6,10 +6,26 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.profile import Profile, make_sweeps
+from kfp import dsl
+
+from pipelines.profile import Profile, make_sweeps, parse_profile
+from pipelines.running_step import run_step
+from pipelines.step_events import count
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.materialized import select_settings
+from tfcomp.datasets.materialized import materialize, select_settings
 from tfcomp.storage.code_version import hash_files
+
+
+def execute(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
+    """Does the work of the step; see `pipelines.components`."""
+    with run_step("example_gen") as step:
+        step.place(examples, work_dir, "examples")
+        configs = list_datasets(parse_profile(profile))
+        folders = [materialize(config, examples.path) for config in configs]
+        examples.metadata["datasets"] = len(folders)
+        # The validator is skipped only if it has seen these very files.
+        examples.metadata["digest"] = hash_examples(folders)
+        step.note = f"{count(len(folders), 'data set')} in {examples.path}"
 
 
 def list_datasets(profile: Profile) -> list[RunConfig]:

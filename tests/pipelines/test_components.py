@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 from kfp import dsl
 
+from pipelines.components import (
+    evaluator,
+    example_gen,
+    example_validator,
+    infra_validator,
+    pusher,
+    report,
+    trainer,
+)
 from pipelines.profile import Profile
-from pipelines.steps.evaluator.component import evaluator
-from pipelines.steps.example_gen.component import example_gen
-from pipelines.steps.example_validator.component import example_validator
-from pipelines.steps.infra_validator.component import infra_validator
-from pipelines.steps.pusher.component import pusher
-from pipelines.steps.report.component import report
-from pipelines.steps.trainer.component import trainer
 from tfcomp.config.errors import RunError
 
 Inputs = dict[str, Any]

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.profile import Profile, make_searches, make_sweeps
+from kfp import dsl
+
+from pipelines.profile import (
+    Profile,
+    make_searches,
+    make_sweeps,
+    parse_profile,
+)
+from pipelines.running_step import run_step
+from pipelines.step_events import count
 from tfcomp.storage.code_version import hash_files
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_missing
@@ -12,6 +21,33 @@ from tfcomp.sweeps.workload import run_missing
 # Where the trainer writes run folders and SavedModels, below its output.
 LOGS = "logs"
 MODELS = "saved_models"
+
+
+def execute(
+    profile: str,
+    examples: dsl.Dataset,
+    work_dir: str,
+    workers: int,
+    scheduler: str,
+    runs: dsl.Artifact,
+    metrics: dsl.Metrics,
+) -> None:
+    """Does the work of the step; see `pipelines.components`."""
+    with run_step("trainer") as step:
+        step.place(runs, work_dir, "runs")
+        folder = Path(runs.path)
+        options = SchedulerOptions(workers=workers, scheduler=scheduler)
+        with step.show_output():
+            number, failures = train_profile(
+                parse_profile(profile), examples.path, folder, options
+            )
+        # Steps that come after are skipped only if the tables are the same.
+        runs.metadata["digest"] = hash_tables(folder)
+        failed = len(failures)
+        step.log(metrics, {"trials": number, "failed": failed})
+        for failure in failures:
+            step.say(f"failed: {failure}")
+        step.note = f"{count(number, 'trial')}, {failed} failed, in {folder}"
 
 
 def train_profile(

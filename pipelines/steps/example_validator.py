@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pipelines.steps.example_validator.anomaly_checks import find_anomalies
+from kfp import dsl
+
+from pipelines.profile import parse_profile
+from pipelines.running_step import run_step
+from pipelines.step_events import count
+from pipelines.steps.anomaly_checks import find_anomalies
+from pipelines.steps.example_gen import list_datasets
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
@@ -46,6 +52,24 @@ class Findings:
         line = f"{first.check}: {first.reason} ({first.dataset})"
         more = len(self.anomalies) - 1
         return line + (f", and {more} more anomalies" if more else "")
+
+
+def execute(
+    profile: str,
+    examples: dsl.Dataset,
+    anomalies: dsl.Artifact,
+    metrics: dsl.Metrics,
+) -> None:
+    """Does the work of the step; see `pipelines.components`."""
+    with run_step("example_validator") as step:
+        datasets = list_datasets(parse_profile(profile))
+        findings = validate_datasets(datasets, examples.path)
+        findings.write(Path(anomalies.path))
+        number = len(findings.anomalies)
+        step.log(metrics, {"datasets": len(datasets), "anomalies": number})
+        if findings.anomalies:
+            raise RunError(findings.describe())
+        step.note = f"no anomalies in {count(len(datasets), 'data set')}"
 
 
 def validate_datasets(

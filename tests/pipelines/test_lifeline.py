@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.steps.lifeline import LIFELINE
+from pipelines.lifeline import LIFELINE
 
 WAIT = """
 import time
-from pipelines.steps.running_step import run_step
+from pipelines.running_step import run_step
 with run_step("trainer"):
     time.sleep(60)
 """

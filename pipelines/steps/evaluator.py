@@ -12,20 +12,49 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from kfp import dsl
+
+from pipelines.profile import check_profile, parse_profile
 from pipelines.rules import Rules
-from pipelines.steps.evaluator.candidates import (
+from pipelines.running_step import run_step
+from pipelines.steps.candidates import (
     TrialRow,
     choose_setting,
     choose_trial,
     find_model,
     read_trials,
 )
-from pipelines.steps.trainer.executor import LOGS
+from pipelines.steps.trainer import LOGS
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.storage.files import write_text
 from tfcomp.storage.model_versions import is_copy, list_versions
+
+
+def execute(
+    profile: str,
+    runs: dsl.Artifact,
+    export_dir: str,
+    work_dir: str,
+    evaluation: dsl.Artifact,
+    metrics: dsl.Metrics,
+) -> bool:
+    """Does the work of the step; see `pipelines.components`."""
+    with run_step("evaluator") as step:
+        parsed = parse_profile(profile)
+        check_profile(parsed)  # imports its plugins
+        rules = parsed.rules
+        pushed = Path(export_dir, rules.push_as)
+        verdict = evaluate_sweep(Path(runs.path), rules, pushed)
+        step.place(evaluation, work_dir, "evaluation.json")
+        verdict.write(Path(evaluation.path))
+        evaluation.metadata["candidate"] = verdict.run
+        step.log(metrics, verdict.list_numbers())
+        step.note = verdict.describe()
+        if not verdict.blessed:
+            step.stop = step.note
+        return verdict.blessed
 
 
 @dataclass(frozen=True)
@@ -160,7 +189,7 @@ def compare_with_pushed(
     if is_copy(pushed, find_model(run)):
         return []  # it is the same model
     with start_tensorflow():
-        from pipelines.steps.evaluator.pushed_model import score_pushed_model
+        from pipelines.steps.pushed_model import score_pushed_model
 
     old = score_pushed_model(pushed, run)
     checks = []

@@ -1,0 +1,57 @@
+"""report: the paper's claims, judged by the runs of a pipeline."""
+
+from __future__ import annotations
+
+import glob
+import shutil
+from collections import Counter
+from pathlib import Path
+
+from kfp import dsl
+
+from pipelines.profile import (
+    Profile,
+    make_searches,
+    make_sweeps,
+    parse_profile,
+)
+from pipelines.running_step import run_step
+from pipelines.steps.trainer import LOGS
+from tfcomp.studies.claims import Evidence, Report, read_evidence, write_report
+
+
+def execute(
+    profile: str,
+    runs: dsl.Artifact,
+    work_dir: str,
+    folder: dsl.Artifact,
+    page: dsl.HTML,
+    metrics: dsl.Metrics,
+) -> None:
+    """Does the work of the step; see `pipelines.components`."""
+    with run_step("report") as step:
+        step.place(folder, work_dir, "report")
+        written = report_runs(
+            parse_profile(profile), Path(runs.path), Path(folder.path)
+        )
+        shutil.copyfile(written.page, page.path)
+        counts = Counter(str(result.verdict) for result in written.results)
+        step.log(metrics, {v.replace(" ", "_"): n for v, n in counts.items()})
+        found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        step.note = f"{found}: {written.page}"
+
+
+def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
+    """Writes the reproduction report on the trials of a profile.
+
+    Trials of earlier flags or code may lie beside them where the trainer
+    wrote, and are left out.
+    """
+    logs = f"--log_dir={runs_dir / LOGS}"
+    sweeps, searches = make_sweeps(profile, logs), make_searches(profile, logs)
+    folders = [trial.path for sweep in sweeps for trial in sweep.items]
+    folders += [search.folder for search in searches]
+    patterns = [glob.escape(str(path)) for path in folders if path.exists()]
+    evidence = read_evidence(patterns) if patterns else Evidence()
+    command = f"python -m pipelines.run_local --profile={profile.name}"
+    return write_report(evidence, output, command)
