@@ -20,6 +20,7 @@ from tfcomp.storage.folder_lock import lock_folder
 if TYPE_CHECKING:
     from tfcomp.config.run_config import RunConfig
 
+SHORT = ("--epochs=4", "--eval_every=1", "--layerwise_every=2")
 TESTS = Path(__file__).parent
 # Their tests train whole runs. They are started first, so that none of them is
 # left for one process at the end.
@@ -84,8 +85,9 @@ def _forgotten_plugins(
 
 
 def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
+    """The smoke run of a fifth of the epochs, which fits nothing."""
     places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
-    return parse_config(["--flagfile=smoke.flags", *places, *flags])
+    return parse_config(["--flagfile=smoke.flags", *SHORT, *places, *flags])
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,7 @@ def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
 def test_own_model_as_a_plugin(folder: Path) -> None:
     (folder / "my_parts.py").write_text(find_block(TUTORIAL, "plugin"))
     flags = "--flagfile=smoke.flags --plugins=my_parts --model=shallow"
-    flags += " --hidden=0 --pictures=false --layerwise_every=0"
+    flags += " --hidden=0 --pictures=false --epochs=4"
     status = train.main(["train", *flags.split()])
     assert status == 0
     assert (folder / "tensorboard_logs/smoke/metrics.json").exists()

@@ -1,5 +1,7 @@
 """Trains one decoder: `python -m tfcomp.train --flagfile=donut.flags`."""
 
+import os
+import textwrap
 from typing import Any
 
 from tfcomp.config.command import exit_on_user_error, run_command
@@ -7,10 +9,17 @@ from tfcomp.config.machine import limit_threads
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
+from tfcomp.evaluation.in_words import describe_scores
 from tfcomp.models.axes import AXES
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.output_folders import check_run_folders
-from tfcomp.storage.run_folder import select_scores
+from tfcomp.storage.run_folder import (
+    SAMPLES_FILE,
+    find_finished,
+    select_scores,
+)
+
+WIDTH = 80  # characters of a line of prose
 
 
 def main(argv: list[str]) -> int:
@@ -33,8 +42,8 @@ def train_run(config: RunConfig) -> dict[str, Any]:
     it has been checked.
 
     Returns:
-        The content of `metrics.json`; of a finished run, with `resume`,
-        without training it again.
+        The content of `metrics.json`; of a finished run without training it
+        again, and without TensorFlow.
 
     Raises:
         ConfigError: If settings do not fit together, or to this machine.
@@ -42,6 +51,8 @@ def train_run(config: RunConfig) -> dict[str, Any]:
     """
     check_config(config)
     check_run_folders(config.to_flags())
+    if finished := find_finished(config):
+        return finished
     limit_threads(config)
     with start_tensorflow():
         from tfcomp.training.experiment import train_and_evaluate
@@ -50,18 +61,23 @@ def train_run(config: RunConfig) -> dict[str, Any]:
 
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
-    """The ID and OOD scores, and where to look."""
+    """The ID and OOD scores, where to look, and what they say."""
     scores = select_scores(metrics)
     subsets = {name.upper(): found for name, found in scores.items()}
     exported = f"saved model  {config.export_path}\n" if config.export else ""
     axes = format_axes(metrics.get("embeddings", {}))
+    picture = os.path.join(config.run_dir, SAMPLES_FILE)
+    samples = f"samples      {picture}\n" if os.path.exists(picture) else ""
+    said = textwrap.fill(describe_scores(metrics), WIDTH)
     return (
         f"\n{format_scores(subsets)}\n\n"
         f"{format_coverage(metrics.get('coverage', {}))}"
         f"{axes}"
         f"run          {config.run_dir}\n"
         f"{exported}"
-        f"look         tensorboard --logdir {config.log_dir}"
+        f"{samples}"
+        f"look         tensorboard --logdir {config.log_dir}\n\n"
+        f"{said}"
     )
 
 

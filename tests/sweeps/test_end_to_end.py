@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 NUM_TRIALS = 4
+TINY = ("--width=8", "--epochs=3", "--steps_per_epoch=5", "--eval_every=1")
 
 
 def make_command(folder: Path, *flags: str) -> list[str]:
@@ -21,6 +22,7 @@ def make_command(folder: Path, *flags: str) -> list[str]:
         f"--log_dir={folder / 'logs'}",
         f"--export_dir={folder / 'models'}",
         "--workers=2",
+        *TINY,
         *flags,
     ]
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.image
+import numpy as np
 import pytest
+from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
@@ -53,6 +55,18 @@ def test_scalar_tags_are_few_and_grouped(
     assert groups.pop("landscape") == {"relative_mse"}
     assert groups.pop("run") == {""}
     assert set(groups) <= {"custom_scalars__config__", "_hparams_"}
+
+
+def test_samples_are_also_a_file(
+    smoke_run: RunConfig, events: EventAccumulator
+) -> None:
+    """ID above OOD of the last epoch, as TensorBoard has them."""
+    file = Image.open(Path(smoke_run.run_dir) / "samples.png")
+    shown = [
+        np.asarray(Image.open(io.BytesIO(images[max(images)][2])))
+        for images in (read(events, f"samples/{s}") for s in ("id", "ood"))
+    ]
+    np.testing.assert_array_equal(np.asarray(file), np.concatenate(shown))
 
 
 def test_last_scalars_are_the_final_metrics(

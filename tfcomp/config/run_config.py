@@ -24,6 +24,7 @@ LOCATION_FLAGS = (
     "data_dir",
     "examples_dir",
     "resume",
+    "overwrite",
     "pictures",
     "export",
 )
@@ -79,6 +80,11 @@ class RunConfig(Settings):
         "Go on with an interrupted run, which ends bit-identical to an "
         "uninterrupted one.",
     )
+    overwrite: bool = setting(
+        False,
+        "Replace the run of this name, if there is one; its SavedModels stay "
+        "as older versions.",
+    )
     plugins: str = setting(
         "",
         "Python modules, separated by commas, that are imported first and "
@@ -102,6 +108,9 @@ class RunConfig(Settings):
         if self.export and len(folders) == 1:
             rule = "must be another folder than --log_dir"
             raise ConfigError("export_dir", rule, self.export_dir)
+        if self.overwrite and self.resume:
+            rule = "must not stand beside --resume, which sweeps add as well"
+            raise ConfigError("overwrite", rule, True)
         replicas = max(self.training.num_replicas, 1)
         if batch % replicas:
             rule = f"must be a multiple of --num_replicas={replicas}"

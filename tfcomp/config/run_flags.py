@@ -162,7 +162,7 @@ def parse_config(arguments: Sequence[str]) -> RunConfig:
 
 def format_flags(config: RunConfig) -> str:
     """A flagfile that repeats the run: every resolved flag, one a line."""
-    config = dataclasses.replace(config, resume=False)
+    config = dataclasses.replace(config, resume=False, overwrite=False)
     return "".join(f"{line}\n" for line in list_flag_lines(config))
 
 

@@ -1,7 +1,7 @@
 """Figures as PNG and PDF files and as arrays of pixels, without a display."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -54,6 +54,22 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         return np.array(canvas.buffer_rgba())  # a copy: the canvas goes
+
+
+def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
+    """Pictures `[H, W, 4]` of any sizes below one another, as a PNG file."""
+    width = max(picture.shape[1] for picture in pictures)
+    padded = [
+        np.pad(
+            picture,
+            ((0, 0), (0, width - picture.shape[1]), (0, 0)),
+            constant_values=255,
+        )
+        for picture in pictures
+    ]
+    buffer = io.BytesIO()
+    Image.fromarray(np.concatenate(padded)).save(buffer, format="PNG")
+    return buffer.getvalue()
 
 
 @contextmanager

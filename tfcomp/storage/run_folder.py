@@ -4,6 +4,7 @@ run.flags       every resolved flag; `--flagfile` of it repeats the run
 checkpoints/    training state
 events.out...   TensorBoard
 history.csv     loss and scores by epoch
+samples.png     true images above what the network draws, ID and OOD
 model.keras     the trained model, float32
 metrics.json    scores; written last, so it marks a finished run
 """
@@ -11,6 +12,7 @@ metrics.json    scores; written last, so it marks a finished run
 import contextlib
 import dataclasses
 import os
+import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +34,8 @@ FLAGS_FILE = "run.flags"
 HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
+SAMPLES_FILE = "samples.png"
+MAX_SHOWN = 5  # flags that differ, in an error
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
@@ -43,8 +47,8 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
         The lock of the folder, for a `with` statement (see `lock_folder`).
 
     Raises:
-        RunError: If the folder belongs to other flags, holds this run already
-            and `resume` is not set, is in use, or cannot be written.
+        RunError: If the folder belongs to other flags, holds a part of this
+            run and `resume` is not set, is in use, or cannot be written.
     """
     path = Path(config.run_dir)
     try:
@@ -54,6 +58,8 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
             os.makedirs(config.export_path, exist_ok=True)
         with contextlib.ExitStack() as stack:
             lock = stack.enter_context(lock_folder(path))
+            if config.overwrite:
+                _empty(path)
             if not (path / FLAGS_FILE).exists():
                 write_text(path / FLAGS_FILE, header + format_flags(config))
             stack.pop_all()  # it stays locked
@@ -62,6 +68,19 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
             f"--log_dir and --export_dir must be writable: {error}"
         ) from error
     return lock
+
+
+def find_finished(config: RunConfig) -> dict[str, Any] | None:
+    """The metrics of a run that has all that it promises, None before it has.
+
+    Raises:
+        RunError: If `claim_run` would refuse its folder.
+    """
+    folder = Path(config.run_dir)
+    _check_owner(folder, config)
+    if config.overwrite or list_damage(config, thorough=True):
+        return None
+    return read_metrics(folder)
 
 
 def check_run(path: str | Path) -> RunConfig:
@@ -170,23 +189,45 @@ def _check_owner(path: Path, config: RunConfig) -> None:
     except (ConfigError, RunError) as error:
         rule = f"cannot be read ({error}): move its folder away"
         raise RunError(f"{flags_file} {rule}") from error
-    for name, value in config.identity().items():
-        if theirs.get(name) != value:
-            raise RunError(
-                f"--run_name={config.run_name} belongs to a run with "
-                f"--{name}={theirs.get(name)}, not {value}: choose another "
-                "--run_name"
-            )
-    if not config.resume:
-        state = "was interrupted"
-        if is_locked(path):
-            state = "is running"
-        elif (path / METRICS_FILE).exists():
-            state = "is finished"
+    if config.overwrite:
+        return
+    differing = [
+        f"--{name}={theirs.get(name)} (not {value})"
+        for name, value in config.identity().items()
+        if theirs.get(name) != value
+    ]
+    if differing:
+        more = len(differing) - MAX_SHOWN
+        shown = differing[:MAX_SHOWN] + [f"{more} more"] * (more > 0)
+        raise RunError(
+            f"--run_name={config.run_name} belongs to a run with "
+            f"{', '.join(shown)}: choose another --run_name, or replace that "
+            "run by --overwrite"
+        )
+    if not config.resume and (state := _describe_state(path, config)):
         raise RunError(
             f"--run_name={config.run_name} exists in {config.log_dir} and "
             f"{state}: add --resume, or choose another --run_name"
         )
+
+
+def _describe_state(path: Path, config: RunConfig) -> str:
+    """What is not as it should be in a run that was started; else empty."""
+    if not (path / METRICS_FILE).exists():
+        return "is running" if is_locked(path) else "was interrupted"
+    lost = ", ".join(map(str, list_damage(config, thorough=True)))
+    return f"{lost} is missing or damaged" if lost else ""
+
+
+def _empty(path: Path) -> None:
+    """Removes all of a run but its lock, `run.flags` last: it says whose."""
+    kept = {LOCK_FILE, FLAGS_FILE}
+    for part in [p for p in path.iterdir() if p.name not in kept]:
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part)
+        else:
+            part.unlink()
+    (path / FLAGS_FILE).unlink(missing_ok=True)
 
 
 def _holds_dicts(part: dict[str, Any]) -> bool:

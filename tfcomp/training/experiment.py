@@ -81,6 +81,7 @@ def _run(
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
         metrics["coverage"] = measure_coverage(dataset)
+        metrics["points"] = count_points(dataset)
         summaries.close()
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
@@ -100,6 +101,12 @@ def _export(
     jacobian_fn = choose_jacobian(model, dataset.space)
     card = format_card(config, dataset, metrics)
     export_model(model, config.export_path, jacobian_fn, card)
+
+
+def count_points(dataset: Dataset) -> dict[str, int]:
+    """How many combinations the scores of each subset are means over."""
+    subsets = dataset.splits.scored.subsets
+    return {name: int(rows.sum()) for name, rows in subsets.items()}
 
 
 def describe_environment() -> str:

@@ -20,11 +20,13 @@
 
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 from tensorboard.plugins.hparams import api as hparams
@@ -43,7 +45,9 @@ from tfcomp.evaluation.pictures import (
     picture_samples,
 )
 from tfcomp.evaluation.point_scores import Evaluation
-from tfcomp.figures.render import figure_to_array
+from tfcomp.figures.render import figure_to_array, stack_to_png
+from tfcomp.storage.files import write_bytes
+from tfcomp.storage.run_folder import SAMPLES_FILE
 
 LAYER_GROUPS = (
     "factorization",
@@ -92,16 +96,22 @@ class RunSummaries:
                     tf.summary.scalar(tag, value)
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
-        """Samples with the true position, and the error landscape."""
+        """Samples with the true position, and the error landscape.
+
+        The samples are also a file, for those who open no TensorBoard.
+        """
         if not self._config.pictures:
             return
+        samples = []
         dataset, splits = self._dataset, self._dataset.splits
         with self._writer.as_default(step=epoch):
             for name, chosen in (("id", splits.is_id), ("ood", splits.is_ood)):
                 if chosen.any():
                     title = f"{self._config.run_name}, {name.upper()}"
                     figure = picture_samples(dataset, evaluation, name, title)
-                    write_figure(f"samples/{name}", figure)
+                    samples.append(write_figure(f"samples/{name}", figure))
+            path = Path(self._config.run_dir, SAMPLES_FILE)
+            write_bytes(path, stack_to_png(samples))
             if self._has_maps:
                 figure = picture_landscape(dataset, evaluation)
                 write_figure("landscape/relative_mse", figure)
@@ -177,9 +187,11 @@ def center_volumes(
     return {k: v - np.nan_to_num(np.nanmean(v)) for k, v in finite.items()}
 
 
-def write_figure(tag: str, figure: Figure) -> None:
-    """Writes a matplotlib figure as an image summary."""
-    tf.summary.image(tag, figure_to_array(figure)[np.newaxis])
+def write_figure(tag: str, figure: Figure) -> NDArray[np.uint8]:
+    """Writes a matplotlib figure as an image summary; returns its pixels."""
+    pixels = figure_to_array(figure)
+    tf.summary.image(tag, pixels[np.newaxis])
+    return pixels
 
 
 def describe_run(

@@ -1,0 +1,151 @@
+"""The same command again: its result, at once; with other flags, one line."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tfcomp import train
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.run_folder import find_finished
+from tfcomp.training import experiment
+
+FLAGS = (
+    "--flagfile=smoke.flags --model=mlp --depth=1 --width=4 --grid_size=8 "
+    "--region=square:3-5 --epochs=2 --steps_per_epoch=2 --eval_every=0 "
+    "--layerwise_every=0 --nopictures --noexport"
+).split()
+# A process that prints whether the command has imported TensorFlow.
+WITHOUT_TENSORFLOW = """
+import sys
+from tfcomp import train
+status = train.main(["train", *sys.argv[1:]])
+print("status", status, "tensorflow" in sys.modules)
+"""
+Command = Callable[..., int]
+
+
+@pytest.fixture
+def command(working_folder: Path) -> Command:
+    """Trains a tiny network in an empty folder."""
+    return lambda *flags: train.main(["train", *FLAGS, *flags])
+
+
+def list_files(folder: Path) -> dict[Path, int]:
+    return {
+        path: path.stat().st_mtime_ns
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_same_command_prints_the_same_without_tensorflow(
+    command: Command, working_folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert command() == 0
+    first = capsys.readouterr().out
+    before = list_files(working_folder)
+    again = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW, *FLAGS],
+        capture_output=True,
+        text=True,
+    )
+    assert again.stdout == f"{first}status 0 False\n", again.stderr
+    assert list_files(working_folder) == before
+
+
+def test_other_flags_are_all_named_and_nothing_is_written(
+    command: Command, working_folder: Path
+) -> None:
+    command()
+    before = list_files(working_folder)
+    with pytest.raises(RunError) as caught:
+        command("--width=8", "--seed=3")
+    assert str(caught.value) == (
+        "--run_name=smoke belongs to a run with --width=4 (not 8), --seed=0 "
+        "(not 3): choose another --run_name, or replace that run by "
+        "--overwrite"
+    )
+    many = [f"--{flag}=3" for flag in ("width", "seed", "epochs", "depth")]
+    many += ["--batch_size=3", "--steps_per_epoch=3", "--rank=3"]
+    with pytest.raises(RunError, match="2 more: choose another"):
+        command(*many)
+    assert list_files(working_folder) == before
+
+
+def test_where_the_run_is_does_not_matter(
+    command: Command, capsys: pytest.CaptureFixture
+) -> None:
+    command()
+    capsys.readouterr()
+    assert command("--resume", "--pictures") == 0
+    assert "relative_mse" in capsys.readouterr().out
+
+
+def test_overwrite_leaves_nothing_of_the_run_before(
+    command: Command, working_folder: Path
+) -> None:
+    command()
+    run = working_folder / "tensorboard_logs/smoke"
+    (run / "analysis").mkdir()
+    (run / "analysis/report.html").write_text("of the run before")
+    assert command("--width=8", "--overwrite") == 0
+    assert not (run / "analysis").exists()
+    assert len(list(run.glob("events*"))) == 1
+    text = (run / "run.flags").read_text()
+    assert "--width=8" in text and "--overwrite=false" in text
+    with pytest.raises(RunError, match=re.escape("--width=8 (not 4)")):
+        command()
+
+
+def test_overwrite_of_a_run_that_is_in_use(
+    command: Command, working_folder: Path
+) -> None:
+    command()
+    run = working_folder / "tensorboard_logs/smoke"
+    before = list_files(run)
+    with lock_folder(run):
+        with pytest.raises(RunError, match="another process is working"):
+            command("--overwrite")
+    assert list_files(run) == before
+
+
+def test_overwrite_of_what_is_no_run(
+    command: Command, working_folder: Path
+) -> None:
+    notes = working_folder / "tensorboard_logs/smoke/thesis.tex"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("mine")
+    with pytest.raises(RunError, match="holds something else"):
+        command("--overwrite")
+    assert notes.read_text() == "mine"
+
+
+def test_overwrite_and_resume_contradict_each_other() -> None:
+    with pytest.raises(ConfigError, match="--overwrite must not stand beside"):
+        parse_config(["--overwrite", "--resume"])
+
+
+def test_a_damaged_run_is_not_passed_off_as_finished(
+    command: Command, working_folder: Path
+) -> None:
+    command()
+    run = working_folder / "tensorboard_logs/smoke"
+    (run / "model.keras").write_bytes(b"")
+    with pytest.raises(RunError, match="model.keras is missing or damaged: ad"):
+        command()
+    assert find_finished(parse_config([*FLAGS, "--resume"])) is None
+
+
+def test_a_function_gets_the_metrics_of_a_finished_run(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command()
+    config = parse_config(FLAGS)
+    monkeypatch.delattr(experiment, "_run")
+    assert train.train_run(config)["train"]["epochs"] == 2
