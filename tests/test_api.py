@@ -80,7 +80,7 @@ def test_lost_derivatives_are_differences(table: tfcomp.FactorTable) -> None:
     assert study.stages == ["half", "image"]
     expected = slopes[:, :7] @ slopes[:, :7].T
     np.testing.assert_allclose(study.metrics["half"][5], expected, rtol=1e-4)
-    assert set(study.lost_stages) == {"half", "image"}
+    assert set(study.nondifferentiable) == {"half", "image"}
     factorization = compute_factorization(expected[None])[0]
     found = result.measures["factorization"][0]
     assert found == pytest.approx(factorization, rel=1e-4)
@@ -100,7 +100,7 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
     for source in (model, str(version), tmp_path / "model.keras"):
         result = tfcomp.evaluate(source, dataset)
         assert result.study.stages == list(metrics)
-        assert not result.study.lost_stages
+        assert not result.study.nondifferentiable
         for subset, expected in scores.items():
             assert result.scores[subset] == pytest.approx(expected, rel=1e-5)
         for stage, g in metrics.items():

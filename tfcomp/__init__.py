@@ -19,6 +19,7 @@ _LATER = {
     "config.run_config": ("RunConfig",),
     "datasets.factor_table": ("FactorTable",),
     "report.evaluated": ("Evaluated", "evaluate", "load_run", "write_report"),
+    "statistics.measure": ("register_measure",),
     "train": ("train_run",),
 }
 __all__ = sorted(name for names in _LATER.values() for name in names)

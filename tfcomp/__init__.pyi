@@ -10,6 +10,7 @@ from tfcomp.report.evaluated import Evaluated as Evaluated
 from tfcomp.report.evaluated import evaluate as evaluate
 from tfcomp.report.evaluated import load_run as load_run
 from tfcomp.report.evaluated import write_report as write_report
+from tfcomp.statistics.measure import register_measure as register_measure
 from tfcomp.train import train_run as train_run
 
 __version__: str

@@ -12,12 +12,15 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import make_flags
+from tfcomp.evaluation.measure_files import read_measures
+from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures, find_measure
 from tfcomp.statistics.seed_statistics import get_score
 from tfcomp.statistics.setting_table import (
     FinishedRun,
@@ -34,7 +37,8 @@ FLAGS = {
     "runs": ("", "Run folders, a pattern with *."),
     "scores": (
         "id/mse,ood/mse,ood/relative_mse,ood/position_accuracy",
-        "Scores by their path in metrics.json, separated by commas.",
+        "Scores by their path in metrics.json, separated by commas; those of "
+        "measures.json begin with measures/. With list, what there is.",
     ),
     "output": ("", "Path without ending, for .csv and .md."),
 }
@@ -49,9 +53,15 @@ def compare_runs(settings: dict[str, Any]) -> int:
     """Prints the table; needs no TensorFlow."""
     scores = [s.strip() for s in settings["scores"].split(",") if s.strip()]
     runs = read_runs(settings["runs"])
+    if scores == ["list"]:
+        print("\n".join(list_scores([metrics for _, metrics in runs])))
+        return 0
     for score in scores:
         if all(get_score(metrics, score) is None for _, metrics in runs):
-            rule = "must name scores of the runs, each of them a number"
+            rule = (
+                "must name scores of the runs, each of them a number "
+                "(--scores=list prints them)"
+            )
             raise ConfigError("scores", rule, score)
     table = tabulate_settings(runs, scores)
     text = format_markdown(table, scores)
@@ -61,8 +71,36 @@ def compare_runs(settings: dict[str, Any]) -> int:
     return 0
 
 
+def list_scores(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What can be compared, a line each: path, what it is, range, unit."""
+    paths = dict.fromkeys(path for metrics in runs for path in _walk(metrics))
+    width = max(map(len, paths))
+    return [
+        f"{path:{width}}  {describe_score(path)}".rstrip() for path in paths
+    ]
+
+
+def describe_score(path: str) -> str:
+    """The label of a score, its unit and its range, as far as declared."""
+    measure = find_measure(path)
+    if measure is None:
+        return ""
+    unit = f" ({measure.unit})" if measure.unit else ""
+    return f"{measure.label}{unit}, {measure.limits}"
+
+
+def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in numbers.items():
+        if isinstance(value, Mapping) and name != OWN_MEASURES:
+            yield from _walk(value, f"{above}{name}/")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{above}{name}"
+
+
 def read_runs(pattern: str) -> list[FinishedRun]:
     """Flags and metrics of the finished runs among the folders.
+
+    With the content of `measures.json`, where there is one, as `measures`.
 
     A run with damaged metrics is left out, which is said.
 
@@ -74,6 +112,9 @@ def read_runs(pattern: str) -> list[FinishedRun]:
         try:
             config = check_run(folder)
             metrics = read_metrics(Path(folder))
+            adopt_measures(metrics.get(OWN_MEASURES, {}))
+            if measures := read_measures(Path(folder)):
+                metrics = metrics | {"measures": measures}
         except DamagedFileError as error:
             print(f"left out: {error}", file=sys.stderr)
         except RunError:

@@ -252,6 +252,7 @@ def test_diverged_model_is_never_right(value: float, polarity: str) -> None:
     assert metrics.compute_scores(images, truth, positions, polarity) == {
         "mse": None,
         "relative_mse": None,
+        "hit_rate": 0.5,
         "position_accuracy": 0.5,
         "position_error": None,
         "num_peaks": 0.5,
@@ -266,6 +267,7 @@ def test_scores_of_perfect_images(polarity: str) -> None:
     assert scores == {
         "mse": 0.0,
         "relative_mse": 0.0,
+        "hit_rate": 1.0,
         "position_accuracy": 1.0,
         "position_error": 0.0,
         "num_peaks": 1.0,
@@ -302,7 +304,7 @@ def test_scores_of_an_empty_set(
 ) -> None:
     empty = np.zeros((0, SIZE, SIZE, 1))
     scores = metrics.compute_scores(empty, empty, positions, polarity)
-    assert len(scores) == 5 and set(scores.values()) == {None}
+    assert len(scores) == 6 and set(scores.values()) == {None}
     assert metrics.count_peaks(empty, polarity).shape == (0,)
     assert metrics.count_own_peaks(empty, polarity).shape == (0,)
     assert metrics.compute_peaks(empty, polarity).shape == (0, 2)

@@ -79,6 +79,37 @@ def test_command_writes_the_table(
     assert rows[1]["ood/mse sd"] == ""
 
 
+def test_intervals_stay_within_the_range(folder: Path) -> None:
+    """Student's interval of 1, 2 and 6 reaches below 0; an MSE does not."""
+    runs = compare.read_runs(str(folder / "a*"))
+    (row,) = tabulate_settings(runs, ["ood/mse"]).to_dict("records")
+    assert 0 < row["ood/mse low"] < row["ood/mse mean"] < row["ood/mse high"]
+
+
+def test_what_there_is_to_compare(
+    folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (folder / "a0" / "measures.json").write_text(
+        json.dumps({"border_rank_correlation": 0.5, "factorization": [1.0]})
+    )
+    flags = [f"--runs={folder}/*"]
+    assert compare.main(["compare", *flags, "--scores=list"]) == 0
+    lines = [
+        line.split("  ", 1) for line in capsys.readouterr().out.splitlines()
+    ]
+    found = {path: text.strip() for path, text in lines}
+    assert found == {
+        "id/mse": "MSE, [0, inf)",
+        "ood/mse": "MSE, [0, inf)",
+        "measures/border_rank_correlation": (
+            "rank correlation of OOD error and distance to ID, [-1, 1]"
+        ),
+    }
+    score = "--scores=measures/border_rank_correlation"
+    assert compare.main(["compare", *flags, score]) == 0
+    assert "| 2 | 3 | – |" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -59,7 +59,10 @@ def test_steps_are_differenced_and_marked(
         study.metrics["code"][:, 0, 0], expected, atol=1e-5
     )
     assert study.layers.summary["stage_1"]["factorization"] == 1
-    assert "stage_1" in study.lost_stages and "code" not in study.lost_stages
+    assert (
+        "stage_1" in study.nondifferentiable
+        and "code" not in study.nondifferentiable
+    )
     assert "stage_1" in capsys.readouterr().err
     jacobian_fn = choose_jacobian(study.run.model, study.dataset.space)
     points = tf.constant(study.splits.grid[:3])
@@ -69,7 +72,7 @@ def test_steps_are_differenced_and_marked(
 
 def test_a_dead_stage_stays_dead(make_study: Callable) -> None:
     study = make_study("truth", stage_1=lambda f: 0 * f)
-    assert "stage_1" not in study.lost_stages
+    assert "stage_1" not in study.nondifferentiable
     assert not study.metrics["stage_1"].any()
 
 

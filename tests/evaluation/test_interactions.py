@@ -73,7 +73,9 @@ def test_measures_and_report_of_known_stages(study: Study) -> None:
 def test_tracing_and_batches_change_nothing(study: Study) -> None:
     points = interactions.choose_points(study.splits.grid, 20)
     small, large = (
-        interactions.make_meter(study.run.model, study.dataset.space, num_units)
+        interactions.make_interaction_fn(
+            study.run.model, study.dataset.space, num_units
+        )
         for num_units in (1, interactions.MAX_NUMBERS // 50)
     )
     expected, found = small(points), large(points)
@@ -99,7 +101,7 @@ def test_decoders_of_known_composition(name: str) -> None:
     config = parse_config([*flags, f"--model={name}"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    measure = interactions.make_meter(model, dataset.space, 1)
+    measure = interactions.make_interaction_fn(model, dataset.space, 1)
     found = measure(dataset.splits.grid)
     # Each unit belongs to one branch, and a branch to one factor.
     assert found["stage_0"]["contrast"] == 0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tfcomp.evaluation import image_measures, measures, stage_measures
+from tfcomp.statistics.measure import list_measures
 
 
 def by_stage(study, values: list[float]) -> dict[str, float]:
@@ -281,7 +282,9 @@ def test_blank_outputs(make_study) -> None:
 
 def test_names_are_unique_and_values_plain(make_study) -> None:
     study = make_study("superposed", stage_0=lambda f: f)
-    names = [name for measure in measures.MEASURES for name in measure(study)]
+    declared = list_measures(of="study")
+    functions = dict.fromkeys(measure.function for measure in declared)
+    names = [name for function in functions for name in function(study)]
     assert len(names) == len(set(names))
     for value in measures.measure_study(study).values():
         for item in value if isinstance(value, list) else [value]:

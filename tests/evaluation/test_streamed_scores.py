@@ -81,7 +81,7 @@ def test_measures_of_a_part_of_the_grid(table: Path, flags: list[str]) -> None:
     assert not study.splits.is_complete
     assert not study.curves and not study.tuning
     # Maps are of points of their own, and of none that does not exist.
-    assert np.isfinite(study.mapped.relative_error).all()
+    assert np.isfinite(study.mapped.error_ratio).all()
     known = {*map(tuple, study.splits.all.factors)}
     assert known >= {*map(tuple, study.mapped.splits.grid)}
     measures = measure_study(study)

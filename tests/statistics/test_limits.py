@@ -13,7 +13,6 @@ from tfcomp.statistics.limits import (
     SHARE,
     Limits,
     compute_student,
-    find_limits,
 )
 
 # Numbers of users whose intervals could not be.
@@ -62,24 +61,3 @@ def test_narrow_intervals_are_those_of_student(rng) -> None:
 def test_a_number_outside_has_another_range() -> None:
     values = [0.5, 1.5, 0.7]
     assert compute_student(values, SHARE) == compute_student(values)
-
-
-@pytest.mark.parametrize(
-    ("name", "limits"),
-    [
-        ("ood/mse", POSITIVE),
-        ("id_relative_mse", POSITIVE),
-        ("ood_position_accuracy", SHARE),
-        ("border_rank_correlation", CORRELATION),
-        ("factorization", Limits(0.5, 1.0)),
-        ("cosine_factorization", SHARE),
-        ("probe_r2_ood", Limits(high=1.0)),
-        ("sharing_far_r2", Limits(high=1.0)),
-        ("superposition_far_r2", SHARE),
-        ("log_volume_sd_ood", POSITIVE),
-        ("log_volume_difference", REAL),
-        ("loss", REAL),
-    ],
-)
-def test_ranges_by_name(name: str, limits: Limits) -> None:
-    assert find_limits(name) == limits

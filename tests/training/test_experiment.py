@@ -23,7 +23,7 @@ from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import make_model, make_training_model
 from tfcomp.training.strategy import make_strategy
 
-SCORES = "mse relative_mse position_accuracy position_error num_peaks"
+SCORES = "mse relative_mse hit_rate position_accuracy position_error num_peaks"
 LAYER_NUMBERS = (
     "factorization cosine_factorization log_volume_id log_volume_ood "
     "probe_r2_id probe_r2_ood"

@@ -106,8 +106,8 @@ def test_report_of_a_sample() -> None:
     # Maps are of points of their own.
     whole = make_study("tiles")
     assert len(exhibits["landscape_tiles"]) < np.prod(TILES.shape)
-    error = study.mapped.dataset.make_map(study.mapped.relative_error)
-    expected = whole.dataset.make_map(whole.relative_error)
+    error = study.mapped.dataset.make_map(study.mapped.error_ratio)
+    expected = whole.dataset.make_map(whole.error_ratio)
     for plane in study.dataset.planes:
         np.testing.assert_allclose(
             error.cut(plane).values, expected.cut(plane).values, rtol=1e-4

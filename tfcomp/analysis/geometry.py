@@ -20,10 +20,28 @@ import itertools
 import numpy as np
 
 from tfcomp.analysis.finite import mean_or_none
+from tfcomp.statistics.limits import REAL, SHARE, Limits
+from tfcomp.statistics.measure import Chart, Measure, declare
 
 # Singular values and lengths, in activation per unit of the factor. It is
 # above the rounding noise of a float32 Jacobian with entries of order one.
 FLOOR = 1e-6
+
+HALF = Limits(0.5, 1.0)
+FACTORIZATION = Chart(
+    "factorization",
+    "Factorization",
+    "score (1: orthogonal)",
+    "The score says whether the factors move the activations of a stage in "
+    "orthogonal directions; g is the metric tensor of the stage.",
+)
+VOLUME = Chart(
+    "log_volume",
+    "Log-volume",
+    "",
+    "Log sqrt(det g), where g is the metric tensor of a stage, says how much "
+    "the stage stretches the factors.",
+)
 
 
 def is_dead(g: np.ndarray) -> np.ndarray:
@@ -93,6 +111,53 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
     return float(np.mean(scores)) if scores else float("nan")
 
 
+@declare(
+    Measure(
+        "factorization",
+        "factorization score",
+        HALF,
+        "mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. 7), from "
+        "1/2 to 1",
+        per="stage",
+        better="high",
+        chart=FACTORIZATION,
+        is_leading=True,
+    ),
+    Measure(
+        "cosine_factorization",
+        "factorization, cosine form",
+        SHARE,
+        "mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1",
+        per="stage",
+        better="high",
+        chart=FACTORIZATION,
+        is_leading=True,
+    ),
+    Measure(
+        "log_volume_id",
+        "log-volume, ID",
+        REAL,
+        "mean over ID points",
+        per="stage",
+        chart=VOLUME,
+    ),
+    Measure(
+        "log_volume_ood",
+        "log-volume, OOD",
+        REAL,
+        "mean over OOD points",
+        per="stage",
+        chart=VOLUME,
+    ),
+    Measure(
+        "dead_fraction",
+        "share of dead points",
+        SHARE,
+        "share of the points at which some factor moves nothing",
+        per="stage",
+        better="low",
+    ),
+)
 def summarize_geometry(
     g: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, float | None]:

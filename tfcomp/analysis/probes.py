@@ -21,6 +21,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.threads import single_threaded
+from tfcomp.statistics.limits import AT_MOST_ONE
+from tfcomp.statistics.measure import Chart, Measure, declare
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
@@ -59,6 +61,38 @@ def compute_probe_scores(
     return probe_rows(rows, targets, is_ood, seed)
 
 
+PROBES = Chart(
+    "probes",
+    "Linear probes",
+    "R²",
+    "R² of a ridge regression from the activations of a stage to the factors. "
+    "1 is perfect, and 0 is no better than predicting the mean.",
+)
+
+
+@declare(
+    Measure(
+        "probe_r2_id",
+        "linear probes, R² in ID",
+        AT_MOST_ONE,
+        "at ID points that the regression was not fitted on (cross-validation)",
+        per="stage",
+        better="high",
+        chart=PROBES,
+    ),
+    Measure(
+        "probe_r2_ood",
+        "linear probes, R² in OOD",
+        AT_MOST_ONE,
+        "at OOD points, after fitting on all ID points",
+        per="stage",
+        better="high",
+        chart=PROBES,
+        is_leading=True,
+        # A probe that extrapolates can be wrong by any factor: R² of -100.
+        floor=-1.0,
+    ),
+)
 @single_threaded
 def probe_rows(
     rows: np.ndarray, targets: np.ndarray, is_ood: np.ndarray, seed: int = 0

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from tfcomp.analysis.finite import finite_or_none
+from tfcomp.statistics.limits import POSITIVE, SHARE
+from tfcomp.statistics.measure import Measure, declare
 
 FloatArray = NDArray[np.float64]
 
@@ -26,6 +28,16 @@ POSITION_TOLERANCE = 1.0  # px, in each axis
 PEAK_THRESHOLD = 0.5  # half of the height of a bump
 PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
 FAINT = 1e-4  # of the height of a bump: above the rounding of a decoder
+
+# What only images with a position have.
+POSITION_SCORES = (
+    "hit_rate",
+    "position_accuracy",
+    "position_error",
+    "num_peaks",
+)
+# Of the error of a blank image: an image that is further off is no hit.
+HIT_ERROR = 0.5
 
 # Windows and connections over [n, H, W] that never join two images.
 _NEIGHBORHOOD = (1, 3, 3)
@@ -154,9 +166,10 @@ def compute_scores(
             default the background. Its MSE is the unit of relative errors.
 
     Returns:
-        `mse`, `relative_mse`, `position_accuracy`, `position_error` (px) and
-        `num_peaks`, averaged over images. A score that does not exist is
-        `None`: the last three without positions, the second where the truth
+        `mse`, `relative_mse`, `hit_rate`, `position_accuracy`,
+        `position_error` (px) and `num_peaks`, averaged over images. A score
+        that does not exist is `None`: the last four without positions, the
+        second where the truth
         is the reference, all of an empty set, and a mean that is not finite,
         so that the result is always valid JSON.
     """
@@ -165,6 +178,62 @@ def compute_scores(
     )
 
 
+@declare(
+    Measure(
+        "mse",
+        "MSE",
+        POSITIVE,
+        "squared error, mean over pixels and channels",
+        per="image",
+        better="low",
+    ),
+    Measure(
+        "relative_mse",
+        "relative MSE",
+        POSITIVE,
+        "the mean MSE over the mean MSE of a blank image: 1 is no better than "
+        "drawing nothing (where data have no blank background, over that of "
+        "the mean training image)",
+        per="image",
+        better="low",
+        is_leading=True,
+    ),
+    Measure(
+        "hit_rate",
+        "hit rate",
+        SHARE,
+        "share of the images whose peak lies within 1 px of the truth in x "
+        "and in y and whose MSE is less than half of that of a blank image",
+        per="image",
+        better="high",
+        is_leading=True,
+    ),
+    Measure(
+        "position_accuracy",
+        "position accuracy",
+        SHARE,
+        "share of the images whose peak, however faint, lies within 1 px of "
+        "the truth in x and in y",
+        per="image",
+        better="high",
+    ),
+    Measure(
+        "position_error",
+        "position error",
+        POSITIVE,
+        "distance of the peak from the truth",
+        per="image",
+        unit="px",
+        better="low",
+    ),
+    Measure(
+        "num_peaks",
+        "number of peaks",
+        POSITIVE,
+        "number of local extrema above half the height of a bump",
+        per="image",
+    ),
+)
 def score_images(
     images: ArrayLike,
     truth: ArrayLike,
@@ -186,7 +255,10 @@ def score_images(
     }
     if positions is not None:
         arguments = (images, positions, polarity)
-        found["position_accuracy"] = find_right_positions(*arguments)
+        is_right = find_right_positions(*arguments)
+        is_near = found["mse"] < HIT_ERROR * found["blank_mse"]
+        found["hit_rate"] = is_right & is_near
+        found["position_accuracy"] = is_right
         found["position_error"] = compute_position_error(*arguments)
         found["num_peaks"] = count_peaks(images, polarity)
     return found
@@ -197,13 +269,10 @@ def average_scores(
 ) -> dict[str, float | None]:
     """The scores of a set of images, from what `score_images` gives of each."""
     means = {name: _mean(values) for name, values in each.items()}
-    blank = means["blank_mse"]
-    scores = {
-        "mse": means["mse"],
-        "relative_mse": means["mse"] / blank if blank != 0 else float("nan"),
-    }
-    for name in ("position_accuracy", "position_error", "num_peaks"):
-        scores[name] = means.get(name, float("nan"))
+    blank = means.pop("blank_mse")
+    relative = means["mse"] / blank if blank != 0 else float("nan")
+    scores = {"mse": means["mse"], "relative_mse": relative}
+    scores |= dict.fromkeys(POSITION_SCORES, float("nan")) | means
     return {name: finite_or_none(score) for name, score in scores.items()}
 
 

@@ -2,7 +2,7 @@
 
 Exact derivatives pass through Keras models and SavedModels. A function of
 NumPy arrays (PyTorch, JAX, ONNX, ...) has none that TensorFlow can see: they
-are differences over the grid there, which is said (`find_lost_stages`).
+are differences over the grid there, which is said (`find_nondifferentiable`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -22,20 +22,20 @@ NUM_CHECKED = 16
 def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
     """Jacobians of a model, by differences in stages where those are needed."""
     usual, fallback = list_jacobians(model, space)
-    lost = find_lost_stages(model, space)
+    steps = find_nondifferentiable(model, space)
 
     def combine(stage_fn: Callable, factors: tf.Tensor) -> dict:
         found = fallback(stage_fn, factors)
-        steps = {name: found[name] for name in found if name in lost}
-        return usual(stage_fn, factors) | steps
+        shown = {name: found[name] for name in found if name in steps}
+        return usual(stage_fn, factors) | shown
 
-    return combine if lost else usual
+    return combine if steps else usual
 
 
 def list_jacobians(
     model: keras.Model, space: FactorSpace
 ) -> tuple[Callable, Callable]:
-    """Exact Jacobians, and what replaces them where they are lost.
+    """Exact Jacobians, and what replaces them where they are all zero.
 
     A one-hot code has derivative zero everywhere. There, and in stages that
     turn out to be steps, derivatives are central differences over the grid
@@ -58,7 +58,7 @@ def list_jacobians(
     return _keep_names_fixed(compute_stage_jacobians, space), differences
 
 
-def find_lost_stages(model: keras.Model, space: FactorSpace) -> list[str]:
+def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
     """Stages that move with a factor although their derivative is zero.
 
     Exactly zero, at all of a few points of the grid: behind a rounding, a
@@ -80,7 +80,7 @@ def is_flat(g: np.ndarray | tf.Tensor) -> np.ndarray:
     return ~np.diagonal(np.asarray(g), axis1=1, axis2=2).any(axis=0)
 
 
-def describe_lost_stages(stages: Sequence[str]) -> str:
+def describe_nondifferentiable(stages: Sequence[str]) -> str:
     """One line that marks results of differences."""
     return (
         f"{', '.join(stages)}: not differentiable (exact derivatives are 0); "

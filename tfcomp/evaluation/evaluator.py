@@ -21,8 +21,8 @@ from tfcomp.config.progress import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.derivatives import (
-    describe_lost_stages,
-    find_lost_stages,
+    describe_nondifferentiable,
+    find_nondifferentiable,
     is_flat,
     list_jacobians,
 )
@@ -33,8 +33,9 @@ from tfcomp.evaluation.embedding_analysis import (
 from tfcomp.evaluation.interactions import (
     Interactions,
     choose_points,
-    make_meter,
+    make_interaction_fn,
 )
+from tfcomp.evaluation.own_measures import measure_stages
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.evaluation.stage_blocks import StageReader
 from tfcomp.models.low_rank import list_embeddings
@@ -48,7 +49,7 @@ class LayerAnalysis:
     Attributes:
         summary: Per stage `factorization`, `cosine_factorization`,
             `log_volume_id`, `log_volume_ood`, `dead_fraction`,
-            `probe_r2_id`, `probe_r2_ood`.
+            `probe_r2_id`, `probe_r2_ood`, and what users have registered.
         log_volume: Per stage, the log volume at every grid point, [n].
     """
 
@@ -83,11 +84,11 @@ class Evaluator:
 
     Attributes:
         model: The model.
-        lost_stages: Stages whose geometry, when it was last measured, came
-            from differences, since they have no useful derivative.
+        nondifferentiable: Stages whose geometry, when it was last measured,
+            came from differences, since they have no useful derivative.
     """
 
-    lost_stages: Sequence[str] = ()
+    nondifferentiable: Sequence[str] = ()
 
     def __init__(
         self, model: keras.Model, dataset: Dataset, seed: int = 0
@@ -98,15 +99,15 @@ class Evaluator:
         stages = make_stage_model(model)
         self.model = model
         self._draw = tf.function(lambda f: {"image": model(f)})
-        # By exact derivatives, and by differences where those are lost.
+        # By exact derivatives, and by differences where these are all zero.
         self._measure, self._measure_steps = (
             tf.function(lambda f, fn=fn: compute_stage_metrics(stages, f, fn))
             for fn in list_jacobians(model, dataset.space)
         )
         self._stages = StageReader(model, len(dataset.splits.grid))
-        self._make_meter = functools.cache(
+        self._make_interaction_fn = functools.cache(
             functools.partial(
-                make_meter,
+                make_interaction_fn,
                 model,
                 dataset.space,
                 sum(self._stages.sizes.values()),
@@ -136,16 +137,16 @@ class Evaluator:
         Of differences in stages with no useful derivative, which is said on
         standard error.
         """
-        grid, self.lost_stages = self._dataset.splits.grid, []
+        grid, self.nondifferentiable = self._dataset.splits.grid, []
         metrics = evaluate_in_batches(self._measure, grid)
         if any(is_flat(g).any() for g in metrics.values()):
             space = self._dataset.space
-            self.lost_stages = find_lost_stages(self.model, space)
-        if self.lost_stages:
-            note = describe_lost_stages(self.lost_stages)
+            self.nondifferentiable = find_nondifferentiable(self.model, space)
+        if self.nondifferentiable:
+            note = describe_nondifferentiable(self.nondifferentiable)
             print(f"note: {note}", file=sys.stderr)
             found = evaluate_in_batches(self._measure_steps, grid)
-            metrics |= {stage: found[stage] for stage in self.lost_stages}
+            metrics |= {stage: found[stage] for stage in self.nondifferentiable}
         return metrics
 
     def measure_interactions(
@@ -157,9 +158,9 @@ class Evaluator:
         To trace the function pays where it is used some ten times.
         """
         points = choose_points(self._dataset.splits.grid, num_points)
-        found = self._make_meter(is_traced)(points)
-        lost = {s: dict.fromkeys(found[s]) for s in self.lost_stages if found}
-        return found | lost
+        found = self._make_interaction_fn(is_traced)(points)
+        steps = self.nondifferentiable if found else ()
+        return found | {s: dict.fromkeys(found[s]) for s in steps}
 
     def analyze_layers(
         self,
@@ -183,6 +184,9 @@ class Evaluator:
             stage: {**summarize_geometry(g, is_ood), **probes[stage]}
             for stage, g in metrics.items()
         }
+        grid = self._dataset.splits.grid
+        own = measure_stages(self.read_stages, grid, is_ood)
+        summary = {s: row | own.get(s, {}) for s, row in summary.items()}
         volumes = {s: compute_log_volume(g) for s, g in metrics.items()}
         return LayerAnalysis(summary, volumes)
 

@@ -1,5 +1,9 @@
 """Curves of one ordered factor with a held-out range, and what is in it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tfcomp.analysis.interpolation import (
@@ -9,8 +13,9 @@ from tfcomp.analysis.interpolation import (
 )
 from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.datasets.grid_curves import Curve
-from tfcomp.evaluation.stage_blocks import StageReader
-from tfcomp.evaluation.study import Study
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.study import Study
 
 TRUTH = "truth"
 
@@ -43,6 +48,8 @@ def compare_gap(
     if stage == TRUTH:
         values = study.bright_truth[curve.rows]
     else:
+        from tfcomp.evaluation.stage_blocks import StageReader
+
         grid = study.splits.grid[curve.rows]
         reader = StageReader(study.run.model, len(grid), [stage])
         ((_, _, blocks),) = reader.iterate(grid)

@@ -1,10 +1,13 @@
 """Measures of what a model draws: errors, peaks, memories, kernels, gaps.
 
-A measure maps a study to numbers by name, or to nothing where it does not
-apply; see `measures`.
+A function maps a study to numbers by name, or to nothing where it does not
+apply; see `measures`. It declares them here, which needs no TensorFlow.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,12 +25,80 @@ from tfcomp.analysis.superposition import (
     summarize_superposition,
 )
 from tfcomp.evaluation.gaps import list_gaps, score_gap
-from tfcomp.evaluation.study import Study
+from tfcomp.statistics.limits import (
+    AT_MOST_ONE,
+    CORRELATION,
+    POSITIVE,
+    REAL,
+    SHARE,
+)
+from tfcomp.statistics.measure import Measure, declare
 
+if TYPE_CHECKING:
+    from tfcomp.evaluation.study import Study
+
+# What the predictors of `superposition` combine.
+REGRESSORS = dict(
+    zip(
+        PREDICTORS,
+        (
+            "the mean ID outputs that share a factor",
+            "all ID outputs that share a factor, nonnegative weights",
+            "as many means of the nearest ID outputs",
+            "as many nearest ID outputs, nonnegative weights",
+        ),
+        strict=True,
+    )
+)
+# What `tfcomp.analysis.sharing` combines, and at which OOD points.
+MEMORIES = {
+    "sharing": "ID outputs that share a factor",
+    "rival": "as many ID outputs that share none and are far",
+    "single": "ID outputs that share one factor alone",
+}
+PLACES = {
+    "far": f"at least {FAR:g} grid steps from ID",
+    "near": f"less than {FAR:g} grid steps from ID",
+}
+KERNELS = {
+    "factorized": "binary factorized",
+    "conjunctive": "conjunctive",
+    "constant": "constant",
+    "factorized_smooth": "factorized, of the width of a bump,",
+    "radial": "radial, of the width of a bump,",
+    "additive_best": "best additive",
+    "radial_best": "best radial",
+}
+ORDERS = {
+    "anova_first": "terms of the first factor",
+    "anova_second": "terms of the second factor",
+    "anova_single": "terms of one factor",
+    "anova_pairwise": "terms of two factors",
+    "anova_higher": "terms of more factors",
+    "factorization_ratio": "all terms of one factor",
+}
+EDGES = "on the two images at the edges of the gap"
 Numbers = dict[str, float | None]
 Lists = dict[str, list[float | None]]
 
 
+@declare(
+    Measure(
+        "border_rank_correlation",
+        "rank correlation of OOD error and distance to ID",
+        CORRELATION,
+        "Spearman's, over OOD points, of the relative error and the distance "
+        "to the nearest ID grid point",
+    ),
+    Measure(
+        "border_relative_mse",
+        "relative MSE by distance to ID",
+        POSITIVE,
+        "mean relative error at a distance of 1, 2, ... grid steps (a list)",
+        better="low",
+    ),
+    of="study",
+)
 def measure_border(study: Study) -> Numbers | Lists:
     """Does the OOD error rise with the distance to ID? (section 3.2)
 
@@ -37,7 +108,7 @@ def measure_border(study: Study) -> Numbers | Lists:
     """
     if not study.splits.is_ood.any():
         return {}
-    error, distance = study.relative_error, study.border_distance
+    error, distance = study.error_ratio, study.border_distance
     if np.isinf(distance).all():
         return {}  # too many combinations to count steps
     steps = np.unique(distance[np.isfinite(distance) & (distance > 0)])
@@ -49,6 +120,19 @@ def measure_border(study: Study) -> Numbers | Lists:
     }
 
 
+@declare(
+    *(
+        Measure(
+            f"{name}_{infix}r2",
+            f"R² on {text}{where}",
+            SHARE,
+            f"mean over OOD points{where} of the R² of the output on {text}",
+        )
+        for infix, where in (("", ""), ("far_", " far from ID"))
+        for name, text in REGRESSORS.items()
+    ),
+    of="study",
+)
 def measure_superposition(study: Study) -> Numbers:
     """Are OOD outputs sums of memorized ones? (section 3.3, figure 1d)
 
@@ -69,6 +153,20 @@ def measure_superposition(study: Study) -> Numbers:
     return numbers
 
 
+@declare(
+    *(
+        Measure(
+            f"{name}_{where}_r2",
+            f"R² on {text} ({where})",
+            AT_MOST_ONE,
+            f"mean over OOD points {place} of the R², about the mean of the "
+            f"output, on {text}",
+        )
+        for where, place in PLACES.items()
+        for name, text in MEMORIES.items()
+    ),
+    of="study",
+)
 def measure_sharing(study: Study) -> Numbers:
     """Are OOD outputs made of memories that share a factor? (figure 1d)
 
@@ -85,6 +183,19 @@ def measure_sharing(study: Study) -> Numbers:
     return summarize_sharing(r2, study.superposition.distance)
 
 
+@declare(
+    *(
+        Measure(
+            f"multiple_peaks_{subset}",
+            f"share of {subset.upper()} images with several peaks",
+            SHARE,
+            f"share of {subset.upper()} images with two peaks or more, by the "
+            "measure of each image itself",
+        )
+        for subset in ("id", "ood")
+    ),
+    of="study",
+)
 def measure_peaks(study: Study) -> Numbers:
     """How many images show several bumps? (section 3.2)
 
@@ -101,6 +212,38 @@ def measure_peaks(study: Study) -> Numbers:
     }
 
 
+@declare(
+    *(
+        Measure(
+            f"alignment_{name}",
+            f"alignment with the {text} kernel",
+            CORRELATION,
+            f"centered alignment of the cosines of OOD outputs with the {text} "
+            "kernel",
+        )
+        for name, text in KERNELS.items()
+    ),
+    *(
+        Measure(
+            f"alignment_{name}_width",
+            f"width of the best {name} kernel",
+            POSITIVE,
+            f"the width at which alignment_{name}_best is reached",
+            unit="factor",
+        )
+        for name in ("additive", "radial")
+    ),
+    *(
+        Measure(
+            name,
+            f"kernel, {text}",
+            SHARE,
+            f"share of {text} in the variance of the kernel",
+        )
+        for name, text in ORDERS.items()
+    ),
+    of="study",
+)
 def measure_alignment(study: Study) -> Numbers:
     """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)
 
@@ -120,6 +263,23 @@ def measure_alignment(study: Study) -> Numbers:
     return numbers
 
 
+@declare(
+    *(
+        Measure(
+            name,
+            f"R² {text}, {over.split()[0]}",
+            SHARE,
+            f"R² {text}, {over} the held-out points of a gap",
+        )
+        for name, over, text in (
+            ("edge_r2", "mean over", EDGES),
+            ("edge_r2_min", "least over", EDGES),
+            ("edge_linear_r2", "mean over", f"{EDGES}, linear weights"),
+            ("edge_truth_r2", "mean over", f"{EDGES}, of the true image"),
+        )
+    ),
+    of="study",
+)
 def measure_interpolation(study: Study) -> Numbers:
     """Are outputs in the gap made of the images at its edges? (figure 9a-d)
 
@@ -146,6 +306,17 @@ def measure_interpolation(study: Study) -> Numbers:
     }
 
 
+@declare(
+    Measure("curve_values", "factor", REAL, "values along the curve (a list)"),
+    Measure(
+        "curve_mse",
+        "MSE along the curve with a gap",
+        POSITIVE,
+        "MSE over pixels at each of curve_values (a list)",
+        better="low",
+    ),
+    of="study",
+)
 def measure_error_curve(study: Study) -> Lists:
     """MSE over pixels along the one curve with a gap (figure 9a).
 

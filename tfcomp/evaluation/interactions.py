@@ -21,7 +21,7 @@ MAX_NUMBERS = 2**26
 TRACED_UNITS = 2**16
 
 
-def make_meter(
+def make_interaction_fn(
     model: keras.Model,
     space: FactorSpace,
     num_units: int,

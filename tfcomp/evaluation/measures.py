@@ -1,10 +1,10 @@
 """Measures: what the claims need of a finished run beyond `metrics.json`.
 
-A measure maps a study to numbers by name: a number, or a list with one number
-per stage, in the order of `stages` (per distance or per angle where it says
-so). A measure that does not apply to a run returns nothing, so that any
-finished run can be measured. The sections of the analysis report show the
-same numbers.
+A function that declares them (`tfcomp.statistics.measure`) maps a study to
+numbers by name: a number, or a list with one number per stage, in the order of
+`stages` (per distance or per angle where it says so). One that does not apply
+to a run returns nothing, so that any finished run can be measured. The sections
+of the analysis report show the same numbers.
 
 Under `start` are the same measures of the network before training, whose
 weights are a function of the seed: what it shows already, training has not
@@ -12,12 +12,11 @@ made.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.finite import finite_or_none
-from tfcomp.evaluation import image_measures, stage_measures
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measure_files import (
@@ -28,25 +27,7 @@ from tfcomp.evaluation.measure_files import (
 )
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
-
-MEASURES: tuple[Callable[[Study], dict[str, Any]], ...] = (
-    image_measures.measure_border,
-    image_measures.measure_superposition,
-    image_measures.measure_sharing,
-    image_measures.measure_peaks,
-    image_measures.measure_alignment,
-    stage_measures.measure_log_volume,
-    stage_measures.measure_factorization,
-    stage_measures.measure_probes,
-    stage_measures.measure_tuning,
-    stage_measures.measure_interaction,
-    stage_measures.measure_similarity,
-    stage_measures.measure_neighbors,
-    stage_measures.measure_axes,
-    image_measures.measure_interpolation,
-    stage_measures.measure_gap,
-    image_measures.measure_error_curve,
-)
+from tfcomp.statistics.measure import list_measures
 
 
 def measure_run(
@@ -85,9 +66,37 @@ def make_study(run: LoadedRun, evaluators: Sequence[Evaluator]) -> Study:
 def measure_study(study: Study) -> Measures:
     """All measures that apply to a run, and the names of its stages."""
     measures: Measures = {"stages": study.stages}
-    for measure in MEASURES:
-        measures |= {k: _to_plain(v) for k, v in measure(study).items()}
+    functions = [measure.function for measure in list_measures(of="study")]
+    for function in dict.fromkeys(functions):
+        measures |= {k: _to_plain(v) for k, v in function(study).items()}
     return measures
+
+
+def tabulate_stages(
+    study: Study, names: Sequence[str]
+) -> dict[str, dict[str, float | None]]:
+    """Some measures of every stage, None where it has none."""
+    found = study.layers.summary
+    known = {name for numbers in found.values() for name in numbers}
+    functions = [
+        measure.function
+        for measure in list_measures("stage", "study")
+        if measure.name in names and measure.name not in known
+    ]
+    columns: Measures = {}
+    for function in dict.fromkeys(functions):
+        columns |= {k: _to_plain(v) for k, v in function(study).items()}
+    return {
+        stage: {
+            name: found.get(stage, {}).get(name)
+            if name in known
+            else columns[name][row]
+            if name in columns
+            else None
+            for name in names
+        }
+        for row, stage in enumerate(study.stages)
+    }
 
 
 def measure_start(

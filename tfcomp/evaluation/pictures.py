@@ -17,7 +17,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_curves import find_interval, list_curves
 from tfcomp.datasets.grid_maps import Plane
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.point_scores import Evaluation, compute_relative_error
+from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.embedding_plots import (
     draw_embeddings,
@@ -140,7 +140,7 @@ def picture_maps(
 
 def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
     """The error at every combination of two factors."""
-    error = compute_relative_error(dataset, evaluation)
+    error = compute_error_ratio(dataset, evaluation)
     maps = {"error landscape": error}
     return picture_maps(dataset, maps, label_error(dataset))
 

@@ -15,6 +15,7 @@ from tfcomp.analysis.scores import (
 from tfcomp.config.progress import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
+from tfcomp.evaluation.own_measures import ImageView, measure_images
 
 # Points that are scored at once, and that a model draws at once where its
 # images are not kept.
@@ -46,9 +47,9 @@ def score_subsets(
     subsets: dict[str, np.ndarray],
 ) -> dict[str, dict[str, float | None]]:
     """Scores of outputs over the grid, for each subset of its points."""
-    return average_subsets(
-        score_points(dataset, images, truth, dataset.splits.grid), subsets
-    )
+    splits = dataset.splits
+    each = score_points(dataset, images, truth, splits.grid, splits.is_ood)
+    return average_subsets(each, subsets)
 
 
 def score_points(
@@ -56,15 +57,22 @@ def score_points(
     images: np.ndarray,
     truth: np.ndarray,
     factors: np.ndarray,
+    is_ood: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Scores of every image, [n] by name, at points of the data."""
-    return score_images(
+    """Scores of every image, [n] by name, at points of the data.
+
+    With those of users if it is said which points are held out.
+    """
+    found = score_images(
         images,
         truth,
         factors if dataset.has_position else None,
         dataset.polarity,
         dataset.reference,
     )
+    if is_ood is not None:
+        found |= measure_images(ImageView(images, truth, factors, is_ood))
+    return found
 
 
 def average_subsets(
@@ -122,17 +130,19 @@ def _score(
         if "truth" not in known:
             known["truth"] = dataset.render_array(values, render)
         pair = known["image"], known["truth"]
-        parts.append(score_points(dataset, *pair, values))
+        is_ood = splits.scored.is_ood[rows]
+        parts.append(score_points(dataset, *pair, values, is_ood))
     return {
         name: np.concatenate([part[name] for part in parts])
         for name in parts[0]
     }
 
 
-def compute_relative_error(
-    dataset: Dataset, evaluation: Evaluation
-) -> np.ndarray:
-    """MSE of every grid point over that of `Dataset.reference`, [n]."""
+def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
+    """MSE of every grid point over that of `Dataset.reference` there, [n].
+
+    Not `relative_mse`, which is the ratio of the two means over points.
+    """
     truth = evaluation.truth
     blank = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse_per_image(evaluation.images, evaluation.truth)

@@ -1,13 +1,20 @@
 """Measures of what happens inside a model, most of them one per stage.
 
-A measure maps a study to lists of numbers by name, in the order of the
-stages, or to nothing where it does not apply; see `measures`.
+A function maps a study to lists of numbers by name, in the order of the
+stages, or to nothing where it does not apply; see `measures`. It declares
+them here, which needs no TensorFlow.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.geometry import (
+    FACTORIZATION,
+    HALF,
     compute_factorization,
     compute_ratio_factorization,
 )
@@ -16,9 +23,80 @@ from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.gaps import compare_gap, list_gaps
 from tfcomp.evaluation.image_measures import Lists, Numbers, average
-from tfcomp.evaluation.study import Study
+from tfcomp.statistics.limits import (
+    AT_MOST_ONE,
+    CORRELATION,
+    POSITIVE,
+    REAL,
+    SHARE,
+    Limits,
+)
+from tfcomp.statistics.measure import Chart, Measure, declare
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.study import Study
+
+INTERACTIONS = Chart(
+    "interactions",
+    "Interactions of factors",
+    "interaction (0: none)",
+    "A one-hot code has no derivatives; the others are by factors in units of "
+    "their ranges.",
+    "interactions",
+)
+CURVATURE = Chart(
+    "curvature",
+    "Gaussian curvature",
+    "total curvature",
+    "Of two factors.",
+    "interactions",
+)
+SUBSETS = {"": "all grid", "_id": "ID", "_ood": "OOD"}
+# What compares a stage with the image: range, and what it is.
+SIMILARITIES = {
+    "cka": (AT_MOST_ONE, "debiased linear CKA"),
+    "procrustes": (Limits(0.0, 2**0.5), "Procrustes distance"),
+    "rsa": (CORRELATION, "rank correlation of distances (RSA)"),
+}
+GAPS = {
+    "speed": "median step",
+    "max_speed": "largest step",
+    "turning": "median angle between steps",
+    "max_turning": "largest angle between steps",
+}
 
 
+@declare(
+    *(
+        Measure(
+            f"log_volume_sd{suffix}",
+            f"spread of log-volume, {text} points",
+            POSITIVE,
+            f"standard deviation of the log-volume over {text} points",
+            per="stage",
+        )
+        for suffix, text in SUBSETS.items()
+    ),
+    Measure(
+        "log_volume_difference",
+        "log-volume, OOD less ID",
+        REAL,
+        "mean log-volume over OOD points less that over ID points",
+        per="stage",
+    ),
+    *(
+        Measure(
+            f"log_volume_deviation_{subset}",
+            f"deviation of log-volume, {subset.upper()}",
+            POSITIVE,
+            f"mean over {subset.upper()} points of the distance of the "
+            "log-volume to its median over ID",
+            per="stage",
+        )
+        for subset in ("id", "ood")
+    ),
+    of="study",
+)
 def measure_log_volume(study: Study) -> Lists:
     """How evenly does a stage spread the factors? (section 3.4, figure 2e)
 
@@ -52,6 +130,20 @@ def measure_log_volume(study: Study) -> Lists:
     return lists
 
 
+@declare(
+    Measure(
+        "ratio_factorization",
+        "factorization, ratio of means",
+        HALF,
+        "the score as the published code computes it, for comparison: it "
+        "divides the mean of |g_xy| by the mean of g_xx + g_yy, so that points "
+        "with long directions dominate",
+        per="stage",
+        better="high",
+        chart=FACTORIZATION,
+    ),
+    of="study",
+)
 def measure_factorization(study: Study) -> Lists:
     """How orthogonal are the directions of the factors? (figures 2a to 2d)
 
@@ -67,6 +159,18 @@ def measure_factorization(study: Study) -> Lists:
     return {"factorization": scores, "ratio_factorization": ratios}
 
 
+@declare(
+    Measure(
+        "probe_r2_grid",
+        "linear probes, R² over the grid",
+        AT_MOST_ONE,
+        "out-of-fold R² of a ridge regression from the activations to the "
+        "factors, over all grid points",
+        per="stage",
+        better="high",
+    ),
+    of="study",
+)
 def measure_probes(study: Study) -> Lists:
     """Can the factors be read out by linear probes? (figures 2, 11 to 14)
 
@@ -76,6 +180,15 @@ def measure_probes(study: Study) -> Lists:
     return {"probe_r2_grid": list(study.grid_probes.values())}
 
 
+@declare(
+    Measure(
+        "neighbor_cosine",
+        "cosine of neighboring embeddings",
+        CORRELATION,
+        "mean cosine between the low-rank embeddings of neighboring values",
+    ),
+    of="study",
+)
 def measure_neighbors(study: Study) -> Numbers:
     """How alike are the matrices of neighboring values? (figure 3)
 
@@ -94,12 +207,54 @@ def measure_neighbors(study: Study) -> Numbers:
     return {"neighbor_cosine": average(means)} if means else {}
 
 
+@declare(
+    Measure(
+        "additive_share",
+        "additive share of units",
+        SHARE,
+        "share of the variance of a unit over the grid that is a sum of "
+        "functions of single factors, mean over live units",
+        per="stage",
+    ),
+    Measure(
+        "additive_share_weighted",
+        "additive share of variance",
+        SHARE,
+        "the same, units weighted by their variance",
+        per="stage",
+    ),
+    Measure(
+        "interaction_share",
+        "interaction, share of variance",
+        SHARE,
+        "share of the variance over the grid that no sum of functions of "
+        "single factors explains; it needs no derivative and sees kinks",
+        per="stage",
+        chart=INTERACTIONS,
+    ),
+    Measure(
+        "pair_share",
+        "pair share of units",
+        SHARE,
+        "share of interactions of two factors, mean over live units",
+        per="stage",
+    ),
+    Measure(
+        "pair_share_weighted",
+        "pair share of variance",
+        SHARE,
+        "the same, units weighted by their variance",
+        per="stage",
+    ),
+    of="study",
+)
 def measure_tuning(study: Study) -> Lists:
     """Do units answer to one factor or to combinations? (figures 4e, 15)
 
     `additive_share`: share of the variance of a unit over the grid that is a
     sum of functions of single factors, mean over live units; 1 for stripes.
-    `additive_share_weighted`: the same, units weighted by their variance. Of
+    `additive_share_weighted`: the same, units weighted by their variance, and
+    `interaction_share`, what this leaves of 1. Of
     more than two factors `pair_share`, `pair_share_weighted`: of interactions
     of two of them.
     """
@@ -113,9 +268,63 @@ def measure_tuning(study: Study) -> Lists:
     if len(study.dataset.space) > 2:
         names["pair_share"] = "pair_share_mean"
         names["pair_share_weighted"] = "pair_share_weighted"
-    return {name: [s[key] for s in summaries] for name, key in names.items()}
+    lists = {name: [s[key] for s in summaries] for name, key in names.items()}
+    lists["interaction_share"] = [
+        None if share is None else 1 - share
+        for share in lists["additive_share_weighted"]
+    ]
+    return lists
 
 
+@declare(
+    Measure(
+        "mixed_share",
+        "mixed derivatives",
+        SHARE,
+        "share of mixed ones in the squares of all second derivatives (exact); "
+        "0 for a sum over factors. It sees no kinks: behind a code of single "
+        "factors a network of ReLUs has 0 in every stage",
+        per="stage",
+        chart=INTERACTIONS,
+    ),
+    Measure(
+        "contrast",
+        "contrast",
+        POSITIVE,
+        "inner product of the absolute directions in which two factors move "
+        "the units",
+        per="stage",
+    ),
+    Measure(
+        "relative_contrast",
+        "contrast of units",
+        SHARE,
+        "overlap of the units that two factors move; it depends on the axes: "
+        "a plane turned by 45 degrees has the worst value",
+        per="stage",
+        chart=INTERACTIONS,
+    ),
+    Measure(
+        "gaussian_curvature",
+        "Gaussian curvature",
+        REAL,
+        "median over points of the Gaussian curvature of the surface that a "
+        "stage makes of two factors",
+        per="stage",
+    ),
+    Measure(
+        "total_curvature",
+        "total curvature",
+        REAL,
+        "integral of the Gaussian curvature over the surface that a stage "
+        "makes of two factors, which does not depend on its size: 0 for a "
+        "plane, also a rolled-up one, and 2π for half a sphere. It sees no "
+        "kinks either",
+        per="stage",
+        chart=CURVATURE,
+    ),
+    of="study",
+)
 def measure_interaction(study: Study) -> Lists:
     """Does a factor change what another one does to a stage?
 
@@ -128,6 +337,20 @@ def measure_interaction(study: Study) -> Lists:
     return {name: [numbers[name] for numbers in stages] for name in names}
 
 
+@declare(
+    *(
+        Measure(
+            f"image_{name}{suffix}",
+            f"{text} to the image{where}",
+            limits,
+            f"{text} between the stage and the image{where}",
+            per="stage",
+        )
+        for name, (limits, text) in SIMILARITIES.items()
+        for suffix, where in (("", ""), ("_null", ", points permuted"))
+    ),
+    of="study",
+)
 def measure_similarity(study: Study) -> Lists:
     """How far is a stage from the image?
 
@@ -142,6 +365,19 @@ def measure_similarity(study: Study) -> Lists:
     return {f"image_{name}": [row[name] for row in found] for name in names}
 
 
+@declare(
+    *(
+        Measure(
+            f"gap_{name}",
+            f"{text}, inside the gap over outside",
+            POSITIVE,
+            f"{text} along the curve of a stage, inside the gap over outside",
+            per="stage",
+        )
+        for name, text in GAPS.items()
+    ),
+    of="study",
+)
 def measure_gap(study: Study) -> Lists:
     """Does the curve of a stage jump in the gap? (figure 9b)
 
@@ -170,6 +406,16 @@ def measure_gap(study: Study) -> Lists:
     }
 
 
+@declare(
+    Measure(
+        "axis_ratio",
+        "ratio of axes",
+        Limits(low=1.0),
+        "norm of the profiles of hard rendering along the stronger axis over "
+        "that along the weaker one, of the factor in which they are closest",
+    ),
+    of="study",
+)
 def measure_axes(study: Study) -> Numbers:
     """How clearly hard rendering has found the axes, known on ID alone.
 

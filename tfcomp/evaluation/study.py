@@ -29,7 +29,7 @@ from tfcomp.evaluation.interactions import (
     choose_points,
 )
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.point_scores import Evaluation, compute_relative_error
+from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import References, score_references
 from tfcomp.evaluation.stage_numbers import (
     StageNumbers,
@@ -105,9 +105,9 @@ class Study:
         )
 
     @cached_property
-    def relative_error(self) -> np.ndarray:
+    def error_ratio(self) -> np.ndarray:
         """MSE at every grid point over that of a blank image there, [n]."""
-        return compute_relative_error(self.dataset, self.evaluation)
+        return compute_error_ratio(self.dataset, self.evaluation)
 
     @cached_property
     def references(self) -> References:
@@ -131,9 +131,9 @@ class Study:
         return self._evaluator.measure_geometry()
 
     @property
-    def lost_stages(self) -> Sequence[str]:
+    def nondifferentiable(self) -> Sequence[str]:
         """Stages whose metric tensors are those of differences."""
-        return self._evaluator.lost_stages if self.metrics else ()
+        return self._evaluator.nondifferentiable if self.metrics else ()
 
     @cached_property
     def log_volume(self) -> dict[str, np.ndarray]:

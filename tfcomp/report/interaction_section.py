@@ -6,54 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis.similarity import summarize_similarity
-from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.gram_plots import draw_gram_matrices
+from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import (
-    Row,
-    draw_stage_rows,
-    list_stages,
-    show_run,
-)
+from tfcomp.report.run_exhibits import draw_stage_rows, show_run
 
-NUMBERS = (
-    "mixed_share",
-    "contrast",
-    "relative_contrast",
-    "gaussian_curvature",
-    "total_curvature",
-)
-# Exhibits of numbers against the stage, by file name: heading, name of the
-# numbers, title of every panel and the column that it shows, caption.
-LINES = {
-    "interactions": (
-        "Interactions of factors",
-        "interaction (0: none)",
-        {
-            "mixed derivatives": "mixed_share",
-            "contrast of units": "relative_contrast",
-            "variance": "interaction_share",
-        },
-        "Left: share of mixed ones in the squares of all second derivatives "
-        "(exact); 0 for a sum over factors. It sees no kinks: behind a code "
-        "of single factors a network of ReLUs has 0 in every stage. Middle: "
-        "overlap of the units that two factors move. Right: share of the "
-        "variance over the grid that no sum of functions of single factors "
-        "explains; it needs no derivative and sees kinks. A one-hot code has "
-        "no derivatives; the others are by factors in units of their ranges.",
-    ),
-    "curvature": (
-        "Gaussian curvature",
-        "total curvature",
-        {"": "total_curvature"},
-        "Integral of the Gaussian curvature over the surface that a stage "
-        "makes of two factors, which does not depend on its size: 0 for a "
-        "plane, also a rolled-up one, and 2π for half a sphere. Of kinks it "
-        "sees nothing either.",
-    ),
-}
+# In the tables, beside what is drawn.
+SHOWN = ("contrast", "gaussian_curvature")
 SIMILARITIES = {
     "debiased CKA": "cka",
     "Procrustes": "procrustes",
@@ -72,12 +33,7 @@ CAPTION = (
 def make_interactions(studies: Sequence[Study]) -> Section:
     """Shows how far a stage is from a sum over factors, and from the others."""
     several = [s for s in studies if len(s.dataset.space) > 1]
-    rows = list_stages(several, measure_stage)
-    exhibits = [
-        Exhibit(name, title, text, draw_stage_rows(rows, panels, label), rows)
-        for name, (title, label, panels, text) in LINES.items()
-        if any(row[key] is not None for row in rows for key in panels.values())
-    ]
+    exhibits = make_charts(several, "interactions", SHOWN)
     exhibits += [make_similarities(study) for study in studies]
     groups: dict[bytes, list[Study]] = {}
     for study in studies:
@@ -95,17 +51,6 @@ def make_interactions(studies: Sequence[Study]) -> Section:
         "or the same stage of two runs, alike up to a rotation?",
         exhibits,
     )
-
-
-def measure_stage(study: Study, stage: str) -> Row:
-    """The numbers of a stage, None where it has none."""
-    found = study.interactions.get(stage, {})
-    row: Row = {name: found.get(name) for name in NUMBERS}
-    row["interaction_share"] = None
-    if study.splits.is_complete:
-        share = summarize_tuning(study.tuning[stage])["additive_share_weighted"]
-        row["interaction_share"] = None if share is None else 1 - share
-    return row
 
 
 def make_similarities(study: Study) -> Exhibit:

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from tfcomp.analysis.finite import finite_or_none
-from tfcomp.analysis.geometry import compute_ratio_factorization
-from tfcomp.evaluation.derivatives import describe_lost_stages
+from tfcomp.evaluation.derivatives import describe_nondifferentiable
+from tfcomp.evaluation.measures import tabulate_stages
 from tfcomp.evaluation.pictures import (
     describe_planes,
     label_volume,
@@ -20,47 +19,10 @@ from tfcomp.report.run_exhibits import (
     list_stages,
     show_run,
 )
+from tfcomp.statistics.measure import Chart, Measure, list_charts
 
 # Of log-volumes of runs with different factors.
 MIXED_UNITS = "log(volume / units of the factors)"
-# Exhibits of numbers against the stage, by file name: heading, name of the
-# numbers (none for log-volumes, whose unit depends on the factors), title of
-# every panel and the column that it shows, caption.
-LINES = {
-    "factorization": (
-        "Factorization",
-        "score (1: orthogonal)",
-        {
-            "eq. 7": "factorization",
-            "cosine form": "cosine_factorization",
-            "ratio of means": "ratio_factorization",
-        },
-        "The score says whether the factors move the activations of a stage "
-        "in orthogonal directions; g is the metric tensor of the stage. Left: "
-        "the mean over all grid points of 1 - |g_xy| / (g_xx + g_yy), from "
-        "1/2 to 1. Middle: the mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 "
-        "to 1. Right: the score on the left as the published code computes "
-        "it, for comparison: it divides the mean of |g_xy| by the mean of "
-        "g_xx + g_yy, so that points with long directions dominate.",
-    ),
-    "probes": (
-        "Linear probes",
-        "R²",
-        {"ID, out of fold": "probe_r2_id", "ID to OOD": "probe_r2_ood"},
-        "R² of a ridge regression from the activations of a stage to the "
-        "factors. Left: at ID points that the regression was not fitted on "
-        "(cross-validation). Right: at OOD points, after fitting on all ID "
-        "points. 1 is perfect, and 0 is no better than predicting the mean.",
-    ),
-    "log_volume": (
-        "Log-volume",
-        "",
-        {"ID": "log_volume_id", "OOD": "log_volume_ood"},
-        "Mean over ID points (left) and OOD points (right) of log sqrt(det "
-        "g), where g is the metric tensor of a stage. It says how much the "
-        "stage stretches the factors.",
-    ),
-}
 
 
 def make_layers(studies: Sequence[Study]) -> Section:
@@ -69,17 +31,11 @@ def make_layers(studies: Sequence[Study]) -> Section:
     studies = [s for s in studies if s.dataset.space.ordered]
     notes = [f"{n} is left out: its factors have no order." for n in names]
     notes += [
-        f"{s.name}: {describe_lost_stages(s.lost_stages)}."
+        f"{s.name}: {describe_nondifferentiable(s.nondifferentiable)}."
         for s in studies
-        if s.lost_stages
+        if s.nondifferentiable
     ]
-    has_pairs = any(len(s.dataset.space.ordered) > 1 for s in studies)
-    rows = list_stages(studies, measure_stage)
-    exhibits = [
-        make_lines(studies, name, rows)
-        for name in LINES
-        if studies and (has_pairs or name != "factorization")
-    ]
+    exhibits = make_charts(studies, "layers", ["dead_fraction"])
     for study in studies:
         exhibits += make_volume_maps(study)
     return Section(
@@ -93,28 +49,47 @@ def make_layers(studies: Sequence[Study]) -> Section:
     )
 
 
-def measure_stage(study: Study, stage: str) -> Row:
-    """Returns the scores of a stage in `metrics.json` and the ratio of means.
+def make_charts(
+    studies: Sequence[Study], section: str, others: Sequence[str] = ()
+) -> list[Exhibit]:
+    """The charts that measures of a section declare, where there are numbers.
 
-    The ratio is None for a run with a single direction.
+    Their tables also have the columns that are named.
     """
-    ratio = finite_or_none(compute_ratio_factorization(study.metrics[stage]))
-    return {**study.layers.summary[stage], "ratio_factorization": ratio}
+    charts = list_charts(section)
+    shown = [m.name for measures in charts.values() for m in measures]
+    tables = {s.name: tabulate_stages(s, [*shown, *others]) for s in studies}
+    rows = list_stages(studies, lambda study, stage: tables[study.name][stage])
+    return [
+        make_chart(studies, chart, found, rows, others)
+        for chart, measures in charts.items()
+        if (found := [m for m in measures if has_numbers(rows, m.name)])
+    ]
 
 
-def make_lines(
-    studies: Sequence[Study], name: str, rows: Sequence[Row]
+def has_numbers(rows: Sequence[Row], name: str) -> bool:
+    """Whether a column of a table is not empty."""
+    return any(row[name] is not None for row in rows)
+
+
+def make_chart(
+    studies: Sequence[Study],
+    chart: Chart,
+    measures: Sequence[Measure],
+    rows: Sequence[Row],
+    others: Sequence[str],
 ) -> Exhibit:
-    """Draws numbers against the stage, one line a run."""
-    title, ylabel, panels, caption = LINES[name]
+    """Draws measures against the stage, one line a run, a panel a measure."""
+    panels = {measure.label: measure.name for measure in measures}
     units = {label_volume(study.dataset.space) for study in studies}
-    ylabel = ylabel or (units.pop() if len(units) == 1 else MIXED_UNITS)
-    columns = ["run", "stage", *panels.values(), "dead_fraction"]
+    ylabel = chart.axis or (units.pop() if len(units) == 1 else MIXED_UNITS)
+    columns = ["run", "stage", *panels.values(), *others]
+    texts = [f"{m.label}: {m.about}." for m in measures if m.about]
     return Exhibit(
-        name,
-        title,
-        caption,
-        draw_stage_rows(rows, panels, ylabel, title),
+        chart.name,
+        chart.title,
+        " ".join([chart.text, *texts]).strip(),
+        draw_stage_rows(rows, panels, ylabel, chart.title),
         [{column: row[column] for column in columns} for row in rows],
     )
 

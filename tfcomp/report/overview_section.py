@@ -19,6 +19,7 @@ from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import list_points, show_run, to_rows
+from tfcomp.statistics.measure import list_measures
 
 # That a report begins with, beside those in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()
@@ -91,10 +92,10 @@ def make_scores(studies: Sequence[Study]) -> Exhibit:
     return Exhibit(
         "scores",
         "Scores",
-        "position_accuracy is the share of the images whose peak lies within "
-        "1 px of the truth in x and in y, position_error the distance between "
-        "the two in px, and num_peaks the number of local extrema above half "
-        "the height of a bump.",
+        " ".join(
+            f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
+            for m in list_measures("image")
+        ),
         rows=[
             {"run": study.name, "subset": subset, **scores}
             for study in studies
@@ -148,7 +149,7 @@ def make_references(studies: Sequence[Study]) -> Exhibit:
 def make_samples(study: Study, subset: str, rows: np.ndarray) -> Exhibit:
     """Shows truth and output at a spread of ID or of OOD points."""
     title = f"{study.name}, {subset.upper()}"
-    points = list_points(study, {"relative_mse": study.relative_error})
+    points = list_points(study, {"relative_mse": study.error_ratio})
     return Exhibit(
         f"{study.name}_samples_{subset}",
         f"Samples: {title}",
@@ -162,7 +163,7 @@ def make_samples(study: Study, subset: str, rows: np.ndarray) -> Exhibit:
 
 def make_landscapes(studies: Sequence[Study]) -> Exhibit:
     """Maps the errors of runs with the same factors and region."""
-    errors = {study.name: study.mapped.relative_error for study in studies}
+    errors = {study.name: study.mapped.error_ratio for study in studies}
     first = studies[0].mapped
     suffix = "" if len(studies) > 1 else f"_{first.name}"
     return Exhibit(
@@ -181,7 +182,7 @@ def make_border(study: Study) -> Exhibit:
     """Draws the error against the distance from the training region (C3)."""
     steps = study.border_distance
     distances = np.unique(steps[np.isfinite(steps) & (steps > 0)])
-    groups = [study.relative_error[steps == step] for step in distances]
+    groups = [study.error_ratio[steps == step] for step in distances]
     measured = measure_border(study)
     mean = measured["border_relative_mse"]
     rho = measured["border_rank_correlation"]

@@ -16,7 +16,6 @@ accuracy often exactly 0, and these have no place on such a scale.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +28,11 @@ class Limits:
 
     low: float = -math.inf
     high: float = math.inf
+
+    def __str__(self) -> str:
+        low = "(-inf" if math.isinf(self.low) else f"[{self.low:g}"
+        high = "inf)" if math.isinf(self.high) else f"{self.high:g}]"
+        return f"{low}, {high}"
 
     def widen(self, values: Sequence[float]) -> Limits:
         """The range; all numbers if one of the values is outside."""
@@ -67,23 +71,7 @@ REAL = Limits()
 POSITIVE = Limits(low=0.0)
 SHARE = Limits(0.0, 1.0)
 CORRELATION = Limits(-1.0, 1.0)
-# By name, the first pattern that fits.
-_BY_NAME = {
-    "rank_correlation$|^alignment_|^neighbor_cosine$": CORRELATION,
-    "(^|/|_)cosine_factorization$": SHARE,
-    "factorization$": Limits(0.5, 1.0),
-    "position_accuracy$|^additive_share|^multiple_peaks": SHARE,
-    "mse$|position_error$|num_peaks$|^curve_mse": POSITIVE,
-    "^log_volume_(sd|deviation)|^gap_|examples_per_second": POSITIVE,
-    "^(sharing|rival|single)_|probe_r2": Limits(high=1.0),
-    "_r2(_min)?$": SHARE,
-}
-
-
-def find_limits(name: str) -> Limits:
-    """The range of a score or measure, by its name; all numbers if unknown."""
-    fitting = (r for pattern, r in _BY_NAME.items() if re.search(pattern, name))
-    return next(fitting, REAL)
+AT_MOST_ONE = Limits(high=1.0)
 
 
 def compute_student(

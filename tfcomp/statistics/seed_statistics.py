@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfcomp.statistics.limits import REAL, Limits, compute_student, find_limits
+from tfcomp.statistics.limits import REAL, Limits, compute_student
+from tfcomp.statistics.measure import find_limits
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tfcomp.statistics.measure import find_limits
 from tfcomp.statistics.seed_statistics import (
     IGNORED,
     compute_statistics,
     get_score,
+    list_numbers,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+# Of every score, as columns.
+NUMBERS = ("mean", "sd", "low", "high")
 # The flags that decide what a run computes, and its `metrics.json`.
 FinishedRun = tuple[dict[str, Any], dict[str, Any]]
 
@@ -34,8 +38,9 @@ def tabulate_settings(
     Returns:
         One row a setting: the flags in which the settings differ, sorted by
         them; `seeds`, their number; and for each score `<score> mean`,
-        `<score> sd`, and `<score> ci95`, half of its 95 % interval (Student).
-        None where a seed lacks the score.
+        `<score> sd`, and the ends `<score> low` and `<score> high` of the 95 %
+        interval of the mean, within the range of the score. None where a seed
+        lacks the score.
     """
     import pandas as pd
 
@@ -48,19 +53,18 @@ def tabulate_settings(
     for values, group in distinct.groupby(varied or shared, dropna=False):
         row = dict(zip(varied, values, strict=False)) | {"seeds": len(group)}
         for score in scores:
-            found = compute_statistics(
-                [get_score(runs[index][1], score) for index in group.index]
-            )
-            row[f"{score} mean"] = found.mean if found else None
-            row[f"{score} sd"] = found.deviation if found else None
-            row[f"{score} ci95"] = found.half_width if found else None
+            values = [get_score(runs[i][1], score) for i in group.index]
+            found = compute_statistics(values, limits=find_limits(score))
+            numbers = zip(NUMBERS, list_numbers(found), strict=True)
+            row |= {f"{score} {name}": number for name, number in numbers}
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
 
 def format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
     """The table in Markdown, mean ± standard deviation."""
-    names = list(table.columns[: len(table.columns) - 3 * len(scores)])
+    columns = len(table.columns) - len(NUMBERS) * len(scores)
+    names = list(table.columns[:columns])
     lines = [
         "| " + " | ".join([*names, *scores]) + " |",
         "|" + "---|" * (len(names) + len(scores)),

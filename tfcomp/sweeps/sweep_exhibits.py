@@ -17,24 +17,12 @@ from matplotlib.figure import Figure
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
+from tfcomp.statistics.measure import find_measure, list_measures
 from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 
-# What is drawn, where it exists, and how it is called.
-SCORES = {
-    "id_relative_mse": "ID relative MSE",
-    "ood_relative_mse": "OOD relative MSE",
-    "ood_position_accuracy": "OOD position accuracy",
-}
-LAYERS = {
-    "factorization": "factorization score",
-    "cosine_factorization": "factorization, cosine form",
-    "probe_r2_ood": "linear probes, R² in OOD",
-}
-# A probe that extrapolates can be wrong by any factor: R² of -100.
-FLOORS = {LAYERS["probe_r2_ood"]: -1.0}
-LOGARITHMIC = {*QUANTITIES.values(), *list(SCORES.values())[:2]}
 _MAX_LINES = 8
+MAX_UNKNOWN = 3
 _MIN_POINTS = 3
 
 
@@ -62,7 +50,8 @@ def make_exhibits(
 ) -> list[Exhibit]:
     """All figures that flags, scores and tables of `sweep_curves` allow."""
     exhibits = draw_lines("curves", "epoch", QUANTITIES, sweep, curves)
-    exhibits += draw_lines("layers", "stage", LAYERS, sweep, layers)
+    stages = list_leading("stage")
+    exhibits += draw_lines("layers", "stage", stages, sweep, layers)
     summary = sweep.summary[sweep.summary["mean"].notna()]
     names = choose_scores(summary)
     if not names:
@@ -130,7 +119,7 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
         panels[row["score"]].append(ForestRow(label, *numbers, values))
     figure = draw_forest(
         [
-            ForestPanel(name, panels[score], is_log=name in LOGARITHMIC)
+            ForestPanel(name, panels[score], is_log=_is_logarithmic(score))
             for score, name in names.items()
         ],
         title=_join(sweep.title, *flags),
@@ -163,11 +152,23 @@ def make_trend(
     return Exhibit(name, f"Scores by {flag}", caption, figure, rows)
 
 
+def list_leading(per: str) -> dict[str, str]:
+    """Names and labels of the measures that figures of sweeps show."""
+    return {m.name: m.label for m in list_measures(per) if m.is_leading}
+
+
 def choose_scores(summary: pd.DataFrame) -> dict[str, str]:
-    """The scores to draw and their names: the usual ones, or what there is."""
+    """The scores to draw and their names: the usual ones, or what there is.
+
+    Of relative errors ID and OOD, of the others OOD.
+    """
     known = list(summary["score"].unique())
-    usual = {score: name for score, name in SCORES.items() if score in known}
-    return usual or {score: score for score in known[: len(SCORES)]}
+    usual = {"id_relative_mse": "ID relative MSE"} | {
+        f"ood_{name}": f"OOD {label}"
+        for name, label in list_leading("image").items()
+    }
+    shown = {score: name for score, name in usual.items() if score in known}
+    return shown or {score: score for score in known[:MAX_UNKNOWN]}
 
 
 def _draw_panels(
@@ -184,9 +185,17 @@ def _draw_panels(
         for name, label in names.items()
         if name in tables
     }
+    found = {label: find_measure(name) for name, label in names.items()}
+    floors = {label: m.floor for label, m in found.items() if m and m.floor}
+    log = {label for name, label in names.items() if _is_logarithmic(name)}
     return draw_curve_panels(
-        panels, xlabel=x, title=title, log=LOGARITHMIC, floors=FLOORS
+        panels, xlabel=x, title=title, log=log, floors=floors
     )
+
+
+def _is_logarithmic(name: str) -> bool:
+    """Whether a score is shown on a logarithmic axis: the errors are."""
+    return name.endswith(("mse", "loss"))
 
 
 def _make_lines(

@@ -136,7 +136,11 @@ def write_figures(
     """Draws `figures/`, and removes those of an earlier grid."""
     from tfcomp.figures.exhibits import save_exhibit
     from tfcomp.sweeps.sweep_curves import summarize_curves, summarize_layers
-    from tfcomp.sweeps.sweep_exhibits import LAYERS, SweepScores, make_exhibits
+    from tfcomp.sweeps.sweep_exhibits import (
+        SweepScores,
+        list_leading,
+        make_exhibits,
+    )
 
     for path in (folder / "figures").glob("*.*"):
         path.unlink()
@@ -148,7 +152,9 @@ def write_figures(
     exhibits = make_exhibits(
         SweepScores(folder.name, flags, scores, summary, method),
         summarize_curves(finished),
-        summarize_layers(layers, list(trials[0].setting), list(LAYERS)),
+        summarize_layers(
+            layers, list(trials[0].setting), list(list_leading("stage"))
+        ),
     )
     for exhibit in exhibits:
         save_exhibit(exhibit, folder / "figures")

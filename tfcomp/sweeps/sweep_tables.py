@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.evaluation.measure_files import read_measures
+from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures
 from tfcomp.storage.files import write_table
 from tfcomp.storage.run_folder import find_metrics, select_scores
 from tfcomp.sweeps.trials import Trial
@@ -33,6 +34,7 @@ def read_result(trial: Trial) -> dict[str, Any] | None:
     metrics = find_metrics(trial.path)
     if metrics is None:
         return None
+    adopt_measures(metrics.get(OWN_MEASURES, {}))
     return metrics | {"measures": read_measures(trial.path) or {}}
 
 

@@ -21,6 +21,8 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.evaluation.own_measures import try_measures
+from tfcomp.statistics.measure import OWN_MEASURES, describe_own
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import (
     METRICS_FILE,
@@ -51,6 +53,7 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     dataset = make_dataset(config)
     dataset.prepare()
     dataset = attach_examples(config, dataset)
+    try_measures(dataset)
     strategy = make_strategy(config.training.num_replicas)
     header = textwrap.indent(describe_environment(), "# ")
     with claim_run(config, header):
@@ -82,6 +85,8 @@ def _run(
         metrics = {**monitor.finish(model), "train": cost}
         metrics["coverage"] = measure_coverage(dataset)
         metrics["points"] = count_points(dataset)
+        if own := describe_own():
+            metrics[OWN_MEASURES] = own
         summaries.close()
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)

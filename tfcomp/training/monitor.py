@@ -86,8 +86,8 @@ class Monitor(keras.callbacks.Callback):
                 found = self._evaluator.measure_interactions(WATCHED_POINTS)
                 self._summaries.write_stages(epoch, found)
             metrics["layers"] = analysis.summary
-            if self._evaluator.lost_stages:
-                metrics["differences"] = list(self._evaluator.lost_stages)
+            if self._evaluator.nondifferentiable:
+                metrics["differences"] = list(self._evaluator.nondifferentiable)
         embeddings = self._evaluator.analyze_embeddings()
         self._summaries.write_embeddings(epoch, embeddings, with_layers)
         if embeddings:

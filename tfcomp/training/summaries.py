@@ -3,11 +3,8 @@
 - `train/`: loss, speed
 - `id/`, `ood/`: scores over the whole grid (and `id_test/` or comparisons
   with another truth, where they exist)
-- `stage_factorization/`, `stage_cosine_factorization/`,
-  `stage_log_volume_id/`, `stage_log_volume_ood/`, `stage_probe_r2_id/`,
-  `stage_probe_r2_ood/`: one chart per stage, below the scores; with
-  `--layerwise_every` also `stage_mixed_share/`, `stage_relative_contrast/` and
-  `stage_total_curvature/`
+- `stage_<measure>/`: one chart per stage, below the scores, of the measures
+  that are declared with a chart and computed in training
 - `embedding_<number>/`: rank and penalties of low-rank embeddings, the ratio
   of axes of hard rendering
 - images: `samples/`, `landscape/`, `stage_log_volume_map/`, `embedding/`,
@@ -46,20 +43,9 @@ from tfcomp.evaluation.pictures import (
 )
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.figures.render import figure_to_array, stack_to_png
+from tfcomp.statistics.measure import list_measures
 from tfcomp.storage.files import write_bytes
 from tfcomp.storage.run_folder import SAMPLES_FILE
-
-LAYER_GROUPS = (
-    "factorization",
-    "cosine_factorization",
-    "log_volume_id",
-    "log_volume_ood",
-    "probe_r2_id",
-    "probe_r2_ood",
-    "mixed_share",
-    "relative_contrast",
-    "total_curvature",
-)
 
 
 class RunSummaries:
@@ -142,11 +128,11 @@ class RunSummaries:
     def write_stages(
         self, epoch: int, summary: Mapping[str, Mapping[str, float | None]]
     ) -> None:
-        """Numbers by stage, those of `LAYER_GROUPS`."""
+        """Numbers by stage, of the measures that have a chart."""
         numbers = {
-            f"stage_{group}/{stage}": found.get(group)
+            f"stage_{name}/{stage}": found.get(name)
+            for name in list_charted()
             for stage, found in summary.items()
-            for group in LAYER_GROUPS
         }
         self.write_scalars(epoch, numbers)
 
@@ -218,10 +204,12 @@ def make_layout() -> layout_pb2.Layout:
     It is the same for all runs: TensorBoard shows the charts of different
     layouts one below the other.
     """
-    scores = ("relative_mse", "position_accuracy", "num_peaks")
-    score_charts = [_make_chart(name, f"^(id|ood)/{name}$") for name in scores]
+    score_charts = [
+        _make_chart(measure.name, f"^(id|ood)/{measure.name}$")
+        for measure in list_measures("image")
+    ]
     layer_charts = [
-        _make_chart(group, f"^stage_{group}/") for group in LAYER_GROUPS
+        _make_chart(name, f"^stage_{name}/") for name in list_charted()
     ]
     return layout_pb2.Layout(
         category=[
@@ -229,6 +217,11 @@ def make_layout() -> layout_pb2.Layout:
             layout_pb2.Category(title="all stages", chart=layer_charts),
         ]
     )
+
+
+def list_charted() -> list[str]:
+    """The measures of stages that have a chart, in order."""
+    return [m.name for m in list_measures("stage") if m.chart is not None]
 
 
 def _make_chart(title: str, pattern: str) -> layout_pb2.Chart:

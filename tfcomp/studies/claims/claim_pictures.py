@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.statistics.limits import POSITIVE, REAL, Limits, find_limits
+from tfcomp.statistics.limits import POSITIVE, REAL, Limits
+from tfcomp.statistics.measure import find_limits
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.studies.claims.run_numbers import PerStage, read_stages
 from tfcomp.studies.claims.selection import Group

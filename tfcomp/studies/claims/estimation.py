@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfcomp.statistics.limits import CORRELATION, REAL, Limits, find_limits
+from tfcomp.statistics.limits import CORRELATION, REAL, Limits
+from tfcomp.statistics.measure import find_limits
 from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
 from tfcomp.statistics.seed_tests import (
     compute_share_interval,

@@ -1,0 +1,159 @@
+"""Measures are declared once; what follows from that."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tfcomp.statistics import measure as declared
+from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
+from tfcomp.statistics.measure import (
+    adopt_measures,
+    describe_own,
+    find_limits,
+    find_measure,
+    list_charts,
+    list_measures,
+    register_measure,
+)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """Forgets what a test has registered."""
+    list_measures()
+    known = dict(declared._MEASURES)
+    yield
+    declared._MEASURES.clear()
+    declared._MEASURES.update(known)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("ood/mse", POSITIVE),
+        ("id_relative_mse", POSITIVE),
+        ("ood_position_accuracy", SHARE),
+        ("border_rank_correlation", CORRELATION),
+        ("factorization", Limits(0.5, 1.0)),
+        ("cosine_factorization", SHARE),
+        ("probe_r2_ood", Limits(high=1.0)),
+        ("sharing_far_r2", Limits(high=1.0)),
+        ("superposition_far_r2", SHARE),
+        ("log_volume_sd_ood", POSITIVE),
+        ("log_volume_difference", REAL),
+        ("loss", REAL),
+        # Of a part of a run; a name may be the end of another.
+        ("id_test_relative_mse", POSITIVE),
+        ("ood_composition_hit_rate", SHARE),
+        ("layers/stage_0/cosine_factorization", SHARE),
+        ("layers/stage_0/log_volume_ood", REAL),
+        ("alignment_radial_best", CORRELATION),
+        ("alignment_radial_width", POSITIVE),
+        ("factorization_ratio", SHARE),
+        ("embeddings/x/ratio", REAL),
+        ("my_mse", REAL),
+    ],
+)
+def test_ranges_by_name(name: str, limits: Limits) -> None:
+    assert find_limits(name) == limits
+
+
+def test_declarations_need_no_tensorflow() -> None:
+    script = (
+        "import sys; from tfcomp.statistics.measure import list_measures; "
+        "assert list_measures(); "
+        "assert not {'tensorflow', 'keras', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_every_declaration_is_whole() -> None:
+    for measure in list_measures():
+        assert measure.about and measure.label and measure.function
+        assert measure.per in declared.KINDS
+        assert measure.limits.low < measure.limits.high
+        assert measure.chart is None or measure.per == "stage"
+    labels = [measure.label for measure in list_measures()]
+    assert len(set(labels)) == len(labels)
+    for measures in list_charts().values():
+        assert len(measures) <= 4  # panels of a figure
+
+
+def test_a_measure_of_ones_own() -> None:
+    @register_measure("sparsity", label="Sparsity", range=(0, 1), unit="%")
+    def measure_sparsity(stage) -> float:
+        """Share of units
+        that are zero.
+
+        More on it."""
+        return float((stage.activations == 0).mean())
+
+    found = find_measure("layers/stage_0/sparsity")
+    assert found.about == "Share of units that are zero."
+    assert (found.per, found.of, found.is_own) == ("stage", "stage", True)
+    assert found.chart.axis == "Sparsity (%)"
+    assert find_limits("sparsity") == SHARE
+    assert found in list_charts("layers")[found.chart]
+    assert [m.name for m in list_measures(own=True)] == ["sparsity"]
+
+
+def test_runs_record_what_users_declare() -> None:
+    """Other commands know its range without the code that computes it."""
+
+    def compute(stage) -> float:
+        return 1.0
+
+    register = register_measure("gain", range=(0, math.inf), better="high")
+    register(compute)
+    recorded = describe_own()
+    del declared._MEASURES["gain"]
+    assert find_limits("layers/image/gain") == REAL
+    adopt_measures(recorded | {"mse": {}, "broken": {"per": 3}})
+    assert find_limits("layers/image/gain") == POSITIVE
+    assert find_measure("broken") is None and find_limits("mse") == POSITIVE
+    # Nothing computes it here; the plugin may still be imported.
+    assert find_measure("gain").function is None
+    assert not list_measures(of="stage")
+    register(compute)
+    adopt_measures(recorded)
+    assert find_measure("gain").function is compute
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("mse", {}, "registered already"),
+        ("log_volume_sd", {}, "registered already"),
+        ("Upper", {}, "small letters"),
+        ("a/b", {}, "small letters"),
+        ("stages", {}, "another entry"),
+        ("new", {"per": "run"}, "per must be stage or image"),
+        ("new", {"better": "big"}, "better must be"),
+        ("new", {"range": (1, 0)}, "low < high"),
+        ("new", {"range": (0, math.nan)}, "low < high"),
+        ("new", {"range": (0,)}, "low < high"),
+        ("new", {"range": 1}, "low < high"),
+        ("new", {"range": ("a", "b")}, "low < high"),
+    ],
+)
+def test_mistakes_of_registration(
+    name: str, settings: dict, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        register_measure(name, **settings)(lambda stage: 0.0)
+    assert "\n" not in str(caught.value)
+    assert find_measure("new") is None
+
+
+def test_a_module_that_is_imported_again_is_no_conflict() -> None:
+    def compute(stage) -> float:
+        return 1.0
+
+    register_measure("again")(compute)
+    register_measure("again", range=(0, 1))(compute)
+    assert find_limits("again") == SHARE
+    with pytest.raises(ValueError, match="registered already"):
+        register_measure("again")(lambda stage: 0.0)

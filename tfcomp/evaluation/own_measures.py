@@ -1,0 +1,189 @@
+"""Measures that users have registered, computed on stages and images.
+
+See `tfcomp.register_measure` for what a function is given and returns.
+"""
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfcomp.analysis.finite import finite_or_none
+from tfcomp.config.errors import RunError
+from tfcomp.config.failures import describe_plugin_error
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.dataset import choose_rows
+from tfcomp.statistics.measure import Measure, describe_own, list_measures
+
+# Of a first try.
+TRIED_POINTS, TRIED_UNITS = 64, 5
+
+
+@dataclass(frozen=True)
+class StageView:
+    """What a measure of stages is given: one stage over the grid.
+
+    Attributes:
+        name: Of the stage.
+        activations: [n, units], float32.
+        factors: Factor values, [n, factors].
+        is_ood: Which points are held out, [n].
+    """
+
+    name: str
+    activations: np.ndarray
+    factors: np.ndarray
+    is_ood: np.ndarray
+
+
+@dataclass(frozen=True)
+class ImageView:
+    """What a measure of images is given: some points of the grid.
+
+    Attributes:
+        images: What the model draws, [n, rows, columns, channels].
+        truth: True images, of the same shape.
+        factors: Factor values, [n, factors].
+        is_ood: Which points are held out, [n].
+    """
+
+    images: np.ndarray
+    truth: np.ndarray
+    factors: np.ndarray
+    is_ood: np.ndarray
+
+
+def measure_stages(
+    read: Callable[[], Iterable[tuple[str, int, Iterable[np.ndarray]]]],
+    factors: np.ndarray,
+    is_ood: np.ndarray,
+) -> dict[str, dict[str, float | None]]:
+    """The registered numbers of every stage; its blocks are joined for them.
+
+    Stages are read, as by `Evaluator.read_stages`, if something is registered.
+    A measure that fails has no number there, which is said: what else a run
+    has computed is not lost for it.
+    """
+    measures = list_measures(of="stage")
+    if not measures:
+        return {}
+    found = {}
+    for name, _, blocks in read():
+        joined = np.concatenate(list(blocks), axis=1)
+        view = StageView(name, joined, factors, is_ood)
+        found[name] = {
+            m.name: _attempt(m, lambda m=m, v=view: _measure_stage(m, v), name)
+            for m in measures
+        }
+    return found
+
+
+def measure_images(view: ImageView) -> dict[str, np.ndarray]:
+    """The registered numbers of every image, [n] by name; NaN of those that
+    fail, which is said.
+    """
+    nothing = np.full(len(view.images), np.nan)
+    found = {}
+    for m in list_measures(of="images"):
+        values = _attempt(m, lambda m=m: _measure_images(m, view), "images")
+        found[m.name] = nothing if values is None else values
+    return found
+
+
+def try_measures(dataset: Dataset) -> None:
+    """Calls the registered measures on a few points, before any training.
+
+    Stages are random numbers there, and images the true ones.
+
+    Raises:
+        RunError: If one of them fails, or returns something else than numbers
+            of the right shape; it names the measure and its line.
+    """
+    if not describe_own():
+        return
+    splits = dataset.splits
+    rows = np.concatenate(
+        [
+            np.flatnonzero(part)[choose_rows(part.sum(), TRIED_POINTS)]
+            for part in (splits.is_id, splits.is_ood)
+        ]
+    )
+    factors, is_ood = splits.grid[rows], splits.is_ood[rows]
+    rng = np.random.default_rng(0)
+    activations = rng.normal(size=(len(rows), TRIED_UNITS)).astype(np.float32)
+    truth = dataset.render_array(factors)
+    for m in list_measures(of="stage"):
+        view = StageView("stage_0", activations, factors, is_ood)
+        _explain(m, lambda m=m, v=view: _measure_stage(m, v))
+    for m in list_measures(of="images"):
+        view = ImageView(truth, truth, factors, is_ood)
+        _explain(m, lambda m=m, v=view: _measure_images(m, v))
+
+
+def _measure_stage(measure: Measure, view: StageView) -> float | None:
+    value = measure.function(view)
+    if value is None:
+        return None
+    number = _to_array(value)
+    if number.shape != ():
+        shape = list(number.shape)
+        raise ValueError(f"must return one number, got numbers {shape}")
+    return float(number)
+
+
+def _measure_images(measure: Measure, view: ImageView) -> np.ndarray:
+    values, count = _to_array(measure.function(view)), len(view.images)
+    if values.shape != (count,):
+        raise ValueError(
+            f"must return a number for each of {count} images, got numbers "
+            f"{list(values.shape)}"
+        )
+    return values
+
+
+def _to_array(value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise ValueError(f"must return numbers, got {kind}") from None
+
+
+def _explain(measure: Measure, compute: Callable) -> Any:
+    """What `compute` returns; one line about the measure if it fails."""
+    try:
+        return compute()
+    except Exception as error:
+        where = describe_plugin_error(error)
+        text = where or f"{type(error).__name__}: {error}"
+        text = " ".join((str(error) if _is_shape(error) else text).split())
+        raise RunError(f"the measure {measure.name!r}: {text}") from error
+
+
+def _attempt(measure: Measure, compute: Callable, place: str) -> Any:
+    """What `compute` returns; None, which is said, if it fails or is NaN."""
+    try:
+        value = _explain(measure, compute)
+    except RunError as error:
+        print(f"note: {place}: {error}; it has no value there", file=sys.stderr)
+        return None
+    if value is None:
+        return None
+    values, limits = np.atleast_1d(value), measure.limits
+    text = ""
+    if not np.isfinite(values).all():
+        text = "is not finite, and has no value there"
+    elif (values < limits.low).any() or (values > limits.high).any():
+        text = f"leaves its range [{limits.low:g}, {limits.high:g}]"
+    if text:
+        print(
+            f"note: {place}: the measure {measure.name!r} {text}",
+            file=sys.stderr,
+        )
+    return finite_or_none(value) if np.ndim(value) == 0 else value
+
+
+def _is_shape(error: Exception) -> bool:
+    return str(error).startswith("must return")

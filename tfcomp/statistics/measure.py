@@ -1,0 +1,324 @@
+"""Measures: what a number is, declared once, where it is computed.
+
+    @declare(Measure("mse", "MSE", POSITIVE, per="image", better="low"))
+    def compute_mse_per_image(images, truth): ...
+
+From the declaration follow the files of a run, charts in TensorBoard, lines of
+the report, figures and intervals of sweeps, what `tfcomp compare` offers, and
+the table in the docs. Users declare theirs with `register_measure`.
+
+Nothing here needs TensorFlow, and neither do the modules that declare.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from tfcomp.statistics.limits import REAL, Limits
+
+# The modules that declare measures, in the order in which these are computed.
+# They are looked up by name when a measure is first asked for.
+SOURCES = (
+    "tfcomp.analysis.scores",
+    "tfcomp.analysis.geometry",
+    "tfcomp.analysis.probes",
+    "tfcomp.evaluation.image_measures",
+    "tfcomp.evaluation.stage_measures",
+)
+# Where runs record what users have declared, in `metrics.json`.
+OWN_MEASURES = "own_measures"
+KINDS = ("stage", "image", "run")
+# Entries of the files of a run that are no measures.
+RESERVED = ("stages", "start", "version", "name")
+Function = TypeVar("Function", bound=Callable)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What shows measures of stages side by side, each in a panel.
+
+    Attributes:
+        name: File name of the exhibit.
+        title: Its heading.
+        axis: What the numbers are; empty if that depends on the factors.
+        text: What it asks, before what is said of each of its measures.
+        section: Of the report.
+    """
+
+    name: str
+    title: str
+    axis: str
+    text: str = ""
+    section: Literal["layers", "interactions"] = "layers"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that says something about a network.
+
+    Attributes:
+        name: In files, tags and tables.
+        label: In figures.
+        limits: Its range.
+        about: What it is, a sentence.
+        per: It has a value for each stage, for each image (and a mean over ID
+            and over OOD), or for each run.
+        unit: Of the number, as `px`; empty without one.
+        better: Which way is better, if one is.
+        chart: Where stages are compared by it; None if no figure shows it.
+        is_leading: Whether figures of sweeps show it.
+        floor: Below this, figures of sweeps are cut off.
+        function: What computes it.
+        of: What the function takes: a `study` (`evaluation.study`), a `stage`
+            or `images` (as those of users do), or something of its own.
+        is_own: Whether a user has registered it.
+    """
+
+    name: str
+    label: str
+    limits: Limits
+    about: str = ""
+    per: str = "run"
+    unit: str = ""
+    better: Literal["low", "high"] | None = None
+    chart: Chart | None = None
+    is_leading: bool = False
+    floor: float | None = None
+    function: Callable | None = None
+    of: str = ""
+    is_own: bool = False
+
+
+_MEASURES: dict[str, Measure] = {}
+
+
+def declare(*measures: Measure, of: str = "") -> Callable[[Function], Function]:
+    """Declares what a function computes: one number, or several by name.
+
+    Raises:
+        ValueError: If another function computes a measure of that name.
+    """
+
+    def add(function: Function) -> Function:
+        for measure in measures:
+            _add(dataclasses.replace(measure, function=function, of=of))
+        return function
+
+    return add
+
+
+def register_measure(
+    name: str,
+    *,
+    per: str = "stage",
+    label: str = "",
+    range: tuple[float, float] = (-math.inf, math.inf),
+    unit: str = "",
+    better: str | None = None,
+) -> Callable[[Function], Function]:
+    """Registers a measure of your own; a decorator of the function.
+
+    A function of a stage takes one object, with `activations` [n, units],
+    `factors` [n, factors] and `is_ood` [n], and returns a number, or None
+    where there is none. Runs have it as `layers.<stage>.<name>`. A function
+    of images takes one with `images` and `truth` [n, rows, columns, channels],
+    `factors` and `is_ood`, and returns a number for each image, [n], by that
+    image alone: of many images, it is given some at a time. Runs have the
+    means over ID and OOD as `id.<name>` and `ood.<name>`.
+
+    Args:
+        name: In files and tables: small letters, digits and underscores.
+        per: `stage` or `image`.
+        label: In figures; by default the name.
+        range: Least and largest possible value; intervals stay inside.
+        unit: Of the number, as `px`.
+        better: `low` or `high`, if one of them is better.
+
+    Raises:
+        ValueError: If the name is taken, or an argument breaks its rule.
+    """
+    measure = _make_own(name, per, label, range, unit, better)
+
+    def add(function: Function) -> Function:
+        about = (function.__doc__ or "").strip().split("\n\n")[0]
+        found = {
+            "function": function,
+            "of": "stage" if per == "stage" else "images",
+            "about": " ".join(about.split()),
+        }
+        list_measures()  # a name of ours is taken before its first use, too
+        _add(dataclasses.replace(measure, **found))
+        return function
+
+    return add
+
+
+def list_measures(
+    per: str = "", of: str = "", own: bool | None = None
+) -> list[Measure]:
+    """The declared measures, all or those that are asked for, in order."""
+    for module in SOURCES:
+        importlib.import_module(module)
+    # Whatever was imported first; those of users are the last.
+    places = {module: place for place, module in enumerate(SOURCES)}
+    return [
+        measure
+        for measure in sorted(
+            _MEASURES.values(),
+            key=lambda m: places.get(
+                getattr(m.function, "__module__", ""), len(places)
+            ),
+        )
+        if per in ("", measure.per)
+        and of in ("", measure.of)
+        and own in (None, measure.is_own)
+    ]
+
+
+def list_charts(section: str = "") -> dict[Chart, list[Measure]]:
+    """Charts and the measures that they show, in order."""
+    charts: dict[Chart, list[Measure]] = {}
+    for measure in list_measures("stage"):
+        if measure.chart and section in ("", measure.chart.section):
+            charts.setdefault(measure.chart, []).append(measure)
+    return charts
+
+
+def find_measure(path: str) -> Measure | None:
+    """The measure that a name stands for; None if it is none.
+
+    Names are those of measures, alone or, of numbers of a part of a run,
+    after that part: `ood/mse` and `ood_mse`, `layers/stage_0/factorization`.
+    """
+    measures = {measure.name: measure for measure in list_measures()}
+    last = path.rpartition("/")[2]
+    if last in measures:
+        return measures[last]
+    if last.partition("_")[0] not in ("id", "ood"):
+        return None
+    ends = [last[at + 1 :] for at, c in enumerate(last) if c == "_"]
+    found = (measures[end] for end in ends if end in measures)
+    return next((m for m in found if m.per == "image"), None)
+
+
+def find_limits(path: str) -> Limits:
+    """The range of what a name stands for; all numbers if it is unknown."""
+    measure = find_measure(path)
+    return measure.limits if measure else REAL
+
+
+def describe_own() -> dict[str, dict[str, Any]]:
+    """What users have declared, as runs record it in `metrics.json`."""
+    return {
+        m.name: {
+            "per": m.per,
+            "label": m.label,
+            "range": [_to_end(m.limits.low), _to_end(m.limits.high)],
+            "unit": m.unit,
+            "better": m.better,
+        }
+        for m in list_measures(own=True)
+    }
+
+
+def adopt_measures(recorded: Mapping[str, Mapping[str, Any]]) -> None:
+    """Declares what runs have recorded, without the code that computes it.
+
+    What is declared already, as by an imported plugin, stays; an entry that
+    breaks a rule is left out.
+    """
+    known = {measure.name for measure in list_measures()}
+    for name, entry in recorded.items():
+        if name in known:
+            continue
+        try:
+            low, high = entry["range"]
+            bounds = (
+                -math.inf if low is None else low,
+                math.inf if high is None else high,
+            )
+            texts = (entry["unit"], entry["better"])
+            _add(_make_own(name, entry["per"], entry["label"], bounds, *texts))
+        except (KeyError, TypeError, ValueError):
+            continue
+
+
+def _to_end(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _make_own(
+    name: str,
+    per: str,
+    label: str,
+    range: tuple[float, float],
+    unit: str,
+    better: str | None,
+) -> Measure:
+    _check(name, per, range, better)
+    label = label or name
+    axis = f"{label} ({unit})" if unit else label
+    return Measure(
+        name,
+        label,
+        Limits(*map(float, range)),
+        per=per,
+        unit=unit,
+        better=better,  # type: ignore[arg-type]
+        chart=Chart(name, label, axis) if per == "stage" else None,
+        is_leading=True,
+        is_own=True,
+    )
+
+
+def _add(measure: Measure) -> None:
+    known = _MEASURES.get(measure.name)
+    # A module that is imported again declares the same thing again, and a
+    # plugin what a run has recorded of it.
+    is_same = known is None or (
+        known.is_own and None in (known.function, measure.function)
+    )
+    if not is_same and _where(known.function) != _where(measure.function):
+        raise ValueError(f"the measure {measure.name!r} is registered already")
+    _MEASURES[measure.name] = measure
+
+
+def _where(function: Any) -> str:
+    name = getattr(function, "__qualname__", repr(function))
+    return f"{getattr(function, '__module__', '')}:{name}"
+
+
+def _check(
+    name: str, per: str, range: tuple[float, float], better: str | None
+) -> None:
+    is_word = name.isascii() and name.isidentifier() and name == name.lower()
+    rules = {
+        "be small letters, digits and underscores": (is_word, name),
+        "be no name of another entry": (name not in RESERVED, name),
+    }
+    for rule, (holds, value) in rules.items():
+        if not holds:
+            raise ValueError(
+                f"the name of a measure must {rule}, got {value!r}"
+            )
+    if per not in ("stage", "image"):
+        raise ValueError(f"per must be stage or image of {name!r}, got {per!r}")
+    if better not in (None, "low", "high"):
+        raise ValueError(
+            f"better must be low, high or None of {name!r}, got {better!r}"
+        )
+    try:
+        low, high = map(float, range)
+        is_range = low < high
+    except (TypeError, ValueError):
+        is_range = False
+    if not is_range:
+        raise ValueError(
+            f"range must be (low, high) with low < high of {name!r}, "
+            f"got {range!r}"
+        )
