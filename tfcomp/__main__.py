@@ -9,7 +9,7 @@ from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
     "train analyze compare measure sweep threshold predict materialize "
-    "paper_figures"
+    "export paper_figures"
 ).split()
 
 

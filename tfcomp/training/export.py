@@ -45,7 +45,7 @@ def export_model(
     fingerprint = compute_fingerprint(model)
 
     def write(partial: Path) -> None:
-        _write_archive(model, partial, jacobian_fn)
+        write_archive(model, partial, jacobian_fn)
         (partial / FINGERPRINT).parent.mkdir(exist_ok=True)
         (partial / FINGERPRINT).write_text(fingerprint)
         if card:
@@ -80,9 +80,10 @@ def compute_fingerprint(model: keras.Model) -> str:
     return digest.hexdigest()
 
 
-def _write_archive(
+def write_archive(
     model: keras.Model, folder: Path, jacobian_fn: Callable
 ) -> None:
+    """Writes a SavedModel with its three signatures."""
     stages = make_stage_model(model)
     signature = [
         tf.TensorSpec((None, model.inputs[0].shape[-1]), name="factors")

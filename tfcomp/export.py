@@ -1,0 +1,68 @@
+"""Writes a trained model in the formats of other programs.
+
+    tfcomp export --run=tensorboard_logs/donut --format=onnx,litert
+
+writes <output>/<run>/<format>/ and a README.md that model hubs read. Each
+format is opened by its own runtime, and what it draws is compared with the
+network on every combination before it is kept.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
+from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.run_folder import check_run
+from tfcomp.training.formats import check_formats
+
+FLAGS = {
+    "run": ("", "The folder of a finished run."),
+    "format": (
+        "saved_model",
+        "Formats, separated by commas: saved_model, keras, onnx, openvino, "
+        "litert.",
+    ),
+    "output": ("exports", "Models go to <output>/<run>/<format>/."),
+    **PLUGIN_FLAG,
+}
+
+
+def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), export_formats)
+
+
+def export_formats(settings: dict[str, Any]) -> int:
+    """Checks the flags, then loads TensorFlow and writes the formats."""
+    if not settings["run"]:
+        raise ConfigError("run", "must name a run folder", "")
+    path = Path(settings["run"]).expanduser()
+    config = check_run(path)
+    admit_plugins(path, config.plugins, settings)
+    folder = Path(settings["output"], config.run_name)
+    check_folder("output", str(folder))
+    names = [name for name in settings["format"].split(",") if name]
+    check_formats(names)
+    with start_tensorflow():
+        from tfcomp.evaluation.loading import load_run
+        from tfcomp.training import format_export
+        from tfcomp.training.card import write_hub_card
+
+        run = load_run(path)
+        found = {
+            name: format_export.export_format(run, name, folder)
+            for name in names
+        }
+        rows = format_export.list_rows(run, found)
+        write_hub_card(run, found, folder)
+    print("\n".join(rows))
+    print(f"\nto upload: {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

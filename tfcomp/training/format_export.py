@@ -1,0 +1,142 @@
+"""A run's model in another format: written, asked, compared, then kept.
+
+A file is read back by the runtime of its own format and asked for every
+combination of the grid, in batches of several sizes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tfcomp.config.errors import RunError
+from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.storage.files import PARTIAL
+from tfcomp.training.formats import FORMATS, Ask, ask_network
+
+# Of the largest value of an output: each runtime has kernels of its own.
+TOLERANCE = 1e-4
+BATCHES = (1, 7, 64)  # sizes, one after the other; the last goes on
+TIMED = (1, 64)
+REPETITIONS = 20
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file that was written and agrees with its network.
+
+    Attributes:
+        path: What to load.
+        size: Bytes of all files.
+        difference: The largest one from the network, relative to the largest
+            value of that output.
+        milliseconds: Median time of a call, by size of the batch.
+    """
+
+    path: Path
+    size: int
+    difference: float
+    milliseconds: dict[int, float]
+
+
+def export_format(run: LoadedRun, name: str, folder: Path) -> Exported:
+    """Writes one format of a run's model, if it agrees with the network.
+
+    Raises:
+        RunError: If an answer differs from the network's by more than
+            `TOLERANCE`; nothing is written then.
+    """
+    form, final = FORMATS[name], folder / name
+    partial = folder / f"{PARTIAL}{name}-{os.getpid()}"
+    partial.mkdir(parents=True)
+    try:
+        form.write(run, partial / form.file)
+        ask = form.read(partial / form.file)
+        difference = compare(ask, run)
+        milliseconds = {size: time_call(ask, run, size) for size in TIMED}
+        shutil.rmtree(final, ignore_errors=True)
+        os.rename(partial, final)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    files = [file for file in final.rglob("*") if file.is_file()]
+    size = sum(file.stat().st_size for file in files)
+    return Exported(final / form.file, size, difference, milliseconds)
+
+
+def compare(ask: Ask, run: LoadedRun) -> float:
+    """The largest difference of any output from the network's, relative.
+
+    Raises:
+        RunError: If it is too large, or outputs are missing.
+    """
+    known = ask_network(run.model)
+    gaps: dict[str, float] = {}
+    scales: dict[str, float] = {}
+    for factors in split_grid(run.dataset.splits.grid):
+        expected, found = known(factors), ask(factors)
+        if expected.keys() != found.keys():
+            raise RunError(f"the file has outputs {sorted(found)}")
+        for stage, truth in expected.items():
+            gap = np.abs(found[stage] - truth).max()  # NaN stays NaN
+            gaps[stage] = np.maximum(gaps.get(stage, 0.0), gap)
+            scales[stage] = max(scales.get(stage, 0.0), np.abs(truth).max())
+    relative = {stage: gaps[stage] / (scales[stage] or 1.0) for stage in gaps}
+    stage = max(relative, key=lambda name: np.nan_to_num(relative[name], nan=9))
+    if not relative[stage] <= TOLERANCE:
+        raise RunError(
+            f"{stage} differs from the network's by {relative[stage]:.1e} of "
+            f"its largest value; at most {TOLERANCE:g} is allowed"
+        )
+    return float(relative[stage])
+
+
+def split_grid(grid: np.ndarray) -> Iterator[np.ndarray]:
+    """All points of the grid, in batches of the sizes of `BATCHES`."""
+    start = 0
+    for size in (*BATCHES, *[BATCHES[-1]] * len(grid)):
+        if start >= len(grid):
+            return
+        yield grid[start : start + size]
+        start += size
+
+
+def time_call(ask: Ask, run: LoadedRun, size: int) -> float:
+    """Median milliseconds of a call with so many combinations."""
+    grid = run.dataset.splits.grid
+    factors = np.resize(grid, (size, grid.shape[1]))
+    ask(factors)
+    seconds = []
+    for _ in range(REPETITIONS):
+        start = time.perf_counter()
+        ask(factors)
+        seconds.append(time.perf_counter() - start)
+    return 1000 * statistics.median(seconds)
+
+
+def time_network(run: LoadedRun) -> dict[int, float]:
+    """Milliseconds of the network in Keras, for comparison."""
+    ask = ask_network(run.model)
+    return {size: time_call(ask, run, size) for size in TIMED}
+
+
+def list_rows(run: LoadedRun, found: Mapping[str, Exported]) -> list[str]:
+    """A table of what was written, beside the network in Keras."""
+    rows = ["format             kB  difference  ms for 1  ms for 64  file"]
+    network = time_network(run)
+    rows.append(f"{'(network)':12}{'':21}{_format_times(network)}")
+    for name, file in found.items():
+        size = f"{file.size / 1000:9.0f}{file.difference:12.1e}"
+        times = _format_times(file.milliseconds)
+        rows.append(f"{name:12}{size}{times}  {file.path}")
+    return rows
+
+
+def _format_times(times: Mapping[int, float]) -> str:
+    return f"{times[1]:10.2f}{times[64]:11.2f}"
