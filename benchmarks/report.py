@@ -2,7 +2,7 @@
 
 Trains the donut network for one step (what it has learned does not change
 what its analysis costs) and prints time and peak memory of
-`python -m tfcomp.analyze` on it, as a whole process. Goals: under 90 s on two
+`tfcomp analyze` on it, as a whole process. Goals: under 90 s on two
 cores at grid 28, below 4 GB at grid 64 (which takes many minutes).
 """
 

@@ -46,26 +46,27 @@ def describe_commands() -> str:
 
     lines = [
         "# Commands and flags\n",
-        "`tfcomp train` is the same as `python -m tfcomp.train`, and so on. "
         "Flags of every command: `--help`, and `--flagfile=FILE`, which reads "
-        "flags from a file.",
+        "flags from a file. A word without dashes is a flagfile (`tfcomp "
+        "train donut --depth=2`), or a run (`tfcomp analyze logs/donut`).",
     ]
     for name in COMMANDS:
         command = importlib.import_module(f"tfcomp.{name}")
         with redirect_stdout(io.StringIO()) as text:
             command.main([name, "--help"])
-        purpose, _, flags = text.getvalue().partition("\nFlags:\n")
-        lines += [
-            f"\n## {name}\n",
-            purpose.strip(),
-            "\n| flag | default | |",
-            "|---|---|---|",
-        ]
-        found = re.findall(r"^  (--\w+)=(.*)\n +(.*)$", flags, re.MULTILINE)
-        lines += [
-            f"| `{flag}` | {default and f'`{default}`'} | {_escape(text)} |"
-            for flag, default, text in found
-        ]
+        purpose, *groups = re.split(
+            r"\n\n(?=[^\n]+:\n  --)", text.getvalue().rstrip()
+        )
+        lines += [f"\n## {name}\n", purpose.strip()]
+        for group in groups:
+            title, _, flags = group.partition(":\n")
+            lines += [f"\n{title}:\n", "| flag | default | |", "|---|---|---|"]
+            found = re.findall(r"^  (--\w+)=(.*)\n +(.*)$", flags, re.M)
+            lines += [
+                f"| `{flag}` | {default and f'`{default}`'} | {_escape(text)} |"
+                for flag, default, text in found
+                if flag != "--flagfile"
+            ]
     return "\n".join(lines) + "\n"
 
 

@@ -3,8 +3,8 @@
 A profile is a folder with
 
     profile.toml       the rules of the evaluator, and the name to push to
-    threshold*.flags   searches, each a flagfile of `python -m tfcomp.threshold`
-    *.flags            sweeps, each a flagfile of `python -m tfcomp.sweep`
+    threshold*.flags   searches, each a flagfile of `tfcomp threshold`
+    *.flags            sweeps, each a flagfile of `tfcomp sweep`
 
 The steps receive it as one JSON string in which every flag is resolved. They
 need none of its files, so a cluster can run a profile that its image does not

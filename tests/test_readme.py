@@ -60,7 +60,7 @@ def test_own_model_as_a_plugin(folder: Path) -> None:
 
 def test_own_factors_renderer_region_and_model(folder: Path) -> None:
     (folder / "my_rings.py").write_text(find_block(EXTENDING, "own factors"))
-    pattern = r"python -m tfcomp.train (--plugins=my_rings .*)"
+    pattern = r"tfcomp train (--plugins=my_rings .*)"
     command = re.search(pattern, read_page(EXTENDING))[1]
     flags = [*command.split(), "--epochs=2", "--layerwise_every=0"]
     flags += ["--pictures=false", "--export=false"]

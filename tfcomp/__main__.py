@@ -4,6 +4,7 @@ import ast
 import importlib
 from pathlib import Path
 
+from tfcomp import __version__
 from tfcomp.config.command import HELP, exit_on_user_error
 from tfcomp.config.errors import RunError, suggest
 
@@ -19,16 +20,21 @@ def main(argv: list[str]) -> int:
     Raises:
         RunError: If there is no such command.
     """
-    name = argv[1] if argv[1:] else "--help"
-    if name in HELP:
+    name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
+    if name in ("--version", "-V"):
+        print(f"tfcomp {__version__}")
+        return 0
+    if name == "help" and rest:
+        name, rest = rest[0], ["--help"]
+    if name in HELP or name == "help":
         print("\n".join(map(_describe, COMMANDS)))
-        print("\nTry first: tfcomp train --flagfile=smoke.flags")
+        print("\nTry first: tfcomp train smoke")
         return 0
     if name not in COMMANDS:
         hint = suggest(name, COMMANDS) or " (see --help)"
         raise RunError(f"{name!r} is not a command{hint}")
     command = importlib.import_module(f"tfcomp.{name}")
-    return command.main([f"tfcomp {name}", *argv[2:]])
+    return command.main([f"tfcomp {name}", *rest])
 
 
 def _describe(name: str) -> str:

@@ -1,6 +1,6 @@
 """Analyzes finished runs.
 
-    python -m tfcomp.analyze --run=tensorboard_logs/donut
+    tfcomp analyze tensorboard_logs/donut
 
 writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
 Several runs, separated by commas, are compared side by side.

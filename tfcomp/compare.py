@@ -1,6 +1,6 @@
 """Compares finished runs over seeds.
 
-    python -m tfcomp.compare --runs='tensorboard_logs/low_rank*'
+    tfcomp compare tensorboard_logs/low_rank*
 
 groups runs that differ in nothing but their seed and prints mean and standard
 deviation of their scores; --output also writes them as CSV (with 95 %
@@ -29,12 +29,13 @@ from tfcomp.statistics.setting_table import (
 )
 from tfcomp.storage.files import DamagedFileError, write_table, write_text
 from tfcomp.storage.run_folder import check_run, read_metrics
+from tfcomp.storage.run_search import split_patterns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FLAGS = {
-    "runs": ("", "Run folders, a pattern with *."),
+    "runs": ("", "Run folders, patterns with *, separated by commas."),
     "scores": (
         "id/mse,ood/mse,ood/relative_mse,ood/position_accuracy",
         "Scores by their path in metrics.json, separated by commas; those of "
@@ -100,7 +101,8 @@ def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
 def read_runs(pattern: str) -> list[FinishedRun]:
     """Flags and metrics of the finished runs among the folders.
 
-    With the content of `measures.json`, where there is one, as `measures`.
+    With the content of `measures.json`, where there is one, as `measures`. The
+    pattern may be several, separated by commas.
 
     A run with damaged metrics is left out, which is said.
 
@@ -108,7 +110,8 @@ def read_runs(pattern: str) -> list[FinishedRun]:
         ConfigError: If there is none.
     """
     runs = []
-    for folder in sorted(glob.glob(os.path.expanduser(pattern))):
+    patterns = map(os.path.expanduser, split_patterns(pattern))
+    for folder in sorted({f for p in patterns for f in glob.glob(p)}):
         try:
             config = check_run(folder)
             metrics = read_metrics(Path(folder))

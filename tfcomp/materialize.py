@@ -1,6 +1,6 @@
 """Writes the examples of a run to disk, as a TensorFlow dataset.
 
-    python -m tfcomp.materialize --flagfile=donut.flags --examples_dir=examples
+    tfcomp materialize donut --examples_dir=examples
 
 Training with the same `--examples_dir` then reads them, with the same bits
 as rendering them.

@@ -1,6 +1,6 @@
 """Measures finished runs.
 
-    python -m tfcomp.measure --runs='tensorboard_logs/donut*'
+    tfcomp measure tensorboard_logs/donut*
 
 computes what the claims need beyond metrics.json (superposition, kernels,
 volumes, tuning, interpolation) and writes it as measures.json into every

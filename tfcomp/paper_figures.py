@@ -1,6 +1,6 @@
 """Draws every figure and table of the paper from finished runs.
 
-    python -m tfcomp.paper_figures --runs='tensorboard_logs/*' --output=figures
+    tfcomp paper_figures --runs='tensorboard_logs/*' --output=figures
 
 writes PNG files and index.md, which says what the paper shows, which runs were
 used, and, for all that is missing, the command that makes it. Pictures of

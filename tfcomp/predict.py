@@ -1,6 +1,6 @@
 """Which early number predicts how a network will generalize?
 
-    python -m tfcomp.predict --flagfile=predict.flags --workers=2
+    tfcomp predict predict --workers=2
 
 trains the networks of a design, every combination of the values of --grid
 with several seeds, to one ID error (--target); measures them at 0, 5, 10, 25
@@ -39,7 +39,7 @@ from tfcomp.sweeps.workload import run_missing
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    first = "--flagfile=predict_smoke.flags"
+    first = "tfcomp predict predict_smoke --workers=2"
     return run_command(argv, __doc__, define_flags(), predict, first)
 
 

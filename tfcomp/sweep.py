@@ -1,6 +1,6 @@
 """Runs every combination of settings and seeds, each as its own process.
 
-    python -m tfcomp.sweep --flagfile=donut.flags --run_name=depth \\
+    tfcomp sweep donut --run_name=depth \\
         --grid=depth=2,3,4 --grid=encoding/epochs=bump/50,ramp/100 \\
         --seeds=5 --workers=2
 
@@ -42,7 +42,7 @@ SHOWN_SCORES = "id_relative_mse ood_relative_mse ood_position_accuracy".split()
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    first = "--flagfile=sweep_smoke.flags"
+    first = "tfcomp sweep sweep_smoke --workers=2"
     return run_command(argv, __doc__, define_flags(), run_trials, first)
 
 

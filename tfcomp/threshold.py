@@ -1,6 +1,6 @@
 """How much data does a decoder need? (section 4.2, figure 4c)
 
-    python -m tfcomp.threshold --flagfile=threshold.flags --workers=2
+    tfcomp threshold threshold --workers=2
 
 searches, for every kind of training set, grid size and seed, the smallest
 number of bumps that reaches a target, and fits how it grows with the grid.
@@ -37,7 +37,7 @@ from tfcomp.sweeps.workload import run_missing
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    first = "--flagfile=threshold_quick.flags"
+    first = "tfcomp threshold threshold_quick --workers=2"
     return run_command(argv, __doc__, define_flags(), search_thresholds, first)
 
 

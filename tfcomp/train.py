@@ -1,4 +1,4 @@
-"""Trains one decoder: `python -m tfcomp.train --flagfile=donut.flags`."""
+"""Trains one decoder: `tfcomp train donut`."""
 
 import os
 import textwrap
@@ -25,7 +25,7 @@ WIDTH = 80  # characters of a line of prose
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
     values = define_run_flags()
-    return run_command(argv, __doc__, values, train, "--flagfile=smoke.flags")
+    return run_command(argv, __doc__, values, train, "tfcomp train smoke")
 
 
 def train(settings: dict[str, Any]) -> int:

@@ -124,8 +124,8 @@ def test_nothing_long_starts_without_a_flag(
 ) -> None:
     assert command.main(["command"]) == 0
     printed = capsys.readouterr().out
-    (first,) = re.findall(r"Try --flagfile=(\S+) first", printed)
-    assert first in list_flagfiles()
+    (first,) = re.findall(r"Try first: tfcomp \w+ (\w+)", printed)
+    assert f"{first}.flags" in list_flagfiles()
     assert list(working_folder.iterdir()) == []
 
 

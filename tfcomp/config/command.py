@@ -14,9 +14,11 @@ from absl import flags
 
 from tfcomp.config.errors import RefusedError
 from tfcomp.config.failures import describe_refusal, explain_failure
-from tfcomp.config.flagfiles import find_value, list_flagfiles
+from tfcomp.config.flagfiles import find_value
+from tfcomp.config.help_text import format_help
 from tfcomp.config.plugins import TRUST_FLAG, import_plugins
 from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
+from tfcomp.config.words import place_words
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 
@@ -54,9 +56,9 @@ def run_command(
         print(format_help(purpose or "", values))
         return 0
     if first and not argv[1:]:
-        print(f"{purpose or ''}\nTry {first} first. All flags: --help")
+        print(f"{purpose or ''}\nTry first: {first}\nAll flags: --help")
         return 0
-    settings = parse_flags(argv[1:], values)
+    settings = parse_flags(place_words(argv[1:], values), values)
     try:
         return action(settings)
     except Exception as error:
@@ -129,19 +131,3 @@ def _can_print() -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
-
-
-def format_help(purpose: str, values: flags.FlagValues) -> str:
-    """What a command does, its flags, and the flagfiles that it can read."""
-    lines = [purpose.strip(), "", "Flags:"]
-    for name in values:
-        flag = values[name]
-        default = "" if flag.default == [] else str(flag.default)
-        if flag.boolean:
-            default = default.lower()
-        lines += [f"  --{name}={default}", f"        {flag.help}"]
-    lines += ["  --flagfile=FILE", "        Read flags from a file."]
-    shipped = list_flagfiles(values)
-    if shipped:
-        lines.append(f"        Shipped with tfcomp: {', '.join(shipped)}.")
-    return "\n".join(lines)

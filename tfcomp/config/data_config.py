@@ -130,7 +130,7 @@ class DataConfig(Settings):
     )
     examples_dir: str = setting(
         "",
-        "Read the training images that python -m tfcomp.materialize wrote to "
+        "Read the training images that tfcomp materialize wrote to "
         "this folder, with the same bits; by default they are rendered.",
     )
 

@@ -90,10 +90,10 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
                 return (place / name).resolve()
     shipped = list_flagfiles()
     hint = suggest(path.removesuffix(SUFFIX) + SUFFIX, shipped)
-    raise RunError(
-        f"--flagfile must be an existing file or one of those shipped "
-        f"({', '.join(shipped)}), got {path!r}{hint}"
-    )
+    rule = "--flagfile must be an existing file or one of those shipped"
+    if not hint:
+        rule += f" ({', '.join(shipped)})"
+    raise RunError(f"{rule}, got {path!r}{hint}")
 
 
 def _read_flag_lines(path: Path) -> list[str]:

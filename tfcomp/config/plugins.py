@@ -37,6 +37,7 @@ def import_plugins(modules: str) -> None:
         ConfigError: If one of them is not found.
         RunError: If one of them fails while it is imported.
     """
+    _look_here()
     for name in split_names(modules):
         with quiet_startup(), attribute_settings(name):
             try:
@@ -92,6 +93,16 @@ def _refuse(run: str, modules: str) -> RunError:
         f"{run} asks for code of the modules {modules}: if you trust them, "
         f"add --plugins={modules} or --trust_plugins"
     )
+
+
+def _look_here() -> None:
+    """Adds the current folder to the places where modules are looked for.
+
+    An installed command does not have it, as `python -m` does. It is the last
+    one: no file of it takes the place of a module of others.
+    """
+    if "" not in sys.path:
+        sys.path.append("")
 
 
 def _note_source(name: str) -> None:

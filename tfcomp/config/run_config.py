@@ -1,7 +1,7 @@
 """What one run is: data, model, training, and where its output goes.
 
 Frozen dataclasses that check themselves: an object that exists is valid.
-The flags of `python -m tfcomp.train` are these fields (see `run_flags`).
+The flags of `tfcomp train` are these fields (see `run_flags`).
 """
 
 import dataclasses

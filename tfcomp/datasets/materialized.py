@@ -149,7 +149,7 @@ def load_split(
         RunError: If it is absent or cannot be read.
     """
     name = name_examples(config)
-    remedy = "with python -m tfcomp.materialize and the flags of the run"
+    remedy = "with tfcomp materialize and the flags of the run"
     if not list(Path(examples_dir).glob(f"*/{name}/*/dataset_info.json")):
         raise RunError(
             f"--examples_dir: no examples of this run, {name}, in "

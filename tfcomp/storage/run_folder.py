@@ -114,7 +114,7 @@ def check_run(path: str | Path) -> RunConfig:
 
 def describe_resume(path: Path) -> str:
     """The command that finishes a run, or repairs it."""
-    return f"python -m tfcomp.train --flagfile={path / FLAGS_FILE} --resume"
+    return f"tfcomp train --flagfile={path / FLAGS_FILE} --resume"
 
 
 def read_metrics(path: Path) -> dict[str, Any]:

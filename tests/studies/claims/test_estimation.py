@@ -39,7 +39,7 @@ def test_mixed_versions_decide_nothing(name: str) -> None:
     result = judge_runs(name, runs)
     assert result.verdict is Verdict.UNDECIDED
     reasons = {part.reason for part in result.parts if part.decides}
-    assert any("python -m tfcomp.measure" in reason for reason in reasons)
+    assert any("tfcomp measure" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("name", ["C1", "C6", "C8", "C12", "C15"])

@@ -30,7 +30,7 @@ from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.claims.selection import MIN_SEEDS, Group
 
 SIGNIFICANT = 0.05
-MIXED = "measured by several versions of the code: run python -m tfcomp.measure"
+MIXED = "measured by several versions of the code: run tfcomp measure"
 
 
 class Verdict(enum.StrEnum):
