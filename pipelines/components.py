@@ -35,24 +35,48 @@ def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
 
 
 @component()
+def schema_gen(
+    profile: str,
+    examples: dsl.Input[dsl.Dataset],
+    work_dir: str,
+    schema: dsl.Output[dsl.Artifact],
+    metrics: dsl.Output[dsl.Metrics],
+):
+    """Writes down what the examples are: their statistics and schema.
+
+    Args:
+        profile: The profile.
+        examples: The output of `example_gen`.
+        work_dir: The folder that stays.
+        schema: A JSON file, by data set and split.
+        metrics: Number of data sets.
+    """
+    from pipelines.steps import schema_gen
+
+    schema_gen.execute(profile, examples, work_dir, schema, metrics)
+
+
+@component()
 def example_validator(
     profile: str,
     examples: dsl.Input[dsl.Dataset],
+    schema: dsl.Input[dsl.Artifact],
     anomalies: dsl.Output[dsl.Artifact],
     metrics: dsl.Output[dsl.Metrics],
 ):
     """Looks for leaks, wrong splits, duplicates, gaps and odd pixels.
 
     Args:
-        profile: The profile.
+        profile: The profile, whose schema the examples must have, if any.
         examples: The output of `example_gen`.
+        schema: The output of `schema_gen`.
         anomalies: A JSON file of anomalies and statistics; it is written even
             when the step fails.
         metrics: Number of data sets and of anomalies.
     """
     from pipelines.steps import example_validator
 
-    example_validator.execute(profile, examples, anomalies, metrics)
+    example_validator.execute(profile, examples, schema, anomalies, metrics)
 
 
 @component()
@@ -141,6 +165,7 @@ def infra_validator(
 @component()
 def pusher(
     profile: str,
+    examples: dsl.Input[dsl.Dataset],
     runs: dsl.Input[dsl.Artifact],
     evaluation: dsl.Input[dsl.Artifact],
     export_dir: str,
@@ -150,6 +175,7 @@ def pusher(
 
     Args:
         profile: The profile.
+        examples: The output of `example_gen`, named in the lineage.
         runs: The output of `trainer`.
         evaluation: The output of `evaluator`, which names the candidate; a
             copy goes with the model.
@@ -158,7 +184,7 @@ def pusher(
     """
     from pipelines.steps import pusher
 
-    pusher.execute(profile, runs, evaluation, export_dir, pushed)
+    pusher.execute(profile, examples, runs, evaluation, export_dir, pushed)
 
 
 @component()

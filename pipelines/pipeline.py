@@ -1,6 +1,6 @@
 """The pipeline: which step takes the outputs of which.
 
-    example_gen -> example_validator -> trainer -> evaluator
+    example_gen -> schema_gen -> example_validator -> trainer -> evaluator
         -> (blessed?) -> infra_validator -> pusher
                                  trainer -> report
 
@@ -19,12 +19,14 @@ from pipelines.components import (
     infra_validator,
     pusher,
     report,
+    schema_gen,
     trainer,
 )
 
 NAME = "tfcomp"
 STEPS = (
     "example_gen",
+    "schema_gen",
     "example_validator",
     "trainer",
     "evaluator",
@@ -52,7 +54,14 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
     ):
         generated = example_gen(profile=profile, work_dir=work_dir)
         examples = generated.outputs["examples"]
-        validated = example_validator(profile=profile, examples=examples)
+        described = schema_gen(
+            profile=profile, examples=examples, work_dir=work_dir
+        )
+        validated = example_validator(
+            profile=profile,
+            examples=examples,
+            schema=described.outputs["schema"],
+        )
         trained = trainer(
             profile=profile,
             examples=examples,
@@ -75,6 +84,7 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
             )
             pushed = pusher(
                 profile=profile,
+                examples=examples,
                 runs=runs,
                 evaluation=evaluation,
                 export_dir=export_dir,
@@ -85,7 +95,7 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         always = (generated, trained, evaluated, asked, pushed)
         for step in always:
             step.set_caching_options(False)
-        for step in (*always, validated, reported):
+        for step in (*always, described, validated, reported):
             step.set_container_image(base_image)
 
     return pipeline

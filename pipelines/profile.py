@@ -3,6 +3,7 @@
 A profile is a folder with
 
     profile.toml       the rules of the evaluator, and the name to push to
+    schema.json        what its examples must be, if it is there
     threshold*.flags   searches, each a flagfile of `tfcomp threshold`
     *.flags            sweeps, each a flagfile of `tfcomp sweep`
 
@@ -35,6 +36,7 @@ from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
+from tfcomp.storage.files import read_json
 from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
 from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps.sweep_run import Sweep
@@ -49,6 +51,7 @@ PROFILE_FLAG = {
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
 RULES_FILE = "profile.toml"
+SCHEMA_FILE = "schema.json"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Profile:
         sweeps: The flags of each sweep.
         searches: The flags of each threshold search.
         rules: When a model may be pushed.
+        schema: What the examples must be, by data set; empty if the profile
+            has no schema (see `pipelines.steps.schema_gen`).
         code: Hash of all sources that steps import, and the versions of
             libraries. The SDK's cache compares the source and the inputs of a
             step, but not what it imports; so this is part of an input.
@@ -70,6 +75,7 @@ class Profile:
     sweeps: list[list[str]]
     searches: list[list[str]]
     rules: Rules
+    schema: dict[str, Any] = field(default_factory=dict)
     code: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -94,7 +100,9 @@ def load_profile(name: str) -> Profile:
     if not sweeps:
         raise RunError(f"--profile: {folder} has no flagfile of a sweep")
     rules = make_rules(_read_toml(folder / RULES_FILE))
-    profile = Profile(folder.name, sweeps, searches, rules)
+    file = folder / SCHEMA_FILE
+    schema = read_json(file) if file.exists() else {}
+    profile = Profile(folder.name, sweeps, searches, rules, schema)
     sources = hash_modules(["tfcomp", "pipelines", *check_profile(profile)])
     code = " ".join([sources, *map(version, LIBRARIES)])
     return dataclasses.replace(profile, code=code)
@@ -176,7 +184,10 @@ def replace_missing_digits(profile: Profile) -> Profile:
                 f"MNIST in {folder}"
             )
         sweeps.append(arguments)
-    return dataclasses.replace(profile, sweeps=sweeps, notes=notes)
+    schema = {} if notes else profile.schema  # it knows the real digits
+    return dataclasses.replace(
+        profile, sweeps=sweeps, schema=schema, notes=notes
+    )
 
 
 def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:

@@ -12,7 +12,12 @@ from pipelines.profile import Profile, make_sweeps, parse_profile
 from pipelines.running_step import run_step
 from pipelines.step_events import count
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.materialized import materialize, select_settings
+from tfcomp.datasets.materialized import (
+    Examples,
+    load_split,
+    materialize,
+    select_settings,
+)
 from tfcomp.storage.code_version import hash_files
 
 
@@ -40,6 +45,27 @@ def list_datasets(profile: Profile) -> list[RunConfig]:
             key = json.dumps(settings, sort_keys=True)
             found.setdefault(key, trial.config)
     return list(found.values())
+
+
+def describe_dataset(config: RunConfig) -> str:
+    """A data set in one line, as `gaussian_bumps region=corner:14 ...`."""
+    settings = select_settings(config)
+    name = settings.pop("dataset")
+    return " ".join([str(name), *(f"{k}={v}" for k, v in settings.items())])
+
+
+def load_splits(
+    config: RunConfig, examples_dir: str | Path
+) -> tuple[Examples, Examples]:
+    """The training and the held-out examples, which may be none.
+
+    Raises:
+        RunError: If they cannot be read.
+    """
+    train = load_split(config, examples_dir, "train")
+    if config.data.region == "none":
+        return train, Examples(train.factors[:0], train.images[:0])
+    return train, load_split(config, examples_dir, "ood")
 
 
 def hash_examples(folders: Sequence[Path]) -> str:

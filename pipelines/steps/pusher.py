@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kfp import dsl
 
-from pipelines.profile import parse_profile
+from pipelines.profile import Profile, parse_profile
 from pipelines.running_step import run_step
 from pipelines.steps.candidates import find_candidate, find_model
 from tfcomp.config.errors import RunError
-from tfcomp.storage.model_versions import add_version, is_copy
+from tfcomp.storage.code_version import hash_files
+from tfcomp.storage.model_versions import add_version, is_copy, list_versions
+from tfcomp.storage.run_folder import FLAGS_FILE, read_metrics, select_scores
 
 EVIDENCE = Path("assets.extra") / "evaluation.json"
+LINEAGE = Path("assets.extra") / "lineage.json"
 
 
 def execute(
     profile: str,
+    examples: dsl.Dataset,
     runs: dsl.Artifact,
     evaluation: dsl.Artifact,
     export_dir: str,
@@ -26,22 +33,59 @@ def execute(
     """Does the work of the step; see `pipelines.components`."""
     with run_step("pusher") as step:
         evidence = Path(evaluation.path)
-        model = find_model(find_candidate(Path(runs.path), evidence))
-        folder = Path(export_dir, parse_profile(profile).rules.push_as)
-        version, is_new = push_model(model, folder, evidence)
+        run = find_candidate(Path(runs.path), evidence)
+        model = find_model(run)
+        parsed = parse_profile(profile)
+        folder = Path(export_dir, parsed.rules.push_as)
+        data = examples.metadata.get("digest", "")
+        lineage = describe_lineage(run, parsed, data)
+        version, is_new = push_model(model, folder, evidence, lineage)
         pushed.uri = str(version)
         pushed.metadata["version"] = version.name
         word = "pushed" if is_new else "nothing new, the model is"
         step.note = f"{word} {version}"
 
 
+def describe_lineage(run: Path, profile: Profile, data: str) -> dict[str, Any]:
+    """What a version was made of, so that it can be made again.
+
+    Args:
+        run: The folder of the candidate.
+        profile: The profile that trained it.
+        data: SHA-256 of the examples that the profile trained on.
+    """
+    return {
+        "profile": profile.name,
+        "code": profile.code,
+        "data": data,
+        "flags": (run / FLAGS_FILE).read_text("utf-8").splitlines(),
+        "metrics": select_scores(read_metrics(run)),
+    }
+
+
+def list_parents(folder: Path) -> list[dict[str, str]]:
+    """The last version in a folder, if there is one, and its SHA-256."""
+    return [
+        {
+            "version": version.name,
+            "sha256": hash_files(
+                (path.relative_to(version).as_posix(), path)
+                for path in sorted(version.rglob("*"))
+                if path.is_file()
+            ),
+        }
+        for version in list_versions(folder)[-1:]
+    ]
+
+
 def push_model(
-    model: Path, folder: Path, evaluation: Path
+    model: Path, folder: Path, evaluation: Path, lineage: Mapping[str, Any]
 ) -> tuple[Path, bool]:
     """Copies a SavedModel to the next version, unless the last one is it.
 
     A version appears under its number in the folder when it is complete. It
-    contains the file of the evaluation by which it was blessed.
+    contains the file of the evaluation by which it was blessed, and where it
+    comes from (`describe_lineage`).
 
     Returns:
         The folder of the version that has the model, and whether it is new.
@@ -55,6 +99,9 @@ def push_model(
     def write(partial: Path) -> None:
         shutil.copytree(model, partial)
         shutil.copyfile(evaluation, partial / EVIDENCE)
+        content = {**lineage, "parents": list_parents(folder)}
+        text = json.dumps(content, indent=1) + "\n"
+        (partial / LINEAGE).write_text(text, "utf-8")
 
     try:
         return add_version(folder, write, lambda last: is_copy(last, model))

@@ -17,9 +17,10 @@ from pipelines.components import (
     infra_validator,
     pusher,
     report,
+    schema_gen,
     trainer,
 )
-from pipelines.profile import Profile
+from pipelines.profile import Profile, load_profile
 from tfcomp.config.errors import RunError
 
 Inputs = dict[str, Any]
@@ -31,6 +32,7 @@ def inputs(tiny_profile: Profile, tmp_path: Path) -> Inputs:
     kinds = {
         "examples": dsl.Dataset,
         "anomalies": dsl.Artifact,
+        "schema": dsl.Artifact,
         "metrics": dsl.Metrics,
         "runs": dsl.Artifact,
         "evaluation": dsl.Artifact,
@@ -66,11 +68,42 @@ def test_examples(inputs: Inputs) -> None:
     call(example_gen, inputs)
     assert examples.metadata["digest"] != before
     record.write_bytes(content)
+    call(schema_gen, inputs)
     call(example_validator, inputs)
     numbers = {"datasets": 1, "anomalies": 0}
     assert inputs["metrics"].metadata == numbers
     content = json.loads(Path(inputs["anomalies"].path).read_text())
-    assert content["anomalies"] == [] and content["statistics"]
+    assert content["anomalies"] == []
+
+
+def test_schema_of_the_profile_stops_other_examples(
+    write_profile: Callable[..., Path], inputs: Inputs
+) -> None:
+    call(example_gen, inputs)
+    call(schema_gen, inputs)
+    schema = json.loads(Path(inputs["schema"].path).read_text())
+    ((name, splits),) = schema.items()
+    assert name.startswith("gaussian_bumps region=corner:5")
+    assert splits["train"]["examples"] == 64 - 9
+    assert splits["ood"]["factors"]["x"]["distinct"] == 3
+    folder = write_profile()
+    for mean, anomalies in ((splits["train"]["image"]["mean"], 0), (0.5, 1)):
+        splits["train"]["image"]["mean"] = mean
+        (folder / "schema.json").write_text(json.dumps(schema))
+        inputs["profile"] = load_profile(str(folder)).to_json()
+        if not anomalies:
+            call(example_validator, inputs)
+            continue
+        reason = "schema: train.image.mean is .* the schema says 0.5"
+        with pytest.raises(RunError, match=reason):
+            call(example_validator, inputs)
+
+
+def test_damaged_schema_is_one_line(write_profile: Callable[..., Path]) -> None:
+    folder = write_profile()
+    (folder / "schema.json").write_text("{")
+    with pytest.raises(RunError, match="schema.json is damaged"):
+        load_profile(str(folder))
 
 
 def test_planted_leak_is_stopped(
@@ -80,6 +113,7 @@ def test_planted_leak_is_stopped(
 ) -> None:
     with leaking_data():
         call(example_gen, inputs)
+    call(schema_gen, inputs)
     reason = "leak: 1 training examples lie in the region corner:5"
     with pytest.raises(RunError, match=reason):
         call(example_validator, inputs)
@@ -121,6 +155,7 @@ def test_trainer_records_failed_trials(
 def trained(inputs: Inputs, runs_dir: Path) -> Inputs:
     """The inputs after the trainer."""
     inputs["runs"].uri = str(runs_dir)
+    inputs["examples"].metadata["digest"] = "digest of the examples"
     return inputs
 
 
@@ -137,6 +172,12 @@ def test_good_model_is_pushed_once(trained: Inputs, tmp_path: Path) -> None:
     verdict = json.loads(evidence.read_text())
     assert verdict["blessed"] is True and verdict["pushed"] == ""
     assert verdict["candidate"]["name"] == "smoke"
+    lineage = json.loads((version / "assets.extra/lineage.json").read_text())
+    profile = json.loads(trained["profile"])
+    assert lineage["code"] == profile["code"] and lineage["parents"] == []
+    assert lineage["data"] == "digest of the examples"
+    assert "--region=square:4-8" in lineage["flags"]
+    assert set(lineage["metrics"]) == {"id", "ood"}
 
 
 def test_model_with_other_weights_is_refused(trained: Inputs) -> None:

@@ -64,10 +64,6 @@ def test_good_data_have_no_anomalies(kind: str, tmp_path: Path) -> None:
     materialize(config, tmp_path)
     findings = validate_datasets([config], tmp_path)
     assert findings.anomalies == []
-    ((name, splits),) = findings.statistics.items()
-    assert name.startswith(config.data.dataset)
-    train = make_dataset(config).splits.train
-    assert splits["train"]["examples"] == len(train)
 
 
 def test_leaks() -> None:
@@ -144,11 +140,9 @@ def test_absent_data_sets_are_anomalies(tmp_path: Path) -> None:
     configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2, 3)]
     materialize(configs[0], tmp_path)
     findings = validate_datasets(configs, tmp_path)
-    assert len(findings.statistics) == 1
     assert "sigma=2" in findings.anomalies[0].dataset
     findings.write(tmp_path / "anomalies")
     content = json.loads((tmp_path / "anomalies").read_text())
     assert [a["check"] for a in content["anomalies"]] == ["readable"] * 2
-    assert content["statistics"] == findings.statistics
     line = findings.describe()
     assert "\n" not in line and line.endswith("and 1 more anomalies")

@@ -1,0 +1,145 @@
+"""schema_gen: what the examples of a profile are, as statistics and a schema.
+
+Both stand in one JSON file, by data set and split. Copied into the folder of a
+profile as `schema.json` and committed, it is what the examples of the next run
+must be: `example_validator` stops the pipeline at any difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kfp import dsl
+
+from pipelines.profile import parse_profile
+from pipelines.running_step import run_step
+from pipelines.step_events import count
+from pipelines.steps.example_gen import (
+    describe_dataset,
+    list_datasets,
+    load_splits,
+)
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.factors import FactorSpace
+from tfcomp.datasets.materialized import Examples
+from tfcomp.storage.files import write_text
+
+# Of a number in statistics: another processor may render the last bit
+# otherwise, and a mean adds up a million pixels.
+TOLERANCE = 1e-4
+Schema = dict[str, Any]
+
+
+def execute(
+    profile: str,
+    examples: dsl.Dataset,
+    work_dir: str,
+    schema: dsl.Artifact,
+    metrics: dsl.Metrics,
+) -> None:
+    """Does the work of the step; see `pipelines.components`."""
+    with run_step("schema_gen") as step:
+        parsed = parse_profile(profile)
+        configs = list_datasets(parsed)
+        found = {
+            describe_dataset(config): describe_examples(config, examples.path)
+            for config in configs
+        }
+        step.place(schema, work_dir, "schema.json")
+        write_text(Path(schema.path), json.dumps(found, indent=1) + "\n")
+        step.log(metrics, {"datasets": len(found)})
+        word = "compared with" if parsed.schema else "to be kept as"
+        step.note = (
+            f"{count(len(found), 'data set')}, {word} schema.json of profile "
+            f"{parsed.name}: {schema.path}"
+        )
+
+
+def describe_examples(config: RunConfig, examples_dir: str | Path) -> Schema:
+    """Statistics and schema of the splits of a data set on disk.
+
+    Of one that cannot be read, the reason; the validator stops at it.
+    """
+    space = make_dataset(config).space
+    try:
+        train, ood = load_splits(config, examples_dir)
+    except RunError as error:
+        return {"unreadable": str(error)}
+    return {
+        "train": describe_split(train, space),
+        "ood": describe_split(ood, space),
+    }
+
+
+def describe_split(examples: Examples, space: FactorSpace) -> Schema:
+    """Type, shape and range of the images, and values of each factor."""
+    images = examples.images
+    pixels = {
+        name: float(getattr(images, name)())
+        for name in ("min", "max", "mean", "std")
+        if images.size
+    }
+    return {
+        "examples": len(images),
+        "image": {
+            "dtype": str(images.dtype),
+            "shape": list(images.shape[1:]),
+            **pixels,
+        },
+        "factors": {
+            factor.name: describe_factor(column)
+            for factor, column in zip(space, examples.factors.T, strict=True)
+        },
+    }
+
+
+def describe_factor(column: np.ndarray) -> Schema:
+    """Range and number of the values of a factor, and where it is absent."""
+    present = column[~np.isnan(column)]
+    extremes = {
+        name: float(getattr(present, name)())
+        for name in ("min", "max")
+        if present.size
+    }
+    return {
+        "dtype": str(column.dtype),
+        "absent": int(np.isnan(column).sum()),
+        "distinct": len(np.unique(present)),
+        **extremes,
+    }
+
+
+def compare_schemas(
+    expected: Mapping[str, Any], found: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Differences of the examples from the schema of a profile.
+
+    Yields:
+        The data set, and the reason in one line.
+    """
+    for name in expected.keys() - found.keys():
+        yield name, "the schema has it, the profile makes no such data set"
+    for name in found.keys() - expected.keys():
+        yield name, "the schema of the profile does not know it"
+    for name in sorted(expected.keys() & found.keys()):
+        for place, old, new in _walk("", expected[name], found[name]):
+            yield name, f"{place} is {new}, the schema says {old}"
+
+
+def _walk(place: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Places at which two trees of JSON differ, and what they have there."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            path = f"{place}.{key}".lstrip(".")
+            yield from _walk(path, old.get(key), new.get(key))
+    elif isinstance(old, float) and isinstance(new, float):
+        if not abs(old - new) <= TOLERANCE * max(1.0, abs(old)):
+            yield place, f"{old:g}", f"{new:g}"
+    elif old != new or type(old) is not type(new):
+        yield place, json.dumps(old), json.dumps(new)
