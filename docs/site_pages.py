@@ -1,4 +1,6 @@
-"""What MkDocs adds to the pages of this folder.
+"""Writes the pages of the site: run it before `mkdocs build`.
+
+    python docs/site_pages.py && mkdocs serve
 
 The change log and the guide for contributors stand in the root of the
 repository, where readers look for them; the site has them as pages. The flags
@@ -8,32 +10,35 @@ of every command are those that its `--help` prints.
 import importlib
 import io
 import re
+import shutil
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-
 ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "build" / "pages"
 ROOT_PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are no files of this folder."""
-    pages = {
-        page: (ROOT / name).read_text("utf-8").replace("](docs/", "](")
-        for name, page in ROOT_PAGES.items()
-    }
-    pages["reference/commands.md"] = describe_commands()
-    for page, text in pages.items():
-        files.append(File.generated(config, page, content=text))
-    return files
+def main() -> None:
+    """Writes all pages to `build/pages`, from which the site is built."""
+    if PAGES.exists():
+        shutil.rmtree(PAGES)
+    # Evidence is no part of the site.
+    unseen = shutil.ignore_patterns("*.py", "*.xz", "__pycache__", "package_*")
+    shutil.copytree(ROOT / "docs", PAGES, ignore=unseen)
+    for name, page in ROOT_PAGES.items():
+        text = (ROOT / name).read_text("utf-8").replace("](docs/", "](")
+        (PAGES / page).write_text(text, "utf-8")
+    commands = describe_commands()
+    (PAGES / "reference" / "commands.md").write_text(commands, "utf-8")
+    for page in PAGES.rglob("*.md"):
+        page.write_text(lead_to_pages(page.read_text("utf-8")), "utf-8")
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
+def lead_to_pages(markdown: str) -> str:
     """Leads links to files in the root of the repository to their pages."""
     for name, page in ROOT_PAGES.items():
         markdown = re.sub(rf"\]\((?:\.\./)?{name}", f"]({page}", markdown)
@@ -72,3 +77,7 @@ def describe_commands() -> str:
 
 def _escape(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+if __name__ == "__main__":
+    main()
