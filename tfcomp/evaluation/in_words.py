@@ -59,7 +59,10 @@ def _describe_hidden(metrics: Mapping[str, Any]) -> str:
 
 def _count_places(metrics: Mapping[str, Any]) -> str:
     """How many of the held-out positions are right; empty without any."""
-    share = _find_error(metrics, "ood", "position_accuracy")
+    scores = metrics.get("ood", {})
+    # Runs of earlier times have no hits.
+    name = "hit_rate" if "hit_rate" in scores else "position_accuracy"
+    share = _find_error(metrics, "ood", name)
     count = metrics.get("points", {}).get("ood")
     if share is None:
         return ""
