@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tfcomp.config.errors import RunError
-from tfcomp.statistics.measure import find_measure
+
+SCORE = re.compile(
+    "(id|ood)(_test|_plus)?_"
+    "(mse|relative_mse|position_accuracy|position_error|num_peaks)"
+)
 
 
 @dataclass(frozen=True)
@@ -146,10 +151,8 @@ def _check_thresholds(thresholds: Any) -> None:
 
 def _check_score(name: str) -> None:
     # Other names are those of measures, and a sweep may have any measure.
-    measure = find_measure(name)
     _check(
-        (measure and measure.per == "image")
-        or not name.startswith(("id_", "ood_")),
+        SCORE.fullmatch(name) or not name.startswith(("id_", "ood_")),
         "a score must be such as id_relative_mse or ood_position_accuracy",
         name,
     )

@@ -4,11 +4,13 @@
 
 The steps are the same as those that `python -m pipelines.compile` writes for a
 cluster. If they were interrupted, or something has changed, the same command
-with --resume runs only what is missing.
+with --resume runs only what is missing. On a finished one it prints the result.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from pipelines.local.pipeline_root import PipelineRoot, check_path
@@ -24,6 +26,8 @@ from pipelines.step_events import count
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.model_versions import list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
@@ -65,14 +69,30 @@ def run_steps(settings: dict[str, Any]) -> int:
     profile = replace_missing_digits(load_profile(settings["profile"]))
     default = f"pipeline_runs/{profile.name}"
     root = PipelineRoot(settings["pipeline_root"] or default)
+    described = f"{describe_profile(profile)}\nlog      {root.log}"
+    inputs = describe_inputs(profile, settings["export_dir"])
+    pushed = list_versions(Path(settings["export_dir"], profile.rules.push_as))
+    lines = root.read_result(inputs) if pushed else []
+    if lines and not settings["resume"]:
+        print("\n".join([described, *lines]))
+        return 0
     root.check(profile.name, settings["resume"])
     check_scheduler(scheduler)
-    print(describe_profile(profile))
-    print(f"log      {root.log}", flush=True)
+    print(described, flush=True)
     with quiet_startup():
         from pipelines.local.pipeline_runner import run_pipeline
-    run_pipeline(profile, root, settings["export_dir"], scheduler)
+    lines = run_pipeline(profile, root, settings["export_dir"], scheduler)
+    root.write_result(profile.name, inputs, lines)
     return 0
+
+
+def describe_inputs(profile: Profile, export_dir: str) -> dict[str, str]:
+    """What the result of a pipeline depends on; paths are absolute."""
+    return {
+        "profile": profile.to_json(),
+        "export_dir": os.path.abspath(export_dir),
+        "code": compute_code_version(),
+    }
 
 
 def describe_profile(profile: Profile) -> str:

@@ -225,15 +225,17 @@ def test_a_run_from_its_description_to_its_scores(
     working_folder: Path,
 ) -> None:
     quick = {"epochs": 1, "steps_per_epoch": 1, "pictures": False}
-    config = tfcomp.describe_run("smoke", width=4, export=False, **quick)
+    quick |= {"width": 4, "export": False}
+    config = tfcomp.describe_run("smoke", **quick)
     flags = "--flagfile=smoke --width=4 --epochs=1 --steps_per_epoch=1"
     flags += " --nopictures --noexport"
     assert config == parse_config(flags.split())
     metrics = tfcomp.train_run(config)
     run = tfcomp.load_run(config.run_dir)
     assert run.scores["ood"] == pytest.approx(metrics["ood"])
-    with pytest.raises(RunError, match="is finished: add --resume"):
-        tfcomp.train_run(config)
+    assert tfcomp.train_run(config) == metrics
+    with pytest.raises(RunError, match=r"--seed=0 \(not 1\): choose another"):
+        tfcomp.train_run(tfcomp.describe_run("smoke", seed=1, **quick))
     with pytest.raises(ConfigError, match="must be at least"):
         tfcomp.describe_run("smoke", width=0)
     with pytest.raises(RunError, match="did you mean --depth"):

@@ -25,6 +25,7 @@ class Progress:
         self._states = dict.fromkeys(steps, "skipped")
         self._width = max(map(len, steps))
         self.problems: list[str] = []
+        self._last: dict[str, str] = {}
 
     def read(self, line: str) -> None:
         """Takes a line of output, which need not be an event."""
@@ -47,6 +48,11 @@ class Progress:
                 self._print(step, "failed", reason)
                 self.problems.append(f"{step}: {reason}")
 
+    @property
+    def result(self) -> list[str]:
+        """The last line of each step that has ended, in their order."""
+        return [self._last[step] for step in self._states if step in self._last]
+
     def is_done(self, step: str) -> bool:
         """Whether a step has run to its end since the pipeline started."""
         return self._states[step] == "done"
@@ -67,6 +73,8 @@ class Progress:
 
     def _print(self, step: str, state: str, text: str) -> None:
         line = f"{state:8}{step:{self._width}}  {text}".rstrip()
+        if state:
+            self._last[step] = line
         # Not `print`, which the SDK replaces by one that indents.
         self._terminal.write(f"{line}\n")
         self._terminal.flush()

@@ -1,6 +1,6 @@
 """The folder of a pipeline on this machine.
 
-pipeline.json   the profile that the pipeline runs
+pipeline.json   the profile that the pipeline runs, and its result at the end
 pipeline.log    all output of the SDK and of the steps
 work/           what the steps make: examples, runs, report
 kfp/            the SDK's own files: outputs of the steps, its cache
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pipelines.lifeline import keep_steps_alive
 from tfcomp.config.errors import ConfigError, RunError
@@ -42,11 +43,11 @@ class PipelineRoot:
 
         Raises:
             RunError: If the folder holds something else, another profile,
-                or a pipeline and `resume` is not set.
+                or a pipeline (see `read_result`) and `resume` is not set.
         """
         marker = self.path / MARKER
         if marker.exists():
-            known = _read_profile(marker)
+            known = _read_marker(marker)["profile"]
             if known != profile:
                 raise RunError(
                     f"--pipeline_root={self.path} holds the profile {known}, "
@@ -54,14 +55,35 @@ class PipelineRoot:
                 )
             if not resume:
                 raise RunError(
-                    f"--pipeline_root={self.path} holds a pipeline already: "
-                    "add --resume, or choose another"
+                    f"--pipeline_root={self.path} holds a pipeline that was "
+                    "interrupted, or has changed since: add --resume, or "
+                    "choose another"
                 )
         elif self.path.exists() and set(os.listdir(self.path)) - {LOCK_FILE}:
             raise RunError(
                 f"--pipeline_root must be new or hold a pipeline, {self.path} "
                 "holds something else"
             )
+
+    def read_result(self, inputs: Mapping[str, str]) -> list[str]:
+        """What a finished pipeline has printed; empty before it is finished.
+
+        Or if it had other inputs, or its report has gone.
+        """
+        try:
+            marker = _read_marker(self.path / MARKER)
+        except RunError:
+            return []
+        is_same = marker.get("inputs") == dict(inputs)
+        is_whole = (self.work / "report" / "report.html").exists()
+        return marker.get("result", []) if is_same and is_whole else []
+
+    def write_result(
+        self, profile: str, inputs: Mapping[str, str], lines: Sequence[str]
+    ) -> None:
+        """Notes that the pipeline is finished, of which inputs, and how."""
+        content = {"profile": profile, "inputs": inputs, "result": lines}
+        write_text(self.path / MARKER, json.dumps(content) + "\n")
 
     @contextmanager
     def claim(self, profile: str) -> Iterator[None]:
@@ -82,9 +104,10 @@ class PipelineRoot:
             yield
 
 
-def _read_profile(marker: Path) -> str:
+def _read_marker(marker: Path) -> dict[str, Any]:
     try:
-        return str(read_json(marker)["profile"])
+        content = read_json(marker)
+        return content | {"profile": str(content["profile"])}
     except (OSError, DamagedFileError, LookupError) as error:
         rule = 'cannot be read, it must be {"profile": NAME}'
         raise RunError(f"--pipeline_root: {marker} {rule}") from error

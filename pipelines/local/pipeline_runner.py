@@ -33,8 +33,8 @@ def run_pipeline(
     root: PipelineRoot,
     export_dir: str,
     options: SchedulerOptions,
-) -> None:
-    """Runs every step that has not been done before.
+) -> list[str]:
+    """Runs every step that has not been done before; returns their results.
 
     Raises:
         PipelineError: If a step failed, or the candidate was not blessed;
@@ -66,6 +66,7 @@ def run_pipeline(
         if not progress.is_done("pusher"):
             line += "; nothing was pushed"
         raise PipelineError(f"{line} (see {root.log})")
+    return progress.result
 
 
 def start_sdk(root: PipelineRoot) -> None:

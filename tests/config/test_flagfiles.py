@@ -71,7 +71,7 @@ def test_ending_may_be_left_out(working_folder: Path) -> None:
     assert parse_config(["--flagfile=ramp"]).run_name == "ramp"
     write_flags(working_folder, "ramp.flags", "--run_name=mine")
     assert parse_config(["--flagfile=ramp"]).run_name == "mine"
-    with pytest.raises(RunError, match="did you mean donut.flags"):
+    with pytest.raises(RunError, match="did you mean donut"):
         parse_config(["--flagfile=donout"])
     write_flags(working_folder, "ramp", "--run_name=exact")
     assert parse_config(["--flagfile=ramp"]).run_name == "exact"

@@ -32,7 +32,7 @@ BAD_FLAGS = {
     "--flagfile=missing.flags": "--flagfile must be an existing file",
     "--flagfile=/": "--flagfile must be an existing file",
     "--flagfile": "--flagfile must name a file",
-    "--flagfile=donout": "did you mean donut.flags?",
+    "--flagfile=donout": "did you mean donut?",
     "--flagfile=" + "a" * 5000: "--flagfile must be an existing file",
     "--region=circle:3": "--region must be one of",
     "--region=square:6": "--region must have bounds",

@@ -1,5 +1,7 @@
 """Every tutorial does what it says, and prints what it shows.
 
+CI walks all pages in one folder (`.ci/walk`), so that these tests, of each page
+in a folder of its own, are for who changes a page: `pytest -m slow tests/docs`.
 With `UPDATE_PAGES=1` in the environment, the pages are changed to show what
 their blocks print.
 """
@@ -16,6 +18,7 @@ PAGES = ["docs/index.md"] + sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_does_what_it_says(
     page: str, working_folder: Path, monkeypatch: pytest.MonkeyPatch

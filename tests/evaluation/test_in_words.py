@@ -80,6 +80,12 @@ def test_no_region_and_no_positions() -> None:
     assert "position" not in say(0.01, 0.7, math.nan)
 
 
+def test_a_faint_smear_in_the_right_place_is_no_hit() -> None:
+    """The peak of nearly nothing may be where it should be."""
+    scores = {"relative_mse": 0.7, "position_accuracy": 0.64, "hit_rate": 0.4}
+    assert "; 10 of 25 held-out positions" in say(0.01, 0.7, ood=scores)
+
+
 def test_a_region_that_hides_values_is_no_test_of_composition() -> None:
     hidden = COVERED | {"values": 0.875}
     sentence = say(0.01, 0.7, coverage=hidden)

@@ -50,7 +50,7 @@ def test_root_that_holds_a_pipeline(tmp_path: Path) -> None:
     with PipelineRoot(str(tmp_path)).claim("smoke"):
         pass
     flags = ["--profile=smoke", f"--pipeline_root={tmp_path}"]
-    with pytest.raises(RunError, match="holds a pipeline already: add --resu"):
+    with pytest.raises(RunError, match="was interrupted, .*: add --resume"):
         main(["", *flags])
 
 

@@ -178,6 +178,14 @@ def test_runs_in_the_working_folder_are_no_hindrance(
     assert list_datasets(make_profile())
 
 
+def test_no_pipeline_pushes_under_the_name_of_an_experiment() -> None:
+    """Both are in `saved_models`, one version after the other."""
+    taken = {name.removesuffix(".flags") for name in list_flagfiles()}
+    for folder in SHIPPED.iterdir():
+        if (folder / "profile.toml").exists():
+            assert load_profile(folder.name).rules.push_as not in taken
+
+
 @pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize("name", ["./smoke", "smoke/"])
 def test_a_path_is_not_the_shipped_profile(

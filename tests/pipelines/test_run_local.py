@@ -27,6 +27,9 @@ from tfcomp.datasets.materialized import materialize
 pytestmark = pytest.mark.timeout(900)
 
 
+NAME = "pipeline_smoke"  # what the profile pushes its model as
+
+
 @dataclasses.dataclass
 class Place:
     """Where a pipeline of a test works, and what came of its first start."""
@@ -72,7 +75,7 @@ class Place:
         return result.stderr or result.stdout, read_states(result.stdout)
 
     def list_versions(self) -> list[str]:
-        return sorted(os.listdir(self.path / "out" / "smoke"))
+        return sorted(os.listdir(self.path / "out" / NAME))
 
     def list_states(self) -> dict[Path, int]:
         """When each file of the runs was changed."""
@@ -102,7 +105,7 @@ def test_from_nothing_to_a_pushed_model(smoke: Place) -> None:
     assert result.stderr == "" and len(result.stdout.splitlines()) < 30
     assert "KFP Executor" in (smoke.path / "root/pipeline.log").read_text()
     assert "[2/2]" in result.stdout
-    version = smoke.path / "out" / "smoke" / "1"
+    version = smoke.path / "out" / NAME / "1"
     evidence = version / "assets.extra" / "evaluation.json"
     verdict = json.loads(evidence.read_text())
     assert verdict["blessed"] and len(verdict["checks"]) == 3
@@ -111,6 +114,31 @@ def test_from_nothing_to_a_pushed_model(smoke: Place) -> None:
     assert (smoke.work / "report" / "report.html").exists()
     anomalies = smoke.path.glob("root/kfp/*/example-validator/anomalies")
     assert json.loads(next(anomalies).read_text())["anomalies"] == []
+
+
+def test_the_same_command_prints_the_result(smoke: Place) -> None:
+    before = smoke.list_states()
+    code = (
+        "import sys\n"
+        "from pipelines.run_local import main\n"
+        "assert main(['', *sys.argv[1:]]) == 0\n"
+        "print({'kfp', 'tensorflow', 'pandas'} & set(sys.modules))\n"
+    )
+    flags = smoke.make_command("--profile=smoke")[3:]
+    again = subprocess.run(
+        [sys.executable, "-c", code, *flags], capture_output=True, text=True
+    )
+    lines = again.stdout.splitlines()
+    assert lines.pop() == "set()", again.stderr
+    assert read_states(again.stdout) == dict.fromkeys(STEPS, "done")
+    assert set(lines) <= set(smoke.first.stdout.splitlines())
+    assert smoke.list_states() == before
+    # A model that has gone is not said to be there.
+    out = smoke.path / "out"
+    out.rename(smoke.path / "elsewhere")
+    changed = smoke.run("--profile=smoke")
+    (smoke.path / "elsewhere").rename(out)
+    assert changed.returncode == 2 and "add --resume" in changed.stderr
 
 
 def test_resume_repeats_nothing(smoke: Place) -> None:

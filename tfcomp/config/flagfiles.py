@@ -89,7 +89,10 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
             if os.path.isfile(place / name):
                 return (place / name).resolve()
     shipped = list_flagfiles()
-    hint = suggest(path.removesuffix(SUFFIX) + SUFFIX, shipped)
+    known = [*shipped, *(p.name for p in Path.cwd().glob(f"*{SUFFIX}"))]
+    stems = [name.removesuffix(SUFFIX) for name in known]
+    # Without the ending, which makes all names alike.
+    hint = suggest(path.removesuffix(SUFFIX), stems)
     rule = "--flagfile must be an existing file or one of those shipped"
     if not hint:
         rule += f" ({', '.join(shipped)})"

@@ -58,15 +58,14 @@ def _describe_hidden(metrics: Mapping[str, Any]) -> str:
 
 
 def _count_places(metrics: Mapping[str, Any]) -> str:
-    """How many of the held-out positions are right; empty without any."""
-    scores = metrics.get("ood", {})
-    # Runs of earlier times have no hits.
-    name = "hit_rate" if "hit_rate" in scores else "position_accuracy"
-    share = _find_error(metrics, "ood", name)
+    """How many of the held-out positions are hit; empty without any."""
+    share = _find_error(metrics, "ood", "hit_rate")
+    if share is None:  # a run of earlier times, or no position at all
+        share = _find_error(metrics, "ood", "position_accuracy")
     count = metrics.get("points", {}).get("ood")
     if share is None:
         return ""
-    if not count:  # a run of earlier times
+    if not count:
         return f"; {_percent(share)} of the held-out positions are in place"
     right = round(share * count)
     return f"; {right} of {count} held-out positions are in place"

@@ -136,7 +136,7 @@ def make_images(study: Study) -> Exhibit:
         "What an output is made of",
         "Rows at held-out positions (titles): the mean ID output with the "
         "same value of a factor, for each of them, the best combination of "
-        "these, that of what the model draws for the mean *codes* of the same "
+        "these, that of what the model draws for the mean codes of the same "
         "points (the published form of figure 1d, where the model has a code "
         "that can be averaged), the model's output, and the truth. Each image "
         "is scaled to its own maximum, since outputs can be faint; images "

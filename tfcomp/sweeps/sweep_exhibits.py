@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
-from tfcomp.statistics.measure import find_measure, list_leading
+from tfcomp.statistics.measure import find_measure, list_measures
 from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 
@@ -66,6 +66,10 @@ def make_exhibits(
     ]
 
 
+# Stages are counted from the code: the one after it is called stage_0.
+XLABELS = {"stage": "layer (the code is 0)"}
+
+
 def draw_lines(
     name: str,
     x: str,
@@ -97,7 +101,7 @@ def draw_lines(
         figure = _draw_panels(groups, quantities, x, shown, title)
         caption = (
             "Mean over seeds and the 95 % interval of the mean (Student) "
-            f"against the {x}. {_explain(shown)}"
+            f"against the {XLABELS.get(x, x)}. {_explain(shown)}"
             + (" R² below -1 is not shown." if x == "stage" else "")
         )
         full = _slug(f"{name} {part}")
@@ -152,11 +156,22 @@ def make_trend(
     return Exhibit(name, f"Scores by {flag}", caption, figure, rows)
 
 
+def list_leading(per: str) -> dict[str, str]:
+    """Names and labels of the measures that figures of sweeps show."""
+    return {m.name: m.label for m in list_measures(per) if m.is_leading}
+
+
 def choose_scores(summary: pd.DataFrame) -> dict[str, str]:
-    """The scores to draw and their names: the usual ones, or what there is."""
+    """The scores to draw and their names: the usual ones, or what there is.
+
+    Of relative errors ID and OOD, of the others OOD.
+    """
     known = list(summary["score"].unique())
-    usual = list_leading("image").items()
-    shown = {score: name for score, name in usual if score in known}
+    usual = {"id_relative_mse": "ID relative MSE"} | {
+        f"ood_{name}": f"OOD {label}"
+        for name, label in list_leading("image").items()
+    }
+    shown = {score: name for score, name in usual.items() if score in known}
     return shown or {score: score for score in known[:MAX_UNKNOWN]}
 
 
@@ -178,7 +193,7 @@ def _draw_panels(
     floors = {label: m.floor for label, m in found.items() if m and m.floor}
     log = {label for name, label in names.items() if _is_logarithmic(name)}
     return draw_curve_panels(
-        panels, xlabel=x, title=title, log=log, floors=floors
+        panels, xlabel=XLABELS.get(x, x), title=title, log=log, floors=floors
     )
 
 

@@ -17,10 +17,27 @@ def test_new_folder_and_resume(tmp_path: Path) -> None:
     with root.claim("own"):
         assert (root.path / "pipeline.json").exists()
     root.check("own", resume=True)
-    with pytest.raises(RunError, match="holds a pipeline already: add --res"):
+    with pytest.raises(RunError, match="was interrupted, .*: add --resume"):
         root.check("own", resume=False)
     with pytest.raises(RunError, match="holds the profile own, not other"):
         root.check("other", resume=True)
+
+
+def test_result_of_a_finished_pipeline(tmp_path: Path) -> None:
+    root, inputs = PipelineRoot(str(tmp_path)), {"profile": "{}", "code": "a"}
+    assert root.read_result(inputs) == []
+    report = root.work / "report" / "report.html"
+    report.parent.mkdir(parents=True)
+    report.touch()
+    root.write_result("own", inputs, ["done  trainer"])
+    assert root.read_result(inputs) == ["done  trainer"]
+    root.check("own", resume=True)
+    assert root.read_result(inputs | {"code": "b"}) == []
+    report.unlink()
+    assert root.read_result(inputs) == []
+    report.touch()
+    with root.claim("own"):  # it runs again
+        assert root.read_result(inputs) == []
 
 
 @pytest.mark.parametrize("resume", [True, False])

@@ -110,7 +110,7 @@ def test_what_is_missing_is_listed(tmp_path: Path) -> None:
     entries = list(write_figures(chosen, Evidence(), tmp_path))
     assert not any(entry.pictures for entry in entries)
     text = (tmp_path / "index.md").read_text("utf-8")
-    assert "tfcomp.threshold --flagfile=threshold.flags" in text
+    assert "tfcomp threshold threshold" in text
     assert make_command(FIGURES["1b"].needs["bump"]) in text
     assert [str(entry) for entry in entries] == [
         "0 drawn, missing: bump",
