@@ -9,8 +9,8 @@ from tfcomp.config.command import HELP, exit_on_user_error
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
-    "train analyze compare measure sweep threshold predict materialize "
-    "export paper_figures"
+    "train analyze compare measure sweep solvable threshold predict "
+    "materialize export paper_figures"
 ).split()
 
 

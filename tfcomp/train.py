@@ -9,6 +9,7 @@ from tfcomp.config.machine import limit_threads
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
+from tfcomp.datasets.solvable import describe_certificates
 from tfcomp.evaluation.in_words import describe_scores
 from tfcomp.models.axes import AXES
 from tfcomp.models.config_checks import check_config
@@ -72,6 +73,7 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     return (
         f"\n{format_scores(subsets)}\n\n"
         f"{format_coverage(metrics.get('coverage', {}))}"
+        f"{format_certificate(metrics.get('certificate', {}))}"
         f"{axes}"
         f"run          {config.run_dir}\n"
         f"{exported}"
@@ -85,6 +87,12 @@ def format_coverage(coverage: dict[str, float]) -> str:
     """A line on what training covered; empty for a run of earlier times."""
     parts = [f"{share:.1%} of {name}" for name, share in coverage.items()]
     return f"trained on   {', '.join(parts)}\n" if parts else ""
+
+
+def format_certificate(orders: dict[str, dict[str, float | None]]) -> str:
+    """A line on what training determines; empty for a run of earlier times."""
+    found = describe_certificates(orders)
+    return f"certified    {found}\n" if found else ""
 
 
 def format_axes(embeddings: dict[str, dict[str, float | None]]) -> str:

@@ -40,6 +40,7 @@ COMMANDS = {
         ["--flagfile=threshold_quick.flags", "--grid_sizes=8"],
     ),
     "tfcomp.predict": ("run_missing", ["--flagfile=predict_smoke.flags"]),
+    "tfcomp.solvable": ("find_orders", ["--flagfile=smoke.flags"]),
     "tfcomp.materialize": ("", ["--flagfile=smoke", "--examples_dir=ex"]),
     "tfcomp.analyze": ("", [f"--run={RUN}"]),
     "tfcomp.measure": ("measure_all", [f"--runs={RUN}"]),

@@ -105,3 +105,27 @@ def test_unknown_split(spec: str, data: str, rule: str) -> None:
 def test_needs_a_published_data_set(spec: str) -> None:
     with pytest.raises(ConfigError, match="floor_hue"):
         parse_region(spec, make_pixel_space(8))
+
+
+def test_each_value_is_trained_with_k_others() -> None:
+    factors = [
+        Factor(n, s, 0.0, 1.0) for n, s in (("a", 2), ("b", 6), ("c", 9))
+    ]
+    space = FactorSpace(tuple(factors))
+    grid = space.grid()
+    held_out = parse_region("uselis:3:2", space).contains(grid)
+    trained = space.to_index(grid[~held_out])
+    # b has blocks of 2 values and c of 3; a has too few and is free.
+    pairs = {(b // 2, c // 3) for _, b, c in trained}
+    assert pairs == {(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 0)}
+    assert len(trained) == 2 * 6 * 6
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["uselis:3", "uselis:3:3", "uselis:3:0", "uselis:9:2", "uselis:2:1:a"],
+)
+def test_other_protocols_are_refused(spec: str) -> None:
+    factors = [Factor(name, 6, 0.0, 1.0) for name in "ab"]
+    with pytest.raises(ConfigError, match="--region"):
+        parse_region(spec, FactorSpace(tuple(factors)))

@@ -106,3 +106,28 @@ def test_file_that_is_not_right(tmp_path: Path, text: str, rule: str) -> None:
 def test_malformed(spec: str, rule: str) -> None:
     with pytest.raises(ConfigError, match=rule):
         parse_region(spec, SPACE)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_random_box_hides_no_value(seed: int) -> None:
+    grid = SPACE.grid()
+    region = parse_region(f"random_box:0.2:{seed}", SPACE)
+    held_out = region.contains(grid)
+    index = SPACE.to_index(grid)
+    for column, size in enumerate(SPACE.shape):
+        assert len({*index[~held_out, column]}) == size
+    # It is the product of what it has of every factor.
+    values = [{*column} for column in index[held_out].T]
+    assert held_out.sum() == np.prod([len(found) for found in values])
+    assert 1 <= held_out.sum() < len(grid) / 2
+    absent = np.array([[0.0, np.nan, 60.0]], np.float32)
+    assert not region.contains(absent).any()
+
+
+def test_random_boxes_differ_by_their_seed() -> None:
+    grid = SPACE.grid()
+    boxes = {
+        parse_region(f"random_box:0.2:{seed}", SPACE).contains(grid).tobytes()
+        for seed in range(20)
+    }
+    assert len(boxes) > 10

@@ -26,8 +26,8 @@ DATASETS.register("table", "tfcomp.datasets.tables:make_table")
 DATASETS.register("sprites", "tfcomp.datasets.sprites:make_sprites")
 DATASETS.register("composed", "tfcomp.datasets.composed:make_composed")
 for _module, _kinds in {
-    "region_lists": ("random", "file"),
-    "named_splits": ("montero", "orthotopic", "wiedemer"),
+    "region_lists": ("random", "random_box", "file"),
+    "named_splits": ("montero", "orthotopic", "wiedemer", "uselis"),
 }.items():
     for _kind in _kinds:
         _path = f"tfcomp.datasets.{_module}:make_{_kind}"

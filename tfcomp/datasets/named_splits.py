@@ -9,9 +9,12 @@
                          where at most one factor leaves its middle class
     wiedemer:diagonal:.1 training sees combinations whose factors, each scaled
                          to 0..1, are at most .1 apart
+    uselis:8:3:x,y       Uselis et al. (2025): 8 blocks of the values of each
+                         factor; training combines each with 3 of the others
 
-The last two take groups of factors, as wiedemer:orthogonal:x_a+y_a,x_b+y_b: of
-objects, all but one of which rest, or which are at about the same place.
+Those of Wiedemer et al. take groups of factors, as
+wiedemer:orthogonal:x_a+y_a,x_b+y_b: of objects, all but one of which rest, or
+which are at about the same place.
 
 Factors are known by name (`x`, `posX` and `x_position` are one). Bounds are
 classes, counted from 0, of the published numbers of values; with other numbers
@@ -165,6 +168,37 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
         apart = np.ptp(unit[:, groups], axis=1)  # [n, factors of a group]
         is_apart = (apart > float(width) + 1e-9).any(axis=1)
         return is_apart & (index >= 0).all(axis=1)
+
+    return contains
+
+
+def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
+    """All but the (n, k) training set, as `8:3` or `8:3:x,y`.
+
+    The values of each factor are n blocks of neighbors. Training combines
+    block i of the first factor with blocks i .. i + k - 1, modulo n, of every
+    other one. By default the factors are all with n values or more.
+    """
+    match = re.fullmatch(r"(\d{1,6}):(\d{1,6})(?::(.+))?", arguments)
+    count, most = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 0 < most < count:
+        raise ValueError("must be uselis:N:K, N above K above 0")
+    large = [name for name in space.names if space[name].size >= count]
+    names = match[3].split(",") if match[3] else large
+    if not 1 < len({*names} & {*large}) == len(names):
+        known = ", ".join(large) or "none"
+        raise ValueError(
+            f"must have two factors or more with {count} values or more, among "
+            f"which are: {known}"
+        )
+    columns = [space.names.index(name) for name in names]
+    sizes = np.array(space.shape)[columns]
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)[:, columns]
+        blocks = index * count // sizes
+        is_far = (blocks[:, 1:] - blocks[:, :1]) % count >= most
+        return is_far.any(axis=1) & (index >= 0).all(axis=1)
 
     return contains
 

@@ -14,16 +14,50 @@ MAX_COMBINATIONS = 10**8
 
 def make_random(arguments: str, space: FactorSpace) -> Predicate:
     """A share of all combinations, as `0.2`, or with a seed, as `0.2:7`."""
+    fraction, number = _parse_share("random", arguments)
+    size = _count(space)
+    chosen = np.random.default_rng([number, size]).permutation(size)
+    return _contain(chosen[: max(1, round(fraction * size))], space)
+
+
+def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
+    """Random intervals of random factors, as `0.1`, with a seed as `0.1:3`.
+
+    Of every factor that is drawn, at least two, a value or more is left out,
+    so that no value is hidden. Intervals of periodic factors may wrap.
+    """
+    share, number = _parse_share("random_box", arguments)
+    sizes = np.array(space.shape)
+    varied = np.flatnonzero(sizes > 1)
+    if len(varied) < 2:
+        raise ValueError("of this kind needs two factors")
+    rng = np.random.default_rng([number, *sizes])
+    count = rng.integers(2, len(varied) + 1)
+    columns = np.sort(rng.choice(varied, count, replace=False))
+    width = np.round(sizes[columns] * share ** (1 / count)).astype(int)
+    width = np.clip(width, 1, sizes[columns] - 1)
+    wraps = np.array([space.factors[column].periodic for column in columns])
+    starts = np.where(wraps, sizes[columns], sizes[columns] - width + 1)
+    first = rng.integers(0, starts)
+
+    def contains(values: np.ndarray) -> np.ndarray:
+        index = space.to_index(values)[:, columns]
+        inside = (index - first) % sizes[columns] < width
+        return (inside & (index >= 0)).all(axis=1)
+
+    return contains
+
+
+def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
     share, _, seed = arguments.partition(":")
     try:
         fraction, number = float(share), int(seed or 0)
     except ValueError:
         fraction, number = 0.0, 0
     if not 0 < fraction < 1 or number < 0:
-        raise ValueError("must be random:SHARE or random:SHARE:SEED, 0 to 1")
-    size = _count(space)
-    chosen = np.random.default_rng([number, size]).permutation(size)
-    return _contain(chosen[: max(1, round(fraction * size))], space)
+        rule = f"must be {kind}:SHARE or {kind}:SHARE:SEED, 0 to 1"
+        raise ValueError(rule)
+    return fraction, number
 
 
 def make_file(arguments: str, space: FactorSpace) -> Predicate:

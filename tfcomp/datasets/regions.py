@@ -10,6 +10,8 @@ A region is data, a spec string; bounds are inclusive and in factor values:
     diagonal:3          |x - y| <= 3 (largest distance of any two factors)
     random:0.2          a share of all combinations, drawn by a seed
                         (random:0.2:7 has the seed 7, else it is 0)
+    random_box:0.1:3    a product of random intervals of two factors or more,
+                        with about this share of all combinations
     file:FILE.csv       the rows of a table with a column for each factor;
                         one that it does not name can have any value
     none                nothing is held out
@@ -21,10 +23,11 @@ an interval, a single value, the name of a level, or a class, counted from 0:
 
     shape:heart,scale:#2-5
 
-Categorical factors are ruled by those, `random` and `file` only. A periodic
-factor accepts an interval that wraps (`gap:angle:350-10`). A comparison with an
-absent factor (NaN) is false, so a stripe lies in no square or corner, nor in
-what is left of one. `tfcomp.datasets.named_splits` has published splits.
+Categorical factors are ruled by those, `random`, `random_box` and `file` only.
+A periodic factor accepts an interval that wraps (`gap:angle:350-10`). A
+comparison with an absent factor (NaN) is false, so a stripe lies in no square
+or corner, nor in what is left of one. `tfcomp.datasets.named_splits` has
+published splits.
 """
 
 import re

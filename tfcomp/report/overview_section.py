@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.datasets.coverage import measure_coverage
+from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
 from tfcomp.evaluation.image_measures import measure_border
 from tfcomp.evaluation.pictures import (
     choose_spread,
@@ -112,13 +113,30 @@ def make_coverage(studies: Sequence[Study]) -> Exhibit:
         "Shares of what there is: of the combinations of the factors; of the "
         "values of a factor, averaged over factors; and of the pixels that "
         "change from image to image, those that do so in training. A decoder "
-        "that is a free function of each pixel cannot know the others.",
+        "that is a free function of each pixel cannot know the others. "
+        "certified_k: the share of held-out combinations that follow from the "
+        "training combinations for whatever has no interactions of more than "
+        "k factors; missing_k: the fewest further images that certify all.",
         rows=[
             {"run": study.name, "region": study.dataset.region.spec}
             | measure_coverage(study.dataset)
+            | _list_certified(study)
             for study in studies
         ],
     )
+
+
+def _list_certified(study: Study) -> dict[str, float | None]:
+    found = study.run.metrics.get("certificate")
+    if found is None:
+        data = study.dataset
+        found = summarize_certificates(data, certify_dataset(data))
+    names = {"certified": "certified", "missing_rank": "missing"}
+    return {
+        f"{short}_{order}": numbers[name]
+        for order, numbers in found.items()
+        for name, short in names.items()
+    }
 
 
 def make_references(studies: Sequence[Study]) -> Exhibit:

@@ -1,0 +1,195 @@
+"""What a training set determines, against a dense SVD and exhaustive search."""
+
+import itertools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets.certificate import certify
+from tfcomp.datasets.row_space import PRIME, RowSpace
+from tfcomp.datasets.solvable import (
+    certify_dataset,
+    describe_certificates,
+    list_images,
+    mark_certified,
+    summarize_certificates,
+)
+
+SPRITES = (
+    "--dataset=sprites --model=mlp --encoding=one_hot --grid_size=16 "
+    "--sprite_sizes=3,3,4,8,8"
+).split()
+
+
+def make_design(index: np.ndarray, order: int) -> np.ndarray:
+    """One-hot rows with interactions, [n, columns]: the definition."""
+    columns = [np.ones((len(index), 1))]
+    for count in range(1, order + 1):
+        for subset in itertools.combinations(range(index.shape[1]), count):
+            chosen = index[:, subset]
+            values = np.unique(chosen, axis=0)
+            columns.append((chosen[:, None] == values).all(axis=2))
+    return np.concatenate(columns, axis=1).astype(float)
+
+
+def certify_by_svd(
+    train: np.ndarray, every: np.ndarray, order: int
+) -> tuple[np.ndarray, int]:
+    """Which rows a projection leaves as they are, and the missing rank."""
+    rows = make_design(np.concatenate([train, every]), order)
+    known, rows = rows[: len(train)], rows[len(train) :]
+    _, values, basis = np.linalg.svd(known, full_matrices=False)
+    basis = basis[values > 1e-9]
+    rest = np.linalg.norm(rows - rows @ basis.T @ basis, axis=1)
+    both = np.linalg.matrix_rank(np.concatenate([known, rows]))
+    return rest < 1e-7, both - len(basis)
+
+
+def draw_split(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A part of a random grid, and a part of that as training."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 6, rng.integers(2, 5))
+    grid = np.indices(sizes).reshape(len(sizes), -1).T
+    every = grid[rng.random(len(grid)) < rng.choice([0.5, 0.8, 1.0])]
+    share = rng.choice([0.05, 0.1, 0.2, 0.4, 0.8])
+    return every[rng.random(len(every)) < share], every
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_splits_equal_an_svd(seed: int) -> None:
+    train, every = draw_split(seed)
+    for order in (1, 2, 3):
+        found = certify(train, every, order)
+        certified, missing = certify_by_svd(train, every, order)
+        assert found.certified.tolist() == certified.tolist()
+        assert len(found.images) == missing
+        assert len({*found.images.tolist()}) == missing
+        # Added, the suggested images certify everything.
+        more = np.concatenate([train, every[found.images]])
+        again = certify(more, every, order)
+        assert again.certified.all()
+        assert len(again.images) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_smaller_set_of_images_certifies_everything(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    every = np.indices((3, 2, 2)).reshape(3, -1).T
+    train = every[rng.random(len(every)) < 0.25]
+    found = certify(train, every, 1)
+    fewer = len(found.images) - 1
+    for rows in itertools.combinations(range(len(every)), max(fewer, 0)):
+        more = np.concatenate([train, every[list(rows)]])
+        assert fewer < 0 or not certify_by_svd(more, every, 1)[0].all()
+
+
+@pytest.mark.parametrize(
+    ("region", "shares", "missing"),
+    [
+        ("montero:element", (1, 1, 1), (0, 0)),
+        ("montero:range", (1, 0, 0), (0, 4)),
+        ("orthotopic:1", (1, 0, 0), (0, 33)),
+        ("wiedemer:orthogonal", (1, 0, 0), (0, 163)),
+        ("wiedemer:diagonal:.4", (0.3112, 0, 0), (2, 128)),
+        ("montero:extrapolation", (0, 0, 0), (4, 60)),
+    ],
+)
+def test_published_splits_of_sprites(
+    region: str, shares: tuple, missing: tuple
+) -> None:
+    flags = [*SPRITES, f"--region={region}", "--eval_points=100"]
+    dataset = make_dataset(parse_config(flags))
+    found = summarize_certificates(dataset, certify_dataset(dataset))
+    certified = [found[str(k)]["certified"] for k in (1, 2, 3)]
+    assert certified == pytest.approx(shares, abs=1e-4)
+    assert tuple(found[str(k)]["missing_rank"] for k in (1, 2)) == missing
+
+
+def make_bumps(*flags: str) -> Dataset:
+    return make_dataset(parse_config(["--grid_size=8", *flags]))
+
+
+def test_two_factors_are_components_of_a_graph() -> None:
+    # Without interactions, x and y are nodes and images are edges: training
+    # on two blocks leaves two components, which one image joins.
+    dataset = make_bumps("--region=not:square:0-3|square:4-7")
+    found = certify_dataset(dataset)
+    assert describe_certificates(summarize_certificates(dataset, found)) == (
+        "0.0% at order 1 (images missing: 1), "
+        "0.0% at order 2 (images missing: 32)"
+    )
+    (image,) = list_images(dataset, found[1])
+    assert (image["x"] < 4) != (image["y"] < 4)
+
+
+def test_stripes_certify_no_bump() -> None:
+    dataset = make_bumps("--dataset=stripes", "--region=square:2-4")
+    assert not certify_dataset(dataset)[1].certified.any()
+
+
+def test_nothing_held_out_has_no_share() -> None:
+    dataset = make_bumps("--region=none")
+    found = summarize_certificates(dataset, certify_dataset(dataset))
+    assert found["2"] == {"certified": None, "missing_rank": 0}
+    assert describe_certificates(found) == ""
+
+
+def test_what_does_not_fit_into_memory_is_said(monkeypatch) -> None:
+    monkeypatch.setattr("tfcomp.datasets.certificate.MAX_DENSE", 10)
+    dataset = make_bumps("--region=random:.8")
+    found = certify_dataset(dataset)
+    assert found[1] is None
+    assert summarize_certificates(dataset, found)["1"] == {
+        "certified": None,
+        "missing_rank": None,
+    }
+
+
+def test_marks_are_of_the_points_of_the_grid() -> None:
+    flags = [*SPRITES, "--region=wiedemer:diagonal:.4", "--eval_points=300"]
+    dataset = make_dataset(parse_config(flags))
+    found = certify_dataset(dataset)[1]
+    marks = mark_certified(dataset, found)
+    splits = dataset.splits
+    assert np.isnan(marks).tolist() == splits.is_id.tolist()
+    every = {
+        tuple(point): mark
+        for point, mark in zip(
+            splits.all.factors.tolist(), found.certified, strict=True
+        )
+    }
+    for point, mark in zip(splits.grid.tolist(), marks, strict=True):
+        assert np.isnan(mark) or mark == every[tuple(point)]
+
+
+def test_row_space_equals_elimination_over_fractions(rng) -> None:
+    rows = rng.integers(-3, 4, (90, 6)) @ rng.integers(-2, 3, (6, 40))
+    space = RowSpace(40)
+    for part in np.array_split(rows, 3):
+        space.add(part.astype(float))
+    assert len(space.pivots) == np.linalg.matrix_rank(rows) == 6
+    null = space.draw_null(2, rng)
+    assert not (rows @ null % PRIME).any()
+    assert null.any(axis=0).all()
+
+
+def test_the_command_prints_json_alone() -> None:
+    flags = [*SPRITES, "--region=wiedemer:diagonal:.4", "--json"]
+    result = subprocess.run(
+        [sys.executable, "-m", "tfcomp.solvable", *flags],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    orders = json.loads(result.stdout)["orders"]
+    assert list(orders) == ["1", "2", "3"]
+    assert orders["1"]["missing_rank"] == len(orders["1"]["images"]) == 2
+    assert set(orders["1"]["images"][0]) == {
+        *("shape", "scale", "orientation", "x", "y")
+    }
+    assert orders["1"]["images"][0]["shape"] in ("square", "ellipse", "heart")

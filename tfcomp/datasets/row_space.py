@@ -1,0 +1,108 @@
+"""Row spaces of integer matrices, exactly, modulo a prime.
+
+A rank modulo a prime is never above the rank over the rational numbers, and
+below it only if the prime divides all minors of that size. Numbers are
+float64 that hold integers: products of matrices are then those of BLAS, and
+exact while no sum exceeds 2^53.
+"""
+
+import numpy as np
+
+PRIME = 8_388_593  # the largest below 2^23
+CHUNK = 256  # terms of a sum: 2^8 products of at most 2^44
+LEAF = 32  # rows that are eliminated one by one
+
+
+class RowSpace:
+    """The row space of the integer rows that were added, modulo `PRIME`.
+
+    It is kept in reduced echelon form: `rows` [r, m] has the identity in the
+    columns `pivots` [r].
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.rows = np.empty((0, columns))
+        self.pivots = np.empty(0, int)
+
+    @property
+    def free(self) -> np.ndarray:
+        """The columns that are no pivots, in order."""
+        return np.setdiff1d(np.arange(self.rows.shape[1]), self.pivots)
+
+    def add(self, block: np.ndarray) -> np.ndarray:
+        """Adds rows [n, m]; returns which were independent of those before."""
+        block = _subtract(_reduce(block), self.pivots, self.rows)
+        new, pivots, numbers = _eliminate(block, np.arange(len(block)))
+        self.rows = _subtract(self.rows, pivots, new)
+        self.rows = np.concatenate([self.rows, new])
+        self.pivots = np.concatenate([self.pivots, pivots])
+        return numbers
+
+    def draw_null(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Random vectors [m, count] whose product with every row is 0."""
+        free = self.free
+        vectors = np.zeros((self.rows.shape[1], count))
+        vectors[free] = rng.integers(0, PRIME, (len(free), count))
+        vectors = _reduce(vectors)
+        vectors[self.pivots] = -_multiply(self.rows[:, free], vectors[free])
+        return vectors
+
+
+def _eliminate(
+    rows: np.ndarray, numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Reduced echelon form, pivots and numbers of the independent rows.
+
+    A row that depends on earlier ones is left out. Halves are eliminated by
+    themselves, so that most of the work is a product of matrices.
+    """
+    if len(rows) <= LEAF:
+        return _eliminate_leaf(rows, numbers)
+    half = len(rows) // 2
+    top, first, kept = _eliminate(rows[:half], numbers[:half])
+    rest = _subtract(rows[half:], first, top)
+    bottom, second, others = _eliminate(rest, numbers[half:])
+    top = _subtract(top, second, bottom)
+    return (
+        np.concatenate([top, bottom]),
+        np.concatenate([first, second]),
+        np.concatenate([kept, others]),
+    )
+
+
+def _eliminate_leaf(
+    rows: np.ndarray, numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows, pivots, kept = rows.copy(), [], []
+    for number, row in enumerate(rows):
+        if not row.any():
+            continue
+        pivot = int(np.argmax(row != 0))
+        row[:] = _reduce(row * pow(int(row[pivot]), -1, PRIME))
+        others = rows[:, pivot].copy()
+        others[number] = 0
+        rows -= np.outer(others, row)
+        rows[:] = _reduce(rows)
+        pivots.append(pivot)
+        kept.append(number)
+    return rows[kept], np.array(pivots, int), numbers[kept]
+
+
+def _subtract(
+    rows: np.ndarray, pivots: np.ndarray, basis: np.ndarray
+) -> np.ndarray:
+    """Rows [n, m] without what they have in the columns of the pivots."""
+    return _reduce(rows - _multiply(rows[:, pivots], basis))
+
+
+def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    result = np.zeros((len(a), b.shape[1]))
+    for start in range(0, len(b), CHUNK):
+        part = slice(start, start + CHUNK)
+        result = _reduce(result + _reduce(a[:, part] @ b[part]))
+    return result
+
+
+def _reduce(numbers: np.ndarray) -> np.ndarray:
+    """The representatives from -PRIME / 2 to PRIME / 2."""
+    return numbers - PRIME * np.rint(numbers / PRIME)

@@ -1,0 +1,103 @@
+"""Which held-out combinations of a data set follow from its training set.
+
+`tfcomp.datasets.certificate` has what that means. Here are the shares, and the
+images to add, of a `Dataset`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tfcomp.datasets.certificate import Certificate, certify
+from tfcomp.datasets.dataset import Dataset
+
+MAX_ORDER = 3
+Certificates = Mapping[int, Certificate | None]
+
+
+def certify_dataset(dataset: Dataset) -> dict[int, Certificate | None]:
+    """Certificates of all combinations that exist, by order from 1.
+
+    Positions between the values of the grid count as the nearest value.
+    Orders end at the number of factors. None where the equations would take
+    too much memory.
+    """
+    space, every = dataset.space, dataset.splits.all.factors
+    train = np.unique(space.to_index(dataset.splits.train), axis=0)
+    rows = space.to_index(every)
+    orders = range(1, min(MAX_ORDER, len(space)) + 1)
+    return {order: certify(train, rows, order) for order in orders}
+
+
+def summarize_certificates(
+    dataset: Dataset, certificates: Certificates
+) -> dict[str, dict[str, float | None]]:
+    """Numbers for `metrics.json`, by order.
+
+    Returns:
+        `certified`, the share of the held-out combinations that are, 0 to 1
+        (None if nothing is held out), and `missing_rank`, the fewest further
+        images that certify all combinations. Both are None where they were
+        not computed.
+    """
+    is_ood = dataset.splits.all.is_ood
+    summary: dict[str, dict[str, float | None]] = {}
+    for order, found in certificates.items():
+        share = missing = None
+        if found is not None:
+            missing = len(found.images)
+            if is_ood.any():
+                share = float(found.certified[is_ood].mean())
+        summary[str(order)] = {"certified": share, "missing_rank": missing}
+    return summary
+
+
+def list_images(
+    dataset: Dataset, certificate: Certificate | None
+) -> list[dict[str, Any]]:
+    """The images to add: factor to value, or to its name if it has one."""
+    if certificate is None:
+        return []
+    space = dataset.space
+    table = dataset.splits.all.factors[certificate.images]
+    return [
+        {
+            factor.name: factor.describe(value) if factor.names else value
+            for factor, value in zip(space, row, strict=True)
+        }
+        for row in table.tolist()
+    ]
+
+
+def describe_certificates(
+    summary: Mapping[str, Mapping[str, float | None]],
+) -> str:
+    """One line on the shares, as `100.0% at order 1, 0.0% at order 2`."""
+    parts = [
+        f"{found['certified']:.1%} at order {order}"
+        + (f" (images missing: {found['missing_rank']:,})")
+        * bool(found["missing_rank"])
+        for order, found in summary.items()
+        if found["certified"] is not None
+    ]
+    return ", ".join(parts)
+
+
+def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
+    """Which points of the grid are certified, for `Dataset.make_map`.
+
+    Returns:
+        [n] of the points of `splits.grid`: 1 if certified, 0 if not, NaN for
+        those that are not held out.
+    """
+    splits, space = dataset.splits, dataset.space
+    marks = np.where(splits.all.is_ood, certificate.certified, np.nan)
+    if splits.existing is None:
+        return marks
+    keys, asked = (
+        np.ravel_multi_index(space.to_index(points).T, space.shape)
+        for points in (splits.all.factors, splits.grid)
+    )
+    order = np.argsort(keys)
+    return marks[order[np.searchsorted(keys[order], asked)]]

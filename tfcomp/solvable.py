@@ -1,0 +1,93 @@
+"""Says which held-out combinations follow from the training combinations.
+
+    tfcomp solvable sprites --region=wiedemer:diagonal:.4
+
+For interactions of at most 1, 2 or 3 factors: the share that is certified, and
+the fewest further images that certify everything. Nothing is trained, and of
+a file of images only the factors count.
+"""
+
+import json
+from typing import Any
+
+from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.plugins import import_plugins
+from tfcomp.config.run_config import make_config
+from tfcomp.config.run_flags import define_run_flags, make_flags
+from tfcomp.datasets import Dataset, make_dataset
+
+SHOWN = 5  # images of a list in words
+FLAGS = {"json": (False, "Print JSON, with all images to add.")}
+
+
+def main(argv: list[str]) -> int:
+    """The command; returns its exit status."""
+    values = make_flags(FLAGS, define_run_flags())
+    return run_command(argv, __doc__, values, solve)
+
+
+def solve(settings: dict[str, Any]) -> int:
+    """Prints the certificates of the split that the flags describe."""
+    as_json = settings.pop("json")
+    config = make_config(settings)
+    import_plugins(config.plugins)
+    dataset = make_dataset(config)
+    orders = find_orders(dataset)
+    if as_json:
+        print(json.dumps({"orders": orders}, indent=2, allow_nan=False))
+        return 0
+    splits = dataset.splits
+    print(
+        *(f"{line}\n" for line in dataset.announcements()),
+        f"{config.data.dataset}, {dataset.region.spec} held out: "
+        f"{splits.all.is_ood.sum():,} of {len(splits.all):,} combinations, "
+        f"{len(splits.train):,} training examples",
+        sep="",
+    )
+    for order, found in orders.items():
+        print(format_order(order, found))
+    return 0
+
+
+def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
+    """By order: `certified`, `missing_rank`, and `images`, all to be added."""
+    from tfcomp.datasets import solvable
+
+    certificates = solvable.certify_dataset(dataset)
+    summary = solvable.summarize_certificates(dataset, certificates)
+    return {
+        str(order): {
+            **summary[str(order)],
+            "images": solvable.list_images(dataset, found),
+        }
+        for order, found in certificates.items()
+    }
+
+
+def format_order(order: str, found: dict[str, Any]) -> str:
+    """Lines on one order, with the first images to add."""
+    if found["missing_rank"] is None:
+        return f"order {order}: not computed, it would take too much memory"
+    share = found["certified"]
+    known = "nothing is held out" if share is None else f"{share:.1%} certified"
+    missing = found["missing_rank"]
+    if not missing:
+        return f"order {order}: {known}, no image is missing"
+    lines = [
+        "  " + ", ".join(f"{name} {_format(v)}" for name, v in image.items())
+        for image in found["images"][:SHOWN]
+    ]
+    if missing > SHOWN:
+        lines.append(f"  and {missing - SHOWN:,} more (--json lists them)")
+    images = "image certifies" if missing == 1 else "images certify"
+    return "\n".join(
+        [f"order {order}: {known}, {missing:,} more {images} all:", *lines]
+    )
+
+
+def _format(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)
