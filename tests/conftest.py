@@ -24,7 +24,14 @@ SHORT = ("--epochs=4", "--eval_every=1", "--layerwise_every=2")
 TESTS = Path(__file__).parent
 # Their tests train whole runs. They are started first, so that none of them is
 # left for one process at the end.
-LONG = "pipelines training sweeps commands prediction claims docs".split()
+LONG = "pipelines training sweeps commands studies".split()
+# Tests and files that take long, by measurement: all others are `quick`.
+# `MEASURE_QUICK=1 python -m pytest` on a quiet machine writes it anew, for the
+# tests that it runs.
+NOT_QUICK = TESTS / "not_quick.txt"
+QUICK_SECONDS = 0.5  # of a test
+QUICK_SETUP = 2.0  # of a fixture, which may be that of a whole file
+_seconds: dict[str, float] = {}
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
@@ -39,9 +46,32 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     folders = {item: item.path.relative_to(TESTS).parts[0] for item in items}
     items.sort(key=lambda item: folders[item] not in LONG)
+    lengthy = set(NOT_QUICK.read_text().split())
+    for item in items:
+        names = {item.nodeid.partition(end)[0] for end in ("[", "::")}
+        if not (names & lengthy or item.get_closest_marker("slow")):
+            item.add_marker("quick")
     # What is imported by now stays, and need not be searched for garbage.
     gc.freeze()
     gc.set_threshold(10_000)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    is_file = report.when == "setup" and report.duration > QUICK_SETUP
+    name = report.nodeid.partition("::" if is_file else "[")[0]
+    _seconds[name] = max(_seconds.get(name, 0), report.duration)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Lists what took long, if it is asked for; see `NOT_QUICK`."""
+    if "MEASURE_QUICK" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    known = set(NOT_QUICK.read_text().split())
+    found = {name for name, s in _seconds.items() if s > QUICK_SECONDS}
+    kept = {n for n in known if n not in _seconds and "::" in n}
+    files = {name for name in found | known if "::" not in name}
+    tests = {n for n in found | kept if n.partition("::")[0] not in files}
+    NOT_QUICK.write_text("".join(f"{n}\n" for n in sorted(files | tests)))
 
 
 @pytest.fixture

@@ -50,11 +50,11 @@ def test_step_that_ended_without_a_word() -> None:
     shown, progress, _ = feed({"step": "trainer", "state": "started"})
     (problem,) = progress.problems
     assert problem.startswith("trainer: ended without a reason")
-    assert shown[2].startswith("failed  trainer")
+    assert any(line.startswith("failed  trainer") for line in shown)
 
 
 def test_kept_and_skipped_steps() -> None:
     shown, *_ = feed("Task example-gen cache hit (key=12ab); skipping it.")
     assert shown[0] == "kept    example_gen        done before"
-    assert len(shown) == 7
+    assert len(shown) == len(STEPS)
     assert all(line.startswith("skipped ") for line in shown[1:])
