@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tfcomp.config.errors import RunError
-
-SCORE = re.compile(
-    "(id|ood)(_test|_plus)?_"
-    "(mse|relative_mse|position_accuracy|position_error|num_peaks)"
-)
+from tfcomp.statistics.measure import find_measure
 
 
 @dataclass(frozen=True)
@@ -151,8 +146,10 @@ def _check_thresholds(thresholds: Any) -> None:
 
 def _check_score(name: str) -> None:
     # Other names are those of measures, and a sweep may have any measure.
+    measure = find_measure(name)
     _check(
-        SCORE.fullmatch(name) or not name.startswith(("id_", "ood_")),
+        (measure and measure.per == "image")
+        or not name.startswith(("id_", "ood_")),
         "a score must be such as id_relative_mse or ood_position_accuracy",
         name,
     )

@@ -105,9 +105,12 @@ def _rough_figures() -> Iterator[None]:
 def _forgotten_plugins(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
-    """Forgets the modules that a test wrote: the next may reuse a name."""
+    """Forgets the modules that a test wrote, and what it registered."""
     known = set(sys.modules)
     yield
+    for module in ("tfcomp.statistics.measure", "tfcomp.report.own_sections"):
+        if module in sys.modules:
+            sys.modules[module].forget_own()
     written = str(tmp_path_factory.getbasetemp())
     for name in set(sys.modules) - known:
         if str(vars(sys.modules[name]).get("__file__")).startswith(written):

@@ -11,14 +11,16 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Where the public names are; those of `report` need TensorFlow. Their types
+# Where the public names are; those of `evaluated` need TensorFlow. Their types
 # are in `__init__.pyi`.
 _LATER = {
     "api": ("describe_run", "judge_claims", "run_sweep"),
     "config.errors": ("ConfigError", "RunError"),
     "config.run_config": ("RunConfig",),
     "datasets.factor_table": ("FactorTable",),
+    "figures.exhibits": ("Exhibit",),
     "report.evaluated": ("Evaluated", "evaluate", "load_run", "write_report"),
+    "report.own_sections": ("register_section",),
     "statistics.measure": ("register_measure",),
     "train": ("train_run",),
 }
@@ -37,7 +39,7 @@ def __dir__() -> list[str]:
 
 
 def _import(path: str) -> Any:
-    if ".report." not in path:
+    if ".report.evaluated:" not in path:
         return pkgutil.resolve_name(path)
     from tfcomp.config.quiet import start_tensorflow
 

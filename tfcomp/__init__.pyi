@@ -6,10 +6,12 @@ from tfcomp.config.errors import ConfigError as ConfigError
 from tfcomp.config.errors import RunError as RunError
 from tfcomp.config.run_config import RunConfig as RunConfig
 from tfcomp.datasets.factor_table import FactorTable as FactorTable
+from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.report.evaluated import Evaluated as Evaluated
 from tfcomp.report.evaluated import evaluate as evaluate
 from tfcomp.report.evaluated import load_run as load_run
 from tfcomp.report.evaluated import write_report as write_report
+from tfcomp.report.own_sections import register_section as register_section
 from tfcomp.statistics.measure import register_measure as register_measure
 from tfcomp.train import train_run as train_run
 

@@ -27,6 +27,7 @@ from tfcomp.config.run_flags import (
     list_flag_lines,
     make_flags,
 )
+from tfcomp.statistics.measure import list_leading
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.grid import GRID, parse_grid
@@ -35,9 +36,6 @@ from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.trials import make_trials
 from tfcomp.sweeps.workload import run_missing
-
-# What the end of a sweep prints of its scores.
-SHOWN_SCORES = "id_relative_mse ood_relative_mse ood_position_accuracy".split()
 
 
 def main(argv: list[str]) -> int:
@@ -80,11 +78,12 @@ def format_summary(folder: Path) -> str:
         numbers = [float(row[name]) for name in ("mean", "sd") if row[name]]
         cell = " ± ".join(f"{number:.3g}" for number in numbers)
         table.setdefault(setting, {})[row["score"]] = cell or "-"
-    lines = {"": {score: score for score in SHOWN_SCORES}, **table}
+    shown = list(list_leading("image"))
+    lines = {"": {score: score for score in shown}, **table}
     width = max(map(len, table), default=0)
     return "".join(
         f"{setting:{width}}"
-        + "".join(f"{row.get(score, '-'):>24}" for score in SHOWN_SCORES)
+        + "".join(f"{row.get(score, '-'):>24}" for score in shown)
         + "\n"
         for setting, row in lines.items()
         if table

@@ -37,6 +37,30 @@ def test_stripes_cover_all_pixels_and_no_combination() -> None:
     assert found == {"combinations": 0.0, "values": 1.0, "pixels": 1.0}
 
 
+@pytest.mark.parametrize("points", [64, 4096, 0])
+@pytest.mark.parametrize(
+    ("region", "combinations"),
+    [("montero:range", 5 / 6), ("orthotopic:1", 4 / 9)],
+)
+def test_combinations_are_those_of_the_whole_grid(
+    region: str, combinations: float, points: int
+) -> None:
+    """However few of them are scored, half of them OOD on purpose."""
+    flags = ("--dataset=sprites", "--model=mlp", f"--region={region}")
+    config = parse_config([*flags, f"--eval_points={points}"])
+    found = measure_coverage(make_dataset(config))
+    assert found["combinations"] == pytest.approx(combinations)
+
+
+@pytest.mark.parametrize(
+    ("region", "pixels"), [("square:6-22", 0.71), ("corner:14", 0.78)]
+)
+def test_a_faint_edge_is_no_cover(region: str, pixels: float) -> None:
+    """A bump that grazes a pixel of the hole changes it by some 1/255."""
+    found = measure("--grid_size=28", "--sigma=1", f"--region={region}")
+    assert found["pixels"] == pytest.approx(pixels, abs=0.02)
+
+
 def test_few_examples() -> None:
     found = measure("--region=none", "--num_train=7")
     assert found["combinations"] == pytest.approx(7 / 144)

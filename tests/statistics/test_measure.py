@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,16 +17,6 @@ from tfcomp.statistics.measure import (
     list_measures,
     register_measure,
 )
-
-
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    """Forgets what a test has registered."""
-    list_measures()
-    known = dict(declared._MEASURES)
-    yield
-    declared._MEASURES.clear()
-    declared._MEASURES.update(known)
 
 
 @pytest.mark.parametrize(

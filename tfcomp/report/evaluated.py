@@ -21,6 +21,7 @@ from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.any_model import wrap_model
 from tfcomp.evaluation.measures import measure_study
+from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.study import Study
 from tfcomp.report.report_build import build_report
 from tfcomp.storage.output_folders import check_folder
@@ -110,6 +111,7 @@ def evaluate(
         data = make_table_dataset(config, data)
     elif region not in ("", data.region.spec):
         raise ConfigError("region", "must be that of the dataset", region)
+    try_measures(data)
     wrapped = wrap_model(model, data, stages, inputs)
     text = (
         f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"

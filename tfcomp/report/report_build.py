@@ -17,7 +17,8 @@ from tfcomp.report.kernel_section import make_kernels
 from tfcomp.report.layer_section import make_layers
 from tfcomp.report.manifold_section import make_manifolds
 from tfcomp.report.overview_section import make_overview
-from tfcomp.report.page import render_page
+from tfcomp.report.own_sections import make_own_sections
+from tfcomp.report.page import Section, render_page
 from tfcomp.report.row_section import make_row_comparison
 from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.superposition_section import make_superposition
@@ -49,8 +50,9 @@ def build_report(studies: Sequence[Study], folder: Path) -> Path:
         SECTIONS, "report", "section", len(SECTIONS)
     ):
         sections.append(make_section(studies))
-        for exhibit in sections[-1].exhibits:
-            save_exhibit(exhibit, folder)
+        save_exhibits(sections[-1:], folder)
+    own = make_own_sections(studies)
+    save_exhibits(own, folder)
     page = render_page(
         "Analysis of " + ", ".join(study.name for study in studies),
         f"Made by tfcomp {__version__} from finished runs."
@@ -59,7 +61,7 @@ def build_report(studies: Sequence[Study], folder: Path) -> Path:
             for study in studies
             if study.dataset.sample_note
         ),
-        sections,
+        [*sections, *own],
         {study.name: study.run.description for study in studies},
         folder,
     )
@@ -69,6 +71,13 @@ def build_report(studies: Sequence[Study], folder: Path) -> Path:
     path = folder / "report.html"
     write_text(path, page)
     return path
+
+
+def save_exhibits(sections: Sequence[Section], folder: Path) -> None:
+    """Writes the pictures and tables of sections."""
+    for section in sections:
+        for exhibit in section.exhibits:
+            save_exhibit(exhibit, folder)
 
 
 def write_projections(study: Study) -> None:

@@ -180,6 +180,19 @@ def list_measures(
     ]
 
 
+def list_leading(per: str) -> dict[str, str]:
+    """Names and labels of the measures that figures of sweeps show.
+
+    Of images they are those of OOD, and the ID error first.
+    """
+    leading = {m.name: m.label for m in list_measures(per) if m.is_leading}
+    if per != "image":
+        return leading
+    return {"id_relative_mse": "ID relative MSE"} | {
+        f"ood_{name}": f"OOD {label}" for name, label in leading.items()
+    }
+
+
 def list_charts(section: str = "") -> dict[Chart, list[Measure]]:
     """Charts and the measures that they show, in order."""
     charts: dict[Chart, list[Measure]] = {}
@@ -224,6 +237,12 @@ def describe_own() -> dict[str, dict[str, Any]]:
         }
         for m in list_measures(own=True)
     }
+
+
+def forget_own() -> None:
+    """Takes back what users have declared."""
+    for measure in list_measures(own=True):
+        del _MEASURES[measure.name]
 
 
 def adopt_measures(recorded: Mapping[str, Mapping[str, Any]]) -> None:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
-from tfcomp.statistics.measure import find_measure, list_measures
+from tfcomp.statistics.measure import find_measure, list_leading
 from tfcomp.statistics.setting_labels import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 
@@ -156,22 +156,11 @@ def make_trend(
     return Exhibit(name, f"Scores by {flag}", caption, figure, rows)
 
 
-def list_leading(per: str) -> dict[str, str]:
-    """Names and labels of the measures that figures of sweeps show."""
-    return {m.name: m.label for m in list_measures(per) if m.is_leading}
-
-
 def choose_scores(summary: pd.DataFrame) -> dict[str, str]:
-    """The scores to draw and their names: the usual ones, or what there is.
-
-    Of relative errors ID and OOD, of the others OOD.
-    """
+    """The scores to draw and their names: the usual ones, or what there is."""
     known = list(summary["score"].unique())
-    usual = {"id_relative_mse": "ID relative MSE"} | {
-        f"ood_{name}": f"OOD {label}"
-        for name, label in list_leading("image").items()
-    }
-    shown = {score: name for score, name in usual.items() if score in known}
+    usual = list_leading("image").items()
+    shown = {score: name for score, name in usual if score in known}
     return shown or {score: score for score in known[:MAX_UNKNOWN]}
 
 

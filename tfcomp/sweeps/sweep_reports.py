@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfcomp.statistics.measure import list_leading
 from tfcomp.statistics.setting_labels import choose_flags
 from tfcomp.storage.code_version import hash_files, hash_modules
 from tfcomp.storage.files import DamagedFileError, read_json, write_text
@@ -136,11 +137,7 @@ def write_figures(
     """Draws `figures/`, and removes those of an earlier grid."""
     from tfcomp.figures.exhibits import save_exhibit
     from tfcomp.sweeps.sweep_curves import summarize_curves, summarize_layers
-    from tfcomp.sweeps.sweep_exhibits import (
-        SweepScores,
-        list_leading,
-        make_exhibits,
-    )
+    from tfcomp.sweeps.sweep_exhibits import SweepScores, make_exhibits
 
     for path in (folder / "figures").glob("*.*"):
         path.unlink()
