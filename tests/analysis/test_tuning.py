@@ -130,6 +130,9 @@ def test_summary_weights_units_by_their_variance() -> None:
         "pair_share_mean": pytest.approx(1 / 3),
         "pair_share_weighted": pytest.approx(1 - weighted),
         "dead_unit_fraction": 0.25,
+        "product_share": pytest.approx(1 - weighted),
+        "sum_share": 0.0,
+        "product_less_sum": pytest.approx(1 - weighted),
     }
     assert all(type(value) is float for value in summary.values())
 
@@ -175,3 +178,69 @@ def test_selection_is_pivoted_orthogonalization(
 def test_shape_must_fit(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="shape must have"):
         compute_tuning(np.zeros((30, 2)), shape)
+
+
+WIDTHS = (0.5, 1.0, 2.0, 4.0, 8.0)
+PLACES = np.arange(28)
+
+
+def make_profiles(width: float, center: tuple[int, int]) -> list[np.ndarray]:
+    """Gaussian profiles of x and of y on a 28 x 28 grid."""
+    return [np.exp(-0.5 * ((PLACES - c) / width) ** 2) for c in center]
+
+
+def summarize_maps(*maps: np.ndarray) -> dict[str, float | None]:
+    units = np.stack([m.ravel() for m in maps], axis=1)
+    return summarize_tuning(compute_tuning(units, (28, 28)))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("center", [(14, 14), (3, 20), (0, 0)])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_products_and_sums_of_any_width_are_told_apart(
+    width: float, center: tuple[int, int], sign: float, level: float
+) -> None:
+    """The additive share of such products is .09 to .93."""
+    f, g = make_profiles(width, center)
+    product = summarize_maps(level + sign * np.outer(f, g))
+    total = summarize_maps(level + sign * np.add.outer(f, g))
+    assert product["product_less_sum"] == 1
+    # A sum of two very wide profiles is nearly a product, too: of no type.
+    sums = (0, -1) if width == 8 else (-1,)
+    assert total["product_less_sum"] in sums
+
+
+def test_a_product_with_both_signs() -> None:
+    x = np.linspace(-1, 1, 28)
+    assert summarize_maps(np.outer(x, x))["product_less_sum"] == 1
+    assert summarize_maps(np.add.outer(x, x**3))["product_less_sum"] <= 0
+    # A stripe is a product with 1, and a sum with 0.
+    assert summarize_maps(np.outer(x, np.ones(28)))["product_less_sum"] == 0
+
+
+def test_noise_units_do_not_count(rng: np.random.Generator) -> None:
+    """One of them moved the mean additive share from 1 to .73."""
+    f, g = make_profiles(2.0, (14, 14))
+    noise = [rng.normal(size=(28, 28)) for _ in range(9)]
+    rounding = 1e-9 * rng.normal(size=(28, 28))
+    for kind, expected in ((np.multiply.outer, 1), (np.add.outer, -1)):
+        units = [kind(f, g), 10 * noise[0], *noise[1:], rounding]
+        assert summarize_maps(*units)["product_less_sum"] == expected
+    assert summarize_maps(*noise)["product_less_sum"] is None
+
+
+def test_the_best_product_is_the_first_singular_component(
+    rng: np.random.Generator,
+) -> None:
+    maps = np.outer(*rng.normal(size=(2, 28))) + rng.normal(size=(5, 28, 28))
+    units = maps.reshape(5, -1).T
+    found = compute_tuning(units, (28, 28)).product_share
+    for share, one in zip(found, maps, strict=True):
+        middle, mean = (one.min() + one.max()) / 2, one.mean()
+        rests = [mean, one.min() if mean <= middle else one.max()]
+        slow = []
+        for rest in rests:
+            values = np.linalg.svd(one - rest, compute_uv=False)
+            slow.append(1 - (values[1:] ** 2).sum() / one.var() / one.size)
+        assert share == pytest.approx(max(slow), abs=0.01)

@@ -27,7 +27,7 @@ BACKGROUNDS = {"bright": 0.0, "dark": 1.0}
 POSITION_TOLERANCE = 1.0  # px, in each axis
 PEAK_THRESHOLD = 0.5  # half of the height of a bump
 PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
-FAINT = 1e-4  # of the height of a bump: above the rounding of a decoder
+FAINT = 0.1  # of the height of a bump: the least height of an own peak
 
 # What only images with a position have.
 POSITION_SCORES = (
@@ -114,14 +114,14 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
 def count_own_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """Counts the peaks of every image by its own measure.
 
-    Local extrema above half of the largest value of that image, the highest
-    first, each at least `PEAK_DISTANCE` from those before it. So a faint
-    superposition has several, and ripples on a bump are none. An image that
-    stays below `FAINT` of a bump has no peak.
+    Local extrema above half of the largest value of that image and above
+    `FAINT` of a bump, the highest first, each at least `PEAK_DISTANCE` from
+    those before it. So a faint superposition has several, and ripples are
+    none, on a bump or on a blank image.
     """
     bright = _to_bright(images, polarity)
     highest = bright.max(axis=(1, 2), initial=0.0)
-    threshold = np.where(highest > FAINT, PEAK_THRESHOLD * highest, np.inf)
+    threshold = np.maximum(PEAK_THRESHOLD * highest, FAINT)
     peaks = _find_peaks(bright, threshold)
     # The highest of an image first, which are stable in the order of pixels.
     peaks = peaks[np.argsort(-bright.reshape(-1)[peaks], kind="stable")]
@@ -137,14 +137,10 @@ def count_own_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     return counts
 
 
-def find_multiple_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """Which images have two peaks or more by their own measure, `[n]`.
-
-    1 or 0; NaN for an image that is not finite.
-    """
+def count_finite_peaks(images: ArrayLike, polarity: str) -> FloatArray:
+    """What `count_own_peaks` gives, NaN for an image that is not finite."""
     is_finite = np.isfinite(_to_bright(images, polarity)).all(axis=(1, 2))
-    is_multiple = count_own_peaks(images, polarity) > 1
-    return np.where(is_finite, is_multiple, np.nan)
+    return np.where(is_finite, count_own_peaks(images, polarity), np.nan)
 
 
 def compute_scores(

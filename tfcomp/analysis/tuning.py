@@ -15,6 +15,15 @@ a sum of stripes, has an additive share of 1; a centered product of factors has
 Variances are population variances over the grid. With one factor every share
 is 1. The pair share is that of the interactions of two factors, and the rest
 is of higher order.
+
+The additive share also falls with the width of a unit: products of two
+Gaussians have .11 to .93. Of two factors, the type of a unit does not depend
+on it: which explains more of its variance, the best sum a(x) + b(y) or the
+best product c + a(x) b(y) on its level of rest c (its mean, or the end of its
+range that is nearer to its mean)? A level that is fitted would not do: on a
+high one, every sum is nearly a product. A unit is of a type if that explains
+at least half of its variance and by more than `TYPE_MARGIN` of it more than
+the other does. A stripe is both, and so of no type; noise does not count.
 """
 
 import itertools
@@ -31,6 +40,16 @@ from tfcomp.analysis.threads import single_threaded
 # stage: a standard deviation of 1e-4 of the largest. Rounding of float32
 # activations lies well below, and whatever lies between moves no later layer.
 DEAD_VARIANCE = 1e-8
+# Of the variance of a unit: by how much one type must explain more than the
+# other, and what the better one must explain at least for the unit to count.
+TYPE_MARGIN = 0.05
+TYPE_FLOOR = 0.5
+_ITERATIONS = 8
+
+
+NO_TYPES: dict[str, float | None] = dict.fromkeys(
+    ("product_share", "sum_share", "product_less_sum")
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,7 @@ class Tuning:
         factor_shares: Of every factor in it, [units, F]; NaN for dead units
             and for those with activations that are not finite.
         pair_share: Of the interactions of any two factors, [units] likewise.
+        product_share: Of the best product, [units]; NaN unless of two factors.
         is_dead: Whether the variance is at most `DEAD_VARIANCE` of the
             largest one, [units].
     """
@@ -50,6 +70,7 @@ class Tuning:
     variance: np.ndarray
     factor_shares: np.ndarray
     pair_share: np.ndarray
+    product_share: np.ndarray
     is_dead: np.ndarray
 
     @property
@@ -71,10 +92,10 @@ def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
 def decompose_units(
     block: np.ndarray, shape: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Variance of units [n, units], and that of its effects, [units, F + 1].
+    """Variance of units [n, units], and that of its effects, [units, F + 2].
 
-    These are the main effects, and the interactions of all pairs together. In
-    parts, to copy no more than a part.
+    These are the main effects, the interactions of all pairs together, and the
+    best product. In parts, to copy no more than a part.
     """
     shape = tuple(int(size) for size in shape)
     parts = iterate_units(_flatten(block, shape))
@@ -95,8 +116,9 @@ def combine_units(
     is_known = is_finite & ~is_dead
     shares = np.full_like(parts, np.nan)
     shares[is_known] = parts[is_known] / variance[is_known, None]
+    sizes, (*factors, pairs, products) = tuple(map(int, shape)), shares.T
     return Tuning(
-        tuple(map(int, shape)), variance, shares[:, :-1], shares[:, -1], is_dead
+        sizes, variance, np.stack(factors, axis=1), pairs, products, is_dead
     )
 
 
@@ -105,7 +127,9 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
 
     The mean and the median of the additive share count every live unit the
     same; `additive_share_weighted`, by variance, is the additive part of the
-    variance of the whole stage.
+    variance of the whole stage. `product_share` and `sum_share` are the shares
+    of these types among the units that count, weighted by variance, and
+    `product_less_sum` is their difference; None without such a unit.
     """
     share = tuning.additive_share[~tuning.is_dead]
     pairs = tuning.pair_share[~tuning.is_dead]
@@ -122,8 +146,24 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
             np.average(pairs, weights=weights) if is_known else None
         ),
         "dead_unit_fraction": np.mean(tuning.is_dead),
+        **(_summarize_types(tuning) if is_known else NO_TYPES),
     }
     return {name: finite_or_none(score) for name, score in scores.items()}
+
+
+def _summarize_types(tuning: Tuning) -> dict[str, float | None]:
+    sums = tuning.additive_share[~tuning.is_dead]
+    products = tuning.product_share[~tuning.is_dead]
+    counts = np.fmax(sums, products) >= TYPE_FLOOR
+    if not counts.any() or np.isnan(products).any():
+        return dict(NO_TYPES)
+    gain, weights = (products - sums)[counts], tuning.variance[~tuning.is_dead]
+    shares = [
+        np.average(is_type, weights=weights[counts])
+        for is_type in (gain > TYPE_MARGIN, gain < -TYPE_MARGIN)
+    ]
+    numbers = (*shares, shares[0] - shares[1])
+    return dict(zip(NO_TYPES, numbers, strict=True))
 
 
 @single_threaded
@@ -171,6 +211,9 @@ def _decompose(
     """Variance of units [n, block] in total, and of its effects."""
     with np.errstate(invalid="ignore", over="ignore"):
         block = block.astype(np.float64)
+        products = np.full(block.shape[1], np.nan)
+        if len(shape) == 2:
+            products = _fit_products(block.reshape(*shape, -1))
         # A row is taken off first, so that a constant unit is exactly zero.
         block -= block[0].copy()
         block -= block.mean(axis=0)
@@ -186,7 +229,34 @@ def _decompose(
             for i, j in itertools.combinations(axes, 2):
                 both = _average_others(grid, [i, j]) - effects[i] - effects[j]
                 pairs += _average_all(both**2)
-    return variance, np.stack([*parts, pairs], axis=1)
+    return variance, np.stack([*parts, pairs, products], axis=1)
+
+
+def _fit_products(maps: np.ndarray) -> np.ndarray:
+    """Variance that the best product on a level of rest explains, [units].
+
+    Of maps [x, y, units]. The best product is the first singular component.
+    """
+    low, high, mean = (f(maps, axis=(0, 1)) for f in (np.min, np.max, np.mean))
+    rest = np.where(mean <= (low + high) / 2, low, high)
+    total = np.mean((maps - mean) ** 2, axis=(0, 1))
+    explained = [
+        total - np.mean(shifted**2, axis=(0, 1)) + _find_first(shifted)
+        for shifted in (maps - mean, maps - rest)
+    ]
+    return np.clip(np.max(explained, axis=0), 0.0, total)
+
+
+def _find_first(maps: np.ndarray) -> np.ndarray:
+    """Square of the first singular value over the number of points, [units]."""
+    rows = np.argmax((maps**2).sum(axis=1), axis=0)  # the longest, [units]
+    right = maps[rows, :, np.arange(maps.shape[2])].T  # [y, units]
+    for _ in range(_ITERATIONS):
+        right = right / np.maximum(np.linalg.norm(right, axis=0), 1e-300)
+        left = np.einsum("xyu,yu->xu", maps, right)
+        right = np.einsum("xyu,xu->yu", maps, left)
+    # |M^T M v| for a unit v is the square of the singular value.
+    return np.linalg.norm(right, axis=0) / (len(maps) * maps.shape[1])
 
 
 def _average_others(maps: np.ndarray, kept: list[int]) -> np.ndarray:

@@ -14,10 +14,11 @@ import numpy as np
 from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.gram import compute_cosine_gram
+from tfcomp.analysis.image_interaction import compute_interaction_r2
 from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
-from tfcomp.analysis.scores import find_multiple_peaks
+from tfcomp.analysis.scores import count_finite_peaks
 from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
 from tfcomp.analysis.superposition import (
     FAR,
@@ -60,6 +61,7 @@ PLACES = {
     "far": f"at least {FAR:g} grid steps from ID",
     "near": f"less than {FAR:g} grid steps from ID",
 }
+PEAKS = {"multiple_peaks": "several peaks", "no_peak": "no peak"}
 KERNELS = {
     "factorized": "binary factorized",
     "conjunctive": "conjunctive",
@@ -186,12 +188,14 @@ def measure_sharing(study: Study) -> Numbers:
 @declare(
     *(
         Measure(
-            f"multiple_peaks_{subset}",
-            f"share of {subset.upper()} images with several peaks",
+            f"{name}_{subset}",
+            f"share of {subset.upper()} images with {text}",
             SHARE,
-            f"share of {subset.upper()} images with two peaks or more, by the "
-            "measure of each image itself",
+            f"share of {subset.upper()} images with {text}: local extrema "
+            "above half of the largest value of the image and above a tenth of "
+            "the height of a bump",
         )
+        for name, text in PEAKS.items()
         for subset in ("id", "ood")
     ),
     of="study",
@@ -200,15 +204,56 @@ def measure_peaks(study: Study) -> Numbers:
     """How many images show several bumps? (section 3.2)
 
     `multiple_peaks_id`, `multiple_peaks_ood`: share of images with two peaks
-    or more, by the measure of each image itself.
+    or more, by the measure of each image itself, none of them fainter than a
+    tenth of a bump; `no_peak_id`, `no_peak_ood`: of those without any.
     """
     if not study.dataset.has_position:
         return {}
     images, splits = study.evaluation.images, study.splits
-    is_multiple = find_multiple_peaks(images, study.dataset.polarity)
+    counts = count_finite_peaks(images, study.dataset.polarity)
+    subsets = {"id": counts[splits.is_id], "ood": counts[splits.is_ood]}
+    numbers: Numbers = {}
+    for name, found in subsets.items():
+        known = mean_or_none(found) is not None
+        numbers[f"multiple_peaks_{name}"] = (
+            float(np.mean(found > 1)) if known else None
+        )
+        numbers[f"no_peak_{name}"] = (
+            float(np.mean(found == 0)) if known else None
+        )
+    return numbers
+
+
+@declare(
+    *(
+        Measure(
+            f"interaction_r2_{subset}",
+            f"R² of the interaction part, {subset.upper()} images",
+            SHARE,
+            "R² of what is left of the output less its row and column means on "
+            f"that of the truth, one scale for all {subset.upper()} images; a "
+            "plus has 0",
+            better="high",
+        )
+        for subset in ("id", "ood")
+    ),
+    of="study",
+)
+def measure_image_interaction(study: Study) -> Numbers:
+    """Do images show more than a sum over rows and columns? (section 4.2)
+
+    `interaction_r2_id` and `interaction_r2_ood`; see
+    `tfcomp.analysis.image_interaction`.
+    """
+    if not study.dataset.has_position:
+        return {}
+    images, truth = study.evaluation.images, study.evaluation.truth
+    subsets = {"id": study.splits.is_id, "ood": study.splits.is_ood}
     return {
-        "multiple_peaks_id": mean_or_none(is_multiple[splits.is_id]),
-        "multiple_peaks_ood": mean_or_none(is_multiple[splits.is_ood]),
+        f"interaction_r2_{name}": compute_interaction_r2(
+            images[rows], truth[rows]
+        )
+        for name, rows in subsets.items()
     }
 
 

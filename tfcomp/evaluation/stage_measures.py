@@ -20,7 +20,7 @@ from tfcomp.analysis.geometry import (
 )
 from tfcomp.analysis.gram import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
-from tfcomp.analysis.tuning import summarize_tuning
+from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
 from tfcomp.evaluation.gaps import compare_gap, list_gaps
 from tfcomp.evaluation.image_measures import Lists, Numbers, average
 from tfcomp.statistics.limits import (
@@ -246,6 +246,30 @@ def measure_neighbors(study: Study) -> Numbers:
         "the same, units weighted by their variance",
         per="stage",
     ),
+    Measure(
+        "product_share",
+        "share of products",
+        SHARE,
+        "share of units, weighted by variance, that a product a(x) b(y) fits "
+        "better than a sum by more than .05 of their variance; units that "
+        "neither fits to one half do not count",
+        per="stage",
+    ),
+    Measure(
+        "sum_share",
+        "share of sums",
+        SHARE,
+        "likewise, that a sum a(x) + b(y) fits better than a product",
+        per="stage",
+    ),
+    Measure(
+        "product_less_sum",
+        "products less sums",
+        CORRELATION,
+        "product_share less sum_share: 1 if all units are products, -1 if all "
+        "are sums, whatever their width",
+        per="stage",
+    ),
     of="study",
 )
 def measure_tuning(study: Study) -> Lists:
@@ -254,7 +278,9 @@ def measure_tuning(study: Study) -> Lists:
     `additive_share`: share of the variance of a unit over the grid that is a
     sum of functions of single factors, mean over live units; 1 for stripes.
     `additive_share_weighted`: the same, units weighted by their variance, and
-    `interaction_share`, what this leaves of 1. Of
+    `interaction_share`, what this leaves of 1. Of two factors `product_share`,
+    `sum_share` and `product_less_sum`, the types of units, of which the width
+    of a unit is no part. Of
     more than two factors `pair_share`, `pair_share_weighted`: of interactions
     of two of them.
     """
@@ -265,6 +291,8 @@ def measure_tuning(study: Study) -> Lists:
         "additive_share": "additive_share_mean",
         "additive_share_weighted": "additive_share_weighted",
     }
+    if len(study.dataset.space) == 2:
+        names |= {name: name for name in NO_TYPES}
     if len(study.dataset.space) > 2:
         names["pair_share"] = "pair_share_mean"
         names["pair_share_weighted"] = "pair_share_weighted"

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tfcomp.analysis.finite import mean_or_none
-from tfcomp.analysis.scores import find_multiple_peaks
+from tfcomp.analysis.scores import count_finite_peaks
 from tfcomp.analysis.superposition import (
     FAR,
     MAX_MEMORIES,
@@ -123,7 +123,8 @@ def find_multiple(study: Study, outputs: np.ndarray) -> np.ndarray:
     if not study.dataset.has_position:
         return np.full(len(unseen), np.nan)
     images = unseen.reshape(-1, *study.dataset.image_shape)
-    return find_multiple_peaks(images, "bright")
+    counts = count_finite_peaks(images, "bright")
+    return np.where(np.isfinite(counts), counts > 1, np.nan)
 
 
 def make_images(study: Study) -> Exhibit:
