@@ -39,7 +39,7 @@ def write_pipeline(settings: dict[str, Any]) -> int:
     if output.suffix not in (".yaml", ".yml"):
         raise ConfigError("output", "must end in .yaml", settings["output"])
     check_folder("output", str(output.parent))
-    profile = load_profile(settings["profile"])
+    profile = load_profile(settings["profile"], settings["trust_plugins"])
     compile_pipeline(profile.to_json(), output, settings["base_image"])
     print(f"pipeline  {output}")
     return 0

@@ -31,6 +31,7 @@ from tfcomp import threshold
 from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import expand_flagfiles
+from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.materialized import select_settings
@@ -46,7 +47,8 @@ PROFILE_FLAG = {
         "smoke",
         "What to train: smoke, quick, campaign, paper, or a folder of your "
         "own.",
-    )
+    ),
+    **TRUST_FLAG,
 }
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
@@ -84,18 +86,25 @@ class Profile:
         return json.dumps(dataclasses.asdict(self))
 
 
-def load_profile(name: str) -> Profile:
+def load_profile(name: str, trust_plugins: bool = False) -> Profile:
     """Reads and checks a shipped profile or that of a folder.
+
+    Args:
+        name: Its name, or the folder.
+        trust_plugins: Whether to import the plugins that its flagfiles name.
 
     Raises:
         ConfigError: If there is none, or a flag breaks a rule.
-        RunError: If one of its files is not as it should be.
+        RunError: If one of its files is not as it should be, or names plugins
+            that are not trusted.
     """
     folder = find_profile(name)
     sweeps, searches = [], []
     for path in sorted(folder.glob("*.flags")):
         is_search = path.name.startswith("threshold")
         arguments = expand_flagfiles([f"--flagfile={path}"])
+        if trust_plugins:
+            arguments = list(map(str, arguments))  # not `Foreign` any more
         (searches if is_search else sweeps).append(arguments)
     if not sweeps:
         raise RunError(f"--profile: {folder} has no flagfile of a sweep")

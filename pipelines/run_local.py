@@ -66,7 +66,9 @@ def run_steps(settings: dict[str, Any]) -> int:
     """Checks everything, then runs the steps."""
     scheduler = SchedulerOptions(settings["workers"], settings["scheduler"])
     check_path("export_dir", settings["export_dir"])
-    profile = replace_missing_digits(load_profile(settings["profile"]))
+    profile = replace_missing_digits(
+        load_profile(settings["profile"], settings["trust_plugins"])
+    )
     default = f"pipeline_runs/{profile.name}"
     root = PipelineRoot(settings["pipeline_root"] or default)
     described = f"{describe_profile(profile)}\nlog      {root.log}"

@@ -111,6 +111,9 @@ def write_run(folder: Path, *lines: str, file: str = "run.flags") -> Path:
         "train --flagfile={run}/run.flags --resume",
         "train --flagfile={run}/sweep.flags",
         "train --flagfile=mine.flags",
+        "train --flagfile={run}/predict.flags",
+        "train --flagfile={run}/renamed.flags",
+        "train {run}/renamed.flags",
         "sweep --flagfile={run}/run.flags",
         "threshold --flagfile={run}/run.flags",
         "materialize --flagfile={run}/run.flags --examples_dir=x",
@@ -123,7 +126,8 @@ def test_plugins_of_a_run_are_not_imported(
     run = write_run(tmp_path / "run")
     (run / "sweep.flags").write_text("--flagfile=inner.flags")
     (run / "split.flags").write_text("--flagfile=run.flags\n--epochs=1")
-    (run / "inner.flags").write_text(FOREIGN)
+    for name in ("inner", "predict", "renamed"):
+        (run / f"{name}.flags").write_text(FOREIGN)
     Path("mine.flags").write_text(f"--flagfile={run}/run.flags")
     name, *flags = command.format(run=run).split()
     before = sorted(tmp_path.rglob("*"))
@@ -151,7 +155,7 @@ def test_a_run_cannot_trust_itself(
 
     run = write_run(tmp_path / "run", line)
     mine = ["--plugins", "evil_part"] if "\n" in line else []
-    with pytest.raises(RunError, match="cannot trust|asks for code"):
+    with pytest.raises(RunError, match="cannot say|asks for code"):
         train.main(["train", *mine, f"--flagfile={run}/run.flags"])
     assert not evil.exists()
 

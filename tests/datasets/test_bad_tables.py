@@ -20,6 +20,8 @@ from tests.datasets.own_tables import (
 )
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_files import read_h5
 
 
 def break_csv(folder: Path) -> Path:
@@ -151,3 +153,29 @@ def test_bad_flags_write_nothing(
     with pytest.raises((ConfigError, RunError), match=text):
         train.main(["train", *arguments])
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kind", ["external", "link", "soft", "virtual"])
+def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(range(64)))
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["images"] = np.zeros((4, 4, 4), np.uint8)
+    path = tmp_path / "data.h5"
+    shape = (4, 4, 4)
+    with h5py.File(path, "w") as file:
+        file["classes"] = np.arange(4)[:, None]
+        if kind == "external":
+            place = [(str(secret), 0, 64)]
+            file.create_dataset("images", shape, np.uint8, external=place)
+        elif kind == "link":
+            file["images"] = h5py.ExternalLink(tmp_path / "other.h5", "images")
+        elif kind == "soft":
+            file["images"] = h5py.SoftLink("/elsewhere")
+        else:
+            layout = h5py.VirtualLayout(shape, np.uint8)
+            other = str(tmp_path / "other.h5")
+            layout[:] = h5py.VirtualSource(other, "images", shape=shape)
+            file.create_virtual_dataset("images", layout)
+    with pytest.raises(TableError, match="images must lie in the file itself"):
+        read_h5(str(path))

@@ -71,7 +71,7 @@ def make_profile(
 ) -> Callable[..., Profile]:
     """The profile that `write_profile` writes, loaded."""
     return lambda *flags, **changes: load_profile(
-        str(write_profile(*flags, **changes))
+        str(write_profile(*flags, **changes)), trust_plugins=True
     )
 
 

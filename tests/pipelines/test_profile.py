@@ -83,6 +83,23 @@ def test_code_is_part_of_a_profile(
     assert len({plain.code, with_plugin.code, changed.code}) == 3
 
 
+def test_plugins_of_a_profile_are_asked_for(
+    write_profile: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mark = tmp_path / "mark"
+    code = f"open({str(mark)!r}, 'w').close()"
+    (tmp_path / "evil_part_of_profile.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = write_profile("--plugins=evil_part_of_profile")
+    with pytest.raises(RunError, match="--trust_plugins"):
+        load_profile(str(folder))
+    assert not mark.exists()
+    load_profile(str(folder), trust_plugins=True)
+    assert mark.exists()
+
+
 def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
     profile = make_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
     assert len(make_sweeps(profile)[0].items) == 12

@@ -6,7 +6,9 @@ with `exit_on_user_error(main)`.
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from tfcomp.config.failures import describe_refusal, explain_failure
 from tfcomp.config.flagfiles import find_value
 from tfcomp.config.help_text import format_help
 from tfcomp.config.plugins import TRUST_FLAG, import_plugins
+from tfcomp.config.private_folder import use_private_folder
 from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
 from tfcomp.config.words import place_words
 
@@ -60,7 +63,8 @@ def run_command(
         return 0
     settings = parse_flags(place_words(argv[1:], values), values)
     try:
-        return action(settings)
+        with use_private_folder():
+            return action(settings)
     except Exception as error:
         refusal = describe_refusal(error)
         if not refusal:
@@ -75,16 +79,20 @@ def run_command(
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status.
 
-    What `explain_failure` knows prints one line; an interrupt exits with 130
-    and a reader that went away (`| head`) with 141, the shell's conventions.
+    What `explain_failure` knows prints one line; an interrupt exits with 130,
+    being told to stop (SIGTERM) with 143 and a reader that went away (`| head`)
+    with 141, the shell's conventions.
     """
     line = ""
     try:
+        _listen_to_stop()
         check_streams()
         status = main(sys.argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
         line, status = "interrupted", 130
+    except _StopError:
+        line, status = "told to stop", 143
     except BrokenPipeError:
         status = 141
     except Exception as error:
@@ -99,6 +107,19 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     with contextlib.suppress(OSError):
         print(line, end="\n" if line else "", file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+class _StopError(BaseException):
+    """Somebody has told this process to stop: what is open is closed."""
+
+
+def _listen_to_stop() -> None:
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the second one counts
+        raise _StopError
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
 
 
 def check_streams() -> None:

@@ -10,15 +10,17 @@ from pathlib import Path
 
 from tfcomp.config.errors import RunError, suggest
 
-SHIPPED = Path(__file__).parents[1] / "flagfiles"
+SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
 SUFFIX = ".flags"
 MAX_DEPTH = 50
-# Flagfiles that commands write; they may be somebody else's.
-RECORDS = ("run.flags", "sweep.flags", "threshold.flags")
 
 
-class Recorded(str):
-    """A line of a flagfile that a command has written, or that it includes."""
+class Foreign(str):
+    """A line of a flagfile that is not shipped with tfcomp.
+
+    Whatever it is called, it may be somebody else's: one may run code of the
+    modules that it names only if the command line says so.
+    """
 
 
 def expand_flagfiles(
@@ -55,8 +57,8 @@ def expand_flagfiles(
             raise RunError(f"--flagfile is nested too deeply: {path!r}")
         files = (*inside, found)
         lines = expand_flagfiles(_read_flag_lines(found), files)
-        is_record = any(file.name in RECORDS for file in files)
-        expanded += map(Recorded, lines) if is_record else lines
+        is_ours = all(SHIPPED in file.parents for file in files)
+        expanded += lines if is_ours else map(Foreign, lines)
     return expanded
 
 

@@ -1,7 +1,8 @@
 """Modules that users name to add their own parts, and whose they are.
 
 A plugin runs code. Those named on the command line are asked for; those that
-a run has recorded, which may be somebody else's, are not.
+a flagfile or a finished run names, which may be somebody else's, are not,
+unless the command line has --trust_plugins.
 """
 
 import importlib
@@ -14,7 +15,7 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.failures import PLUGINS, describe_plugin_error
-from tfcomp.config.flagfiles import Recorded
+from tfcomp.config.flagfiles import Foreign
 from tfcomp.config.own_settings import attribute_settings
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
@@ -24,7 +25,10 @@ PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 TRUSTED = ("trust_plugins", "trust_plugins=true", "trust_plugins=1")
 # Of all commands that import plugins.
 TRUST_FLAG = {
-    "trust_plugins": (False, "Import the plugins that files of runs name.")
+    "trust_plugins": (
+        False,
+        "Import the plugins that flagfiles and runs name, too.",
+    )
 }
 
 
@@ -69,23 +73,23 @@ def admit_plugins(
         raise _refuse(f"--run={run}", ",".join(missing))
 
 
-def check_recorded_plugins(arguments: Sequence[str]) -> None:
-    """Refuses plugins that only the flagfile of an earlier run names.
+def check_foreign_plugins(arguments: Sequence[str]) -> None:
+    """Refuses plugins that only a flagfile names.
 
     Unless `--trust_plugins` is among the arguments (flagfiles expanded).
     """
     trusted = any(a.lstrip("-").lower() in TRUSTED for a in arguments)
-    given = [a.lstrip("-") for a in arguments if not isinstance(a, Recorded)]
+    given = [a.lstrip("-") for a in arguments if not isinstance(a, Foreign)]
     for argument in arguments:
         line = argument.lstrip("-")
         name, equals, modules = line.partition("=")
         # Without "=" the value is the next line.
         is_asked_for = trusted or (equals and line in given)
-        if isinstance(argument, Recorded):
+        if isinstance(argument, Foreign):
             if name == "trust_plugins":
-                raise RunError("the flagfile of a run cannot trust that run")
+                raise RunError("a flagfile cannot say --trust_plugins")
             if name == "plugins" and line != "plugins=" and not is_asked_for:
-                raise _refuse("the flagfile of a run", modules)
+                raise _refuse("a flagfile", modules)
 
 
 def _refuse(run: str, modules: str) -> RunError:

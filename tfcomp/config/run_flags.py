@@ -17,7 +17,7 @@ from absl import flags
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.flagfiles import expand_flagfiles, find_value
 from tfcomp.config.own_settings import list_declared
-from tfcomp.config.plugins import check_recorded_plugins, import_plugins
+from tfcomp.config.plugins import check_foreign_plugins, import_plugins
 from tfcomp.config.run_config import (
     RunConfig,
     all_fields,
@@ -90,7 +90,7 @@ def parse_flags(
     expanded = expand_flagfiles(arguments)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""
     if modules:
-        check_recorded_plugins(expanded)
+        check_foreign_plugins(expanded)
         import_plugins(modules)
     if "dataset" in values:  # the flags of a run
         add_declared(modules, values)

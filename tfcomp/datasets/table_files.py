@@ -91,7 +91,7 @@ def read_h5(path: str) -> FactorTable:
     """A table from an HDF5 file; its images are read later.
 
     Raises:
-        TableError: As `read_npz`.
+        TableError: As `read_npz`, or if it leads to other files.
         OSError: If it is damaged.
     """
     import h5py
@@ -105,6 +105,8 @@ def read_h5(path: str) -> FactorTable:
         )
 
     with h5py.File(path) as file:
+        _check_members(file)
+        _check_members(file.get("latents", {}))
         groups = file.items()
         names = {name for name, item in groups if hasattr(item, "shape")}
         names |= {f"latents/{name}" for name in file.get("latents", ())}
@@ -215,6 +217,22 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(file)
     return np.lib.format.read_array_header_2_0(file)
+
+
+def _check_members(group: Any) -> None:
+    """Refuses members that HDF5 would read from other files of this machine.
+
+    A file of somebody else could else show what only we can read as images.
+    """
+    import h5py
+
+    for name in group:
+        is_link = not isinstance(group.get(name, getlink=True), h5py.HardLink)
+        member = None if is_link else group[name]
+        if isinstance(member, h5py.Dataset):
+            is_link = bool(member.external) or member.is_virtual
+        if is_link:
+            raise TableError(name, "must lie in the file itself", "a link")
 
 
 def _load_h5(path: str, name: str, count: int | None = None) -> np.ndarray:

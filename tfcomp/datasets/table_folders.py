@@ -12,6 +12,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable, LazyImages
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.table_files import DSPRITES, SHAPES3D, find_classes
+from tfcomp.datasets.tfds_features import check_features
 
 FILE = "file"  # the column with the name of an image
 TFDS_BATCH = 1024
@@ -146,9 +147,10 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
     All images are read at once, since labels cannot be read without them.
 
     Raises:
-        TableError: If it has other features.
+        TableError: If it has other features, or names code of others.
     """
     folder = find_prepared(name, data_dir)
+    check_features(folder)
     with quiet_startup():
         import tensorflow_datasets as tfds
 

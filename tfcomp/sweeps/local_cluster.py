@@ -3,7 +3,9 @@
 Workers are processes, each watched by a nanny of Dask, which starts it again
 when it dies. All of them speak through TLS, with keys that are made for this
 cluster: on a shared machine, anybody else who finds the port of a scheduler
-without keys could have it run code as us.
+without keys could have it run code as us. Their files are in a private folder:
+Dask would put `dask-scratch-space` among those of everybody, which somebody
+else may have made before, and import modules from there.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import RunError
+from tfcomp.config.private_folder import make_private_folder
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
@@ -32,6 +35,9 @@ _SETTINGS = {
     "distributed.deploy.lost-worker-timeout": "100000 h",
     # One task for a worker: a second would wait behind one of minutes.
     "distributed.scheduler.worker-saturation": 1.0,
+    # Pages with logs and counts, which know no login.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
     # What Dask watches many times a second, for dashboards and tasks of
     # milliseconds, costs more than all the rest when tasks take minutes.
     "distributed.worker.profile.enabled": False,
@@ -54,7 +60,11 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
     logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
     # The settings hold as long as the cluster: Dask reads some of them only
     # when a worker is lost, or started again.
-    with dask.config.set(_SETTINGS), contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        # Removed when everything that writes there has ended.
+        folder = str(stack.enter_context(make_private_folder()))
+        places = {"temporary-directory": folder}
+        stack.enter_context(dask.config.set(_SETTINGS | places))
         with hold_back_interrupts():
             try:
                 cluster = LocalCluster(
@@ -62,7 +72,10 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
                     threads_per_worker=1,
                     processes=True,
                     memory_limit=0,  # it would count workers, not tasks
-                    dashboard_address="127.0.0.1:0",
+                    dashboard_address="127.0.0.1:0",  # any free port
+                    scheduler_kwargs={"dashboard": False},
+                    local_directory=folder,
+                    env={"TMPDIR": folder},
                     silence_logs=logging.CRITICAL,
                     security=True,
                 )

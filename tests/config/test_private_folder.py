@@ -1,0 +1,123 @@
+"""Temporary files: private, gone at the end, and cleared after a kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tfcomp.config.private_folder import (
+    PREFIX,
+    clear_abandoned,
+    make_private_folder,
+    use_private_folder,
+)
+
+WAIT = """
+import sys, tempfile, time
+from tfcomp.config import command
+from tfcomp.config.run_flags import make_flags
+
+def act(settings):
+    open(tempfile.mkstemp()[1], "w").close()
+    print("ready", flush=True)
+    time.sleep(600)
+
+command.exit_on_user_error(
+    lambda argv: command.run_command(argv, "", make_flags({}), act)
+)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for temporary files."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def start() -> subprocess.Popen:
+    """A command that has a temporary file and waits."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAIT], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout and process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_folder_is_private_and_removed(place: Path) -> None:
+    with make_private_folder() as folder:
+        assert folder.parent == place
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "below").mkdir()
+        clear_abandoned()  # another process starts meanwhile
+        assert folder.exists()
+    assert not os.listdir(place)
+
+
+def test_temporary_files_go_there(place: Path) -> None:
+    with use_private_folder():
+        (folder,) = place.iterdir()
+        assert Path(tempfile.mkdtemp()).parent == folder
+        code = "import tempfile; print(tempfile.mkdtemp())"
+        made = subprocess.check_output([sys.executable, "-c", code], text=True)
+        assert Path(made).parent == folder
+    assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(place)
+    assert not os.listdir(place)
+
+
+def test_no_room_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    def refuse(**_: object) -> str:
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    with use_private_folder():
+        assert os.environ["TMPDIR"] == str(place)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_stop(place: Path, number: int) -> None:
+    with start() as process:
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number
+    assert not os.listdir(place)
+
+
+def test_next_start_clears_what_was_killed(place: Path) -> None:
+    with start() as alive:
+        with start() as process:
+            process.kill()
+        assert len(os.listdir(place)) == 2
+        clear_abandoned()
+        assert len(os.listdir(place)) == 1  # that of the other one
+        alive.kill()
+    with make_private_folder():
+        assert len(os.listdir(place)) == 1
+    assert not os.listdir(place)
+
+
+def test_what_is_not_ours_stays(place: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "precious"
+    elsewhere.mkdir(mode=0o700)
+    (elsewhere / ".alive").touch()
+    (place / f"{PREFIX}link").symlink_to(elsewhere)
+    shared = place / f"{PREFIX}shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (shared / ".alive").touch()
+    if os.geteuid() == 0:
+        other = place / f"{PREFIX}other"
+        other.mkdir(mode=0o700)
+        (other / ".alive").touch()
+        os.chown(other, 65534, 65534)
+    before = sorted(os.listdir(place))
+    clear_abandoned()
+    assert sorted(os.listdir(place)) == before and elsewhere.exists()

@@ -1,0 +1,129 @@
+"""Nobody else's code runs as us through the folders and ports of a cluster.
+
+The attack: somebody has made `dask-scratch-space` among the temporary files
+before us, with all rights for all, and puts modules into every folder that
+appears below. Dask puts these folders on `sys.path`.
+"""
+
+import contextlib
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tfcomp.sweeps.local_cluster import start_cluster
+
+NOBODY = 65534
+# Runs as the other user: swaps what it can, and plants a module everywhere.
+ATTACK = """
+import os, sys, time
+place, parent = sys.argv[1], int(sys.argv[2])
+os.umask(0)
+os.mkdir(os.path.join(place, "dask-scratch-space"))
+print("ready", flush=True)
+while os.getppid() == parent:
+    for folder, below, _ in os.walk(place):
+        for name in [folder, *(os.path.join(folder, b) for b in below)]:
+            try:
+                if "er-" in name and not name.endswith("-old"):
+                    os.rename(name, name + "-old")
+                    os.mkdir(name)
+                open(os.path.join(name, "decoy_of_a_stranger.py"), "w").close()
+            except OSError:
+                pass
+    time.sleep(0.002)
+"""
+
+
+@pytest.fixture
+def attacked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary files in which somebody lies in wait."""
+    place = Path(tempfile.mkdtemp(dir="/tmp"))  # others cannot enter pytest's
+    place.chmod(0o1777)  # as /tmp: all may write, none removes another's
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setenv("TMPDIR", str(place))
+    command = ["-c", ATTACK, str(place), str(os.getpid())]
+    with subprocess.Popen(
+        ["/usr/bin/env", "python3", *command],
+        user=NOBODY if os.geteuid() == 0 else None,
+        stdout=subprocess.PIPE,
+        env={"PATH": "/usr/bin:/bin:/usr/local/bin"},
+        cwd="/",
+    ) as stranger:
+        assert stranger.stdout and stranger.stdout.readline()
+        yield place
+        stranger.kill()
+    subprocess.run(["rm", "-rf", str(place)], check=True)
+
+
+def import_decoy() -> str:
+    """Where the module of the stranger was found, empty if nowhere."""
+    importlib.invalidate_caches()
+    try:
+        module = importlib.import_module("decoy_of_a_stranger")
+    except ModuleNotFoundError:
+        return ""
+    return str(module.__file__)
+
+
+def list_dask_places() -> list[tuple[str, int]]:
+    """What Dask has added to `sys.path`, and the rights of the private one."""
+    return [
+        (name, os.stat(os.path.dirname(os.path.dirname(name))).st_mode & 0o777)
+        for name in sys.path
+        if "dask-scratch-space/" in name
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_stranger_is_not_imported(attacked: Path) -> None:
+    with start_cluster(1) as (_, client):
+        places = client.submit(list_dask_places).result(60)
+        assert places and {mode for _, mode in places} == {0o700}
+        assert client.submit(import_decoy, pure=False).result(60) == ""
+        assert import_decoy() == ""
+    assert list((attacked / "dask-scratch-space").glob("decoy*"))  # it tried
+    assert not list(attacked.glob("tfcomp-*"))
+
+
+def test_folders_of_a_cluster_are_private_and_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with start_cluster(1) as (_, client):
+        (folder,) = tmp_path.iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        found = client.submit(os.getenv, "TMPDIR").result(60)
+        assert found == str(folder)
+    assert not os.listdir(tmp_path)
+
+
+def read_pages(port: int) -> list[str]:
+    """What a web server at a port tells anybody."""
+    found = []
+    for page in ("", "status", "info/main/workers.html", "metrics", "health"):
+        with contextlib.suppress(OSError):
+            address = f"http://127.0.0.1:{port}/{page}"
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                found.append(f"{page}: {answer.read()[:50]!r}")
+    return found
+
+
+def test_ports_are_local_and_tell_nothing() -> None:
+    with start_cluster(1):
+        me = psutil.Process()
+        ports = [
+            connection.laddr
+            for process in (me, *me.children(recursive=True))
+            for connection in process.net_connections()
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        assert ports and {port.ip for port in ports} == {"127.0.0.1"}
+        assert not [page for p in ports for page in read_pages(p.port)]
