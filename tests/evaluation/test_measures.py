@@ -28,36 +28,6 @@ def test_border_of_fading_images(make_study) -> None:
     assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
 
 
-def test_superposition(make_study) -> None:
-    superposed, truth, copies = (
-        image_measures.measure_superposition(make_study(name))
-        for name in ("superposed", "truth", "copies")
-    )
-    assert superposed["superposition_r2"] == pytest.approx(1)
-    assert superposed["superposition_far_r2"] == pytest.approx(1)
-    assert superposed["conjunctive_far_r2"] < 0.3
-    assert truth["superposition_r2"] < 0.1
-    assert truth["superposition_far_r2"] < 0.01
-    assert copies["conjunctive_r2"] == pytest.approx(1)
-    assert copies["superposition_r2"] < 0.5
-
-
-def test_a_superposer_of_two_memories_needs_the_span(make_study) -> None:
-    # One memory for this x and one for this y: lost in the mean of all that
-    # share x, and among the nearest points, which share a factor as well.
-    flags = ("--grid_size=28", "--region=square:6-22")
-    found, truth = (
-        image_measures.measure_superposition(make_study(name, *flags))
-        for name in ("two memories", "truth")
-    )
-    assert found["superposition_r2"] < 0.3 < found["conjunctive_r2"]
-    for infix in ("span_", "span_far_"):
-        superposition = found[f"superposition_{infix}r2"]
-        assert superposition == pytest.approx(1)
-        assert superposition > found[f"conjunctive_{infix}r2"] + 0.1
-        assert truth[f"superposition_{infix}r2"] < 0.3
-
-
 def test_alignment(make_study) -> None:
     superposed = image_measures.measure_alignment(make_study("superposed"))
     factorized = superposed["alignment_factorized"]
@@ -243,13 +213,13 @@ def test_jump_in_the_gap(make_turned) -> None:
 
 def test_measures_without_a_meaning_are_absent(make_study, make_turned) -> None:
     found = measures.measure_study(make_study("truth", "--region=none"))
-    absent = {"superposition_r2", "alignment_factorized"}
+    absent = {"sharing_near_r2", "alignment_factorized"}
     absent |= {"border_rank_correlation", "edge_r2"}
     assert not absent & set(found)
     assert found["log_volume_sd_ood"] == [None]
     assert found["log_volume_sd"] != [None]
     turning = measures.measure_study(make_turned("truth"))
-    absent = {"superposition_r2", "additive_share", "ratio_factorization"}
+    absent = {"sharing_near_r2", "additive_share", "ratio_factorization"}
     assert not absent & set(turning)
     assert len(turning["gap_max_speed"]) == len(turning["stages"])
 
@@ -261,8 +231,9 @@ def test_a_diverged_model_gives_null(make_study) -> None:
     study = make_study(diverge, stage_0=lambda f: f * np.nan)
     found = measures.measure_study(study)
     for name in (
-        "superposition_r2",
         "sharing_far_r2",
+        "interaction_r2_ood",
+        "no_peak_ood",
         "multiple_peaks_ood",
         "alignment_factorized",
         "alignment_additive_best",
@@ -275,7 +246,9 @@ def test_a_diverged_model_gives_null(make_study) -> None:
 
 def test_blank_outputs(make_study) -> None:
     found = measures.measure_study(make_study("blank"))
-    assert found["superposition_r2"] is None
+    assert found["sharing_near_r2"] is found["sharing_far_r2"] is None
+    assert found["faint_near_share"] == found["no_peak_ood"] == 1
+    assert found["interaction_r2_ood"] == found["multiple_peaks_ood"] == 0
     assert found["alignment_factorized"] == 0
     assert found["additive_share"] == [None]
 

@@ -44,7 +44,7 @@ def test_a_sweep(tmp_path: Path) -> None:
         metrics = json.loads((folder / "metrics.json").read_text())
         assert float(row["ood_mse"]) == metrics["ood"]["mse"]
         measures = json.loads((folder / "measures.json").read_text())
-        assert float(row["superposition_r2"]) == measures["superposition_r2"]
+        assert float(row["no_peak_ood"]) == measures["no_peak_ood"]
         # No pictures, but the curves that the figures are made of.
         (events,) = folder.glob("events.out.tfevents.*")
         assert b"ood/mse" in events.read_bytes()

@@ -125,7 +125,7 @@ def test_measures_are_plain_numbers(name: str, encoding: str) -> None:
     study = make_study(name, f"--encoding={encoding}")
     found = measure_study(study)
     json.dumps(found, allow_nan=False)
-    assert ("superposition_r2" in found) == (name != "one")
+    assert ("sharing_near_r2" in found) == (name != "one")
     assert ("anova_single" in found) == (name != "one")
     assert ("pair_share" in found) == (name != "one")
     assert ("factorization" in found) == (name != "one")

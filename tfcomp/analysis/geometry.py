@@ -13,9 +13,16 @@ both scores are NaN. No factor: so is the log-volume. A *dead* point, where some
 factor moves nothing, has the worst value of each score (1/2, 0 and the floor),
 never a perfect one. A point whose metric is not finite (a diverged model) is
 NaN in every score.
+
+What makes the scores readable: F rises when one direction is merely longer
+(collinear ones of length 100 and 1 have .990), so it depends on the units of
+the factors; random directions are the more orthogonal the more units there are
+(`compute_chance`); and of ten factors, two that are merged move the mean over
+pairs by 1/45 (`compute_pair_scores`).
 """
 
 import itertools
+import math
 
 import numpy as np
 
@@ -52,6 +59,17 @@ def is_dead(g: np.ndarray) -> np.ndarray:
     """
     squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
     return (squared_lengths <= FLOOR**2).any(axis=1)
+
+
+def find_floored(g: np.ndarray) -> np.ndarray:
+    """Points where a singular value of J is at `FLOOR` or below, bool [n].
+
+    Their log-volume is that of the floor, or of it and the others.
+    """
+    g = np.nan_to_num(_finite(g))
+    if not g.shape[1]:
+        return np.zeros(len(g), bool)
+    return np.linalg.eigvalsh(g)[:, 0] <= FLOOR**2
 
 
 def compute_log_volume(g: np.ndarray) -> np.ndarray:
@@ -93,6 +111,26 @@ def compute_cosine_factorization(g: np.ndarray) -> np.ndarray:
         for xx, yy, xy in _pairs(g)
     ]
     return _average_pairs(scores, g, worst=0.0)
+
+
+def compute_pair_scores(g: np.ndarray) -> dict[tuple[int, int], float]:
+    """Mean of the cosine form over points, of every pair of directions."""
+    count = g.shape[1]
+    return {
+        (i, j): float(
+            np.mean(compute_cosine_factorization(g[:, [i, j]][:, :, [i, j]]))
+        )
+        for i, j in itertools.combinations(range(count), 2)
+    }
+
+
+def compute_chance(num_units: int) -> float:
+    """The cosine form of two random directions of so many units, on average.
+
+    One minus the mean of |cosine|, Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
+    """
+    ratio = math.lgamma(num_units / 2) - math.lgamma((num_units + 1) / 2)
+    return 1 - math.exp(ratio) / math.sqrt(math.pi)
 
 
 def compute_ratio_factorization(g: np.ndarray) -> float:

@@ -3,13 +3,17 @@
 For a stage h of factors z, with h_i = dh/dz_i and h_ij = d2h/dz_i dz_j, all
 inner products over its units:
 
-    mixed share         sum_{i<j} |h_ij|^2 / sum_{i<=j} |h_ij|^2     in [0, 1]
+    mixed share         sum_{i<j} |h_ij|^2 / S                       in [0, 1]
+                        S = sum_i |h_i|^2 + sum_{i<=j} |h_ij|^2
     contrast            sum_{i<j} <|h_i|, |h_j|>
     relative contrast   contrast / sum_{i<j} |h_i| |h_j|             in [0, 1]
     curvature           K = (<II_11, II_22> - |II_12|^2) / det g
 
 The mixed share (interaction asymmetry, Brady et al. 2025), summed over points,
-is 0 for a sum of functions of single factors. The contrast (Brady et al. 2023)
+is 0 for a sum of functions of single factors. With the first derivatives among
+what it is a share of, it is also small for a stage that is nearly linear: x + y
++ 1e-5 x y has 1e-10, although all of its second derivatives are mixed. The
+contrast (Brady et al. 2023)
 is 0 if no unit answers to two factors. K is the Gaussian curvature of the
 surface that a stage makes of two factors, by the equation of Gauss: g_ij =
 <h_i, h_j> is its metric, II_ij what h_ij has at right angles to h_1 and h_2. A
@@ -17,8 +21,10 @@ plane or a cylinder has 0, a sphere of radius r has 1 / r^2.
 
 A network of ReLUs is piecewise linear: behind a code of single factors its
 mixed derivatives are exactly 0, since all interaction sits in the kinks
-between the pieces. There the analysis of variance over the grid says how
-much is interaction (`tfcomp.analysis.tuning`), which needs no derivative.
+between the pieces, and so is its mixed share. There the analysis of variance
+over the grid says how much is interaction (`tfcomp.analysis.tuning`), which
+needs no derivative. The relative contrast depends on the axes of the units: a
+plane turned by 45 degrees among them has the worst value.
 """
 
 import itertools
@@ -108,13 +114,16 @@ class Interaction:
         self.absolute = products[:, -count:, -count:]
 
     def mixed_share(self) -> float:
-        """Of the second derivatives; NaN for a stage that is linear."""
+        """Of all derivatives; NaN for a stage that does not move."""
         squares = np.diagonal(self.second, axis1=1, axis2=2)  # [n, pairs]
         is_mixed = [i < j for i, j in list_pairs(self.count)]
         slopes = np.trace(self.first, axis1=1, axis2=2).sum()
-        if not squares.sum() > FLOOR**2 * slopes:  # or NaN
+        total = slopes + squares.sum()
+        if not total > 0:  # or NaN
             return float("nan")
-        return float(squares[:, is_mixed].sum() / squares.sum())
+        # Rounding of a linear stage.
+        mixed = squares[:, is_mixed].sum()
+        return float(mixed / total) if mixed > FLOOR**2 * slopes else 0.0
 
     def contrast(self) -> tuple[np.ndarray, np.ndarray]:
         """Contrast and relative contrast, [n] each; 1 at a dead point."""

@@ -19,6 +19,11 @@ nor `single` does: a copy of the one nearest memory shares a factor, too.
 
 Planted on the donut grid: superposers have a `sharing` of 1 and a `rival`
 below 0; true composers have 0 in both, however blurred.
+
+It is valid where the truth is no sum of images that share a factor: of data
+that are sums, as images of several objects, a perfect network has .80. And it
+counts no faint output: ghosts of .002 of a bump have an R^2 of 1, too, and say
+that the network draws next to nothing there.
 """
 
 import numpy as np
@@ -40,6 +45,8 @@ from tfcomp.datasets.factors import FactorSpace
 SETS = ("sharing", "rival", "single")
 # Memories of the rival differ by more than so many grid steps, in each factor.
 CLEAR = 3.0
+# Length up to which an output is too faint, relative to the median ID output.
+FAINT = 0.1
 # Share of its energy up to which the contrast of an output is rounding.
 EVEN = 1e-12
 
@@ -58,7 +65,7 @@ def compute_sharing(
 
     Returns:
         By set, [n_ood] in the order of the table. NaN where the output is
-        blank or the same in all pixels, where an output in use is not
+        faint or the same in all pixels, where an output in use is not
         finite, where no ID point shares a value, and at points that were
         not chosen (see `superposition`).
     """
@@ -69,7 +76,7 @@ def compute_sharing(
     clear = [0.0 if f.categorical else CLEAR for f in space or ()] or CLEAR
     r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
     scored = choose_scored(len(unseen), points.shape[1])
-    for i in np.flatnonzero(scored & ~find_blank(unseen, known)):
+    for i in np.flatnonzero(scored & ~find_blank(unseen, known, FAINT)):
         point = points[is_ood][i]
         offsets = compute_offsets(points[~is_ood], point, space)
         if not (offsets == 0).any():
@@ -80,20 +87,34 @@ def compute_sharing(
     return r2
 
 
+def find_faint(outputs: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
+    """Which OOD outputs are too faint to be scored, [n_ood]."""
+    flat, is_ood = flatten_outputs(outputs), np.asarray(is_ood, bool)
+    return find_blank(flat[is_ood], flat[~is_ood], FAINT)
+
+
 def summarize_sharing(
-    r2: dict[str, np.ndarray], distance: np.ndarray
+    r2: dict[str, np.ndarray],
+    distance: np.ndarray,
+    is_faint: np.ndarray | None = None,
 ) -> dict[str, float | None]:
     """Means over the OOD points far from ID and over those near it.
 
     `<set>_far_r2`, of points at a distance of at least `FAR` grid steps from
-    ID, and `<set>_near_r2`; None where there is nothing to average.
+    ID, and `<set>_near_r2`; None where there is nothing to average. With what
+    `find_faint` gives also `faint_far_share` and `faint_near_share`.
     """
     is_far = distance >= FAR
-    return {
+    places = {"far": is_far, "near": ~is_far}
+    numbers = {
         f"{name}_{where}_r2": mean_or_none(scores[rows & np.isfinite(scores)])
-        for where, rows in (("far", is_far), ("near", ~is_far))
+        for where, rows in places.items()
         for name, scores in r2.items()
     }
+    if is_faint is not None:
+        for where, rows in places.items():
+            numbers[f"faint_{where}_share"] = mean_or_none(is_faint[rows])
+    return numbers
 
 
 def _score_point(

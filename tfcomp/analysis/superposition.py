@@ -229,12 +229,15 @@ def normalize_outputs(rows: np.ndarray) -> np.ndarray:
     return rows / np.where(lengths > 0, lengths, 1)
 
 
-def find_blank(unseen: np.ndarray, known: np.ndarray) -> np.ndarray:
+def find_blank(
+    unseen: np.ndarray, known: np.ndarray, share: float = BLANK
+) -> np.ndarray:
     """Which outputs [n_ood, pixels] are blank beside the known ones, [n_ood].
 
-    The length of known ones [n_id, pixels] is the median of finite ones.
+    Their length is at most that share of the median length of the known ones
+    [n_id, pixels] that are finite.
     """
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]
     median = float(np.median(energies)) if energies.size else 0.0
-    return (unseen**2).sum(axis=1) <= BLANK**2 * median
+    return (unseen**2).sum(axis=1) <= share**2 * median

@@ -197,6 +197,11 @@ class Evaluator:
             for factor, layer in self._embeddings.items()
         }
 
+    @property
+    def stage_sizes(self) -> dict[str, int]:
+        """Number of units of every stage."""
+        return self._stages.sizes
+
     def read_stages(self) -> Iterable[tuple[str, int, Iterable[np.ndarray]]]:
         """What `StageReader.iterate` gives, with a progress bar."""
         stages = self.read_points(self._dataset.splits.grid)

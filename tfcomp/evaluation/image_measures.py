@@ -19,12 +19,12 @@ from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_finite_peaks
-from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
-from tfcomp.analysis.superposition import (
-    FAR,
-    PREDICTORS,
-    summarize_superposition,
+from tfcomp.analysis.sharing import (
+    compute_sharing,
+    find_faint,
+    summarize_sharing,
 )
+from tfcomp.analysis.superposition import FAR
 from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.statistics.limits import (
     AT_MOST_ONE,
@@ -38,19 +38,6 @@ from tfcomp.statistics.measure import Measure, declare
 if TYPE_CHECKING:
     from tfcomp.evaluation.study import Study
 
-# What the predictors of `superposition` combine.
-REGRESSORS = dict(
-    zip(
-        PREDICTORS,
-        (
-            "the mean ID outputs that share a factor",
-            "all ID outputs that share a factor, nonnegative weights",
-            "as many means of the nearest ID outputs",
-            "as many nearest ID outputs, nonnegative weights",
-        ),
-        strict=True,
-    )
-)
 # What `tfcomp.analysis.sharing` combines, and at which OOD points.
 MEMORIES = {
     "sharing": "ID outputs that share a factor",
@@ -125,39 +112,6 @@ def measure_border(study: Study) -> Numbers | Lists:
 @declare(
     *(
         Measure(
-            f"{name}_{infix}r2",
-            f"R² on {text}{where}",
-            SHARE,
-            f"mean over OOD points{where} of the R² of the output on {text}",
-        )
-        for infix, where in (("", ""), ("far_", " far from ID"))
-        for name, text in REGRESSORS.items()
-    ),
-    of="study",
-)
-def measure_superposition(study: Study) -> Numbers:
-    """Are OOD outputs sums of memorized ones? (section 3.3, figure 1d)
-
-    `superposition_r2` and `conjunctive_r2`: R^2 of OOD outputs on the mean
-    ID outputs that share each factor, and on as many means of the nearest ID
-    outputs; means over OOD points. `superposition_span_r2` and
-    `conjunctive_span_r2`: on all ID outputs that share a factor with
-    nonnegative weights of their own, and on as many nearest ones. Of points
-    at least `FAR` grid steps from ID: `superposition_far_r2`, and so on.
-    """
-    if not study.has_hole:
-        return {}
-    numbers: Numbers = {}
-    for infix, distance in (("", 0.0), ("far_", FAR)):
-        summary = summarize_superposition(study.superposition, distance)
-        for name in PREDICTORS:
-            numbers[f"{name}_{infix}r2"] = summary[f"{name}_r2"]
-    return numbers
-
-
-@declare(
-    *(
-        Measure(
             f"{name}_{where}_r2",
             f"R² on {text} ({where})",
             AT_MOST_ONE,
@@ -167,6 +121,24 @@ def measure_superposition(study: Study) -> Numbers:
         for where, place in PLACES.items()
         for name, text in MEMORIES.items()
     ),
+    *(
+        Measure(
+            f"faint_{where}_share",
+            f"share of faint OOD outputs, {where}",
+            SHARE,
+            f"share of OOD outputs {place} with less than a tenth of the "
+            "length of the median ID output, which no R² counts",
+            better="low",
+        )
+        for where, place in PLACES.items()
+    ),
+    Measure(
+        "sharing_truth_r2",
+        "R² of the truth on images that share a factor",
+        AT_MOST_ONE,
+        "the same R² of the true OOD images: where it is high, data are sums, "
+        "and a network that composes them well has a high sharing_far_r2",
+    ),
     of="study",
 )
 def measure_sharing(study: Study) -> Numbers:
@@ -175,14 +147,22 @@ def measure_sharing(study: Study) -> Numbers:
     `sharing_far_r2`, `rival_far_r2` and `single_far_r2`: mean R^2 about the
     mean of OOD outputs at least `FAR` grid steps from ID, on what
     `tfcomp.analysis.sharing` names so. `sharing_near_r2`, and so on: of the
-    other OOD points.
+    other OOD points. `faint_far_share`, `faint_near_share`: of outputs that
+    are too faint to count. `sharing_truth_r2`: of the true images, at a sample
+    of the points. Where it is high, `sharing_far_r2` says nothing.
     """
     if not study.has_hole:
         return {}
-    outputs, is_ood = study.bright_outputs, study.splits.is_ood
-    space = study.dataset.space
-    r2 = compute_sharing(study.splits.grid, outputs, is_ood, space)
-    return summarize_sharing(r2, study.superposition.distance)
+    splits, space = study.splits, study.dataset.space
+    r2 = compute_sharing(
+        splits.grid, study.bright_outputs, splits.is_ood, space
+    )
+    faint = find_faint(study.bright_outputs, splits.is_ood)
+    distance = study.superposition.distance
+    return {
+        **summarize_sharing(r2, distance, faint),
+        "sharing_truth_r2": study.truth_sharing,
+    }
 
 
 @declare(

@@ -15,8 +15,11 @@ from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.geometry import (
     FACTORIZATION,
     HALF,
+    compute_chance,
     compute_factorization,
+    compute_pair_scores,
     compute_ratio_factorization,
+    find_floored,
 )
 from tfcomp.analysis.gram import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
@@ -77,6 +80,29 @@ GAPS = {
         )
         for suffix, text in SUBSETS.items()
     ),
+    *(
+        Measure(
+            f"log_volume_median_{subset}",
+            f"median log-volume, {subset.upper()}",
+            REAL,
+            f"median over {subset.upper()} points, which a few dead ones do "
+            "not move as they do the mean",
+            per="stage",
+        )
+        for subset in ("id", "ood")
+    ),
+    *(
+        Measure(
+            f"floor_fraction_{subset}",
+            f"share at the floor, {subset.upper()}",
+            SHARE,
+            f"share of the {subset.upper()} points where some direction has "
+            "less than the least length that counts",
+            per="stage",
+            better="low",
+        )
+        for subset in ("id", "ood")
+    ),
     Measure(
         "log_volume_difference",
         "log-volume, OOD less ID",
@@ -104,6 +130,9 @@ def measure_log_volume(study: Study) -> Lists:
     deviation of log sqrt(det g) over all, ID and OOD grid points; 0 for a
     manifold that is stretched everywhere alike, whatever its scale.
     `log_volume_difference`: mean over OOD less mean over ID points.
+    `log_volume_median_id`, `floor_fraction_id`, and of OOD likewise: the
+    median, and the share of points at the floor, of which each moves the mean
+    by up to 14 over the number of points.
     `log_volume_deviation_id`, `log_volume_deviation_ood`: mean over these
     points of the distance to the median over ID. Where a manifold folds,
     volume is lost at some points and gained at others: neither shows in a
@@ -127,6 +156,12 @@ def measure_log_volume(study: Study) -> Lists:
         lists[f"log_volume_deviation_{name}"] = [
             mean_or_none(d[rows]) for d in distances
         ]
+        lists[f"log_volume_median_{name}"] = [
+            np.median(v[rows]) if rows.any() else None for v in volumes
+        ]
+        lists[f"floor_fraction_{name}"] = [
+            mean_or_none(find_floored(g[rows])) for g in study.metrics.values()
+        ]
     return lists
 
 
@@ -142,6 +177,32 @@ def measure_log_volume(study: Study) -> Lists:
         better="high",
         chart=FACTORIZATION,
     ),
+    Measure(
+        "scaled_factorization",
+        "factorization, factors per range",
+        HALF,
+        "eq. 7 with every factor in units of its range: without them it rises "
+        "to 1 when one factor is merely counted in smaller units",
+        per="stage",
+        better="high",
+    ),
+    Measure(
+        "worst_pair_factorization",
+        "cosine form of the worst pair",
+        SHARE,
+        "of many factors, the least cosine form of all pairs: two merged ones "
+        "hardly show in a mean over pairs",
+        per="stage",
+        better="high",
+    ),
+    Measure(
+        "chance_factorization",
+        "cosine form of random directions",
+        SHARE,
+        "what the cosine form is for random directions in as many units: wide "
+        "stages are near 1 by chance",
+        per="stage",
+    ),
     of="study",
 )
 def measure_factorization(study: Study) -> Lists:
@@ -150,13 +211,35 @@ def measure_factorization(study: Study) -> Lists:
     `factorization`: equation 7, mean over points, as `metrics.json` has it.
     `ratio_factorization`: with the ratio of means over points in place of
     the mean of ratios, as the published code has it, for comparison.
+    `scaled_factorization`, `worst_pair_factorization` and
+    `chance_factorization`: what makes it readable, see `geometry`.
     """
     if len(study.dataset.space.ordered) < 2:
         return {}  # of one direction there is nothing to factorize
     metrics = study.metrics.values()
     scores = [mean_or_none(compute_factorization(g)) for g in metrics]
     ratios = [compute_ratio_factorization(g) for g in metrics]
-    return {"factorization": scores, "ratio_factorization": ratios}
+    ranges = np.array(
+        [
+            study.dataset.space.factors[column].high
+            - study.dataset.space.factors[column].low
+            for column in study.dataset.space.ordered
+        ]
+    )
+    scaled = [g * ranges[:, None] * ranges for g in metrics]
+    return {
+        "factorization": scores,
+        "ratio_factorization": ratios,
+        "scaled_factorization": [
+            mean_or_none(compute_factorization(g)) for g in scaled
+        ],
+        "worst_pair_factorization": [
+            min(compute_pair_scores(g).values()) for g in metrics
+        ],
+        "chance_factorization": [
+            compute_chance(study.stage_sizes[stage]) for stage in study.metrics
+        ],
+    }
 
 
 @declare(
@@ -309,9 +392,10 @@ def measure_tuning(study: Study) -> Lists:
         "mixed_share",
         "mixed derivatives",
         SHARE,
-        "share of mixed ones in the squares of all second derivatives (exact); "
-        "0 for a sum over factors. It sees no kinks: behind a code of single "
-        "factors a network of ReLUs has 0 in every stage",
+        "share of mixed ones in the squares of all first and second "
+        "derivatives (exact); 0 for a sum over factors. It sees no kinks: "
+        "behind a code of single factors a network of ReLUs has 0 in every "
+        "stage",
         per="stage",
         chart=INTERACTIONS,
     ),

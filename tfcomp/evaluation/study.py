@@ -10,15 +10,18 @@ import numpy as np
 
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import compute_gram
+from tfcomp.analysis.finite import mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.scores import compute_mse_per_image
+from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.similarity import MAX_POINTS, Shape, make_shape
 from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compute_superposition,
 )
 from tfcomp.analysis.tuning import Tuning
+from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.grid_curves import Curve, list_curves
 from tfcomp.evaluation.bright_images import brighten
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
@@ -38,6 +41,9 @@ from tfcomp.evaluation.stage_numbers import (
 )
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
+
+# At which the truth is tested for being a sum.
+TRUTH_POINTS = 32
 
 
 class Study:
@@ -67,6 +73,11 @@ class Study:
     def stages(self) -> list[str]:
         """Names of the stages in the order of the data flow."""
         return list_stages(self.run.model)
+
+    @property
+    def stage_sizes(self) -> dict[str, int]:
+        """Number of units of every stage."""
+        return self._evaluator.stage_sizes
 
     @property
     def has_map(self) -> bool:
@@ -231,6 +242,21 @@ class Study:
             return None
         flat = brighten(self.dataset, images.reshape(-1, *images.shape[2:]))
         return flat.reshape(*images.shape[:2], -1)
+
+    @cached_property
+    def truth_sharing(self) -> float | None:
+        """R^2 of true OOD images on those that share a factor, at a sample."""
+        splits, rows = self.splits, np.flatnonzero(self.splits.is_ood)
+        chosen = choose_rows(len(rows), TRUTH_POINTS)
+        shown = splits.is_id.copy()
+        shown[rows[chosen]] = True
+        r2 = compute_sharing(
+            splits.grid[shown],
+            self.bright_truth[shown],
+            splits.is_ood[shown],
+            self.dataset.space,
+        )["sharing"]
+        return mean_or_none(r2[np.isfinite(r2)])
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
         """Agreement of similarities [n, n] with ideal kernels, over OOD points.

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.geometry import compute_chance, compute_pair_scores
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
 from tfcomp.evaluation.measures import tabulate_stages
 from tfcomp.evaluation.pictures import (
@@ -24,6 +26,16 @@ from tfcomp.statistics.measure import Chart, Measure, list_charts
 # Of log-volumes of runs with different factors.
 MIXED_UNITS = "log(volume / units of the factors)"
 
+# In the tables, beside what is drawn.
+READABLE = (
+    "scaled_factorization",
+    "chance_factorization",
+    "worst_pair_factorization",
+    "dead_fraction",
+    "floor_fraction_id",
+    "floor_fraction_ood",
+)
+
 
 def make_layers(studies: Sequence[Study]) -> Section:
     """Shows how the representation changes from stage to stage."""
@@ -35,7 +47,8 @@ def make_layers(studies: Sequence[Study]) -> Section:
         for s in studies
         if s.nondifferentiable
     ]
-    exhibits = make_charts(studies, "layers", ["dead_fraction"])
+    exhibits = make_charts(studies, "layers", READABLE)
+    exhibits += make_worst_pairs(studies)
     for study in studies:
         exhibits += make_volume_maps(study)
     return Section(
@@ -47,6 +60,39 @@ def make_layers(studies: Sequence[Study]) -> Section:
         + " ".join(notes),
         exhibits,
     )
+
+
+def make_worst_pairs(studies: Sequence[Study]) -> list[Exhibit]:
+    """Names the two factors that every stage tells apart worst, of several."""
+    rows = [row for study in studies for row in list_worst_pairs(study)]
+    text = (
+        "Of all pairs of factors, the one with the least cosine form of the "
+        "factorization score, which a mean over pairs hardly shows. chance is "
+        "what random directions in as many units have."
+    )
+    shown = Exhibit("worst_pairs", "Worst pairs", text, rows=rows)
+    return [shown] if rows else []
+
+
+def list_worst_pairs(study: Study) -> list[Row]:
+    """The worst pair of every stage; nothing of less than three factors."""
+    space, rows = study.dataset.space, []
+    if len(space.ordered) < 3:
+        return []
+    for stage, g in study.metrics.items():
+        scores = compute_pair_scores(g)
+        pair = min(scores, key=scores.__getitem__)
+        names = [space.factors[space.ordered[i]].name for i in pair]
+        rows.append(
+            {
+                "run": study.name,
+                "stage": stage,
+                "pair": " and ".join(names),
+                "cosine_factorization": finite_or_none(scores[pair]),
+                "chance": compute_chance(study.stage_sizes[stage]),
+            }
+        )
+    return rows
 
 
 def make_charts(
