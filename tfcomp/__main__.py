@@ -2,10 +2,11 @@
 
 import ast
 import importlib
+import os
 from pathlib import Path
 
 from tfcomp import __version__
-from tfcomp.config.command import HELP, exit_on_user_error
+from tfcomp.config.command import COMPLETES, HELP, exit_on_user_error
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
@@ -20,6 +21,10 @@ def main(argv: list[str]) -> int:
     Raises:
         RunError: If there is no such command.
     """
+    if COMPLETES in os.environ:
+        from tfcomp.completion import complete
+
+        complete(COMMANDS)
     name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
     if name in ("--version", "-V"):
         print(f"tfcomp {__version__}")

@@ -23,7 +23,17 @@ from tfcomp.config.private_folder import use_private_folder
 from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
 from tfcomp.config.words import place_words
 
+# In the environment when a shell asks what may come next (`tfcomp.completion`).
+COMPLETES = "_ARGCOMPLETE"
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
+
+
+class FlagsAsked(Exception):
+    """Carries the flags of a command to who completes its line."""
+
+    def __init__(self, values: flags.FlagValues) -> None:
+        super().__init__()
+        self.values = values
 
 
 def run_command(
@@ -52,6 +62,8 @@ def run_command(
     """
     if "plugins" in values:
         make_flags(TRUST_FLAG, values)
+    if COMPLETES in os.environ:
+        raise FlagsAsked(values)
     if HELP & set(argv[1:]):
         if plugins := find_value(argv[1:], "plugins"):
             import_plugins(plugins)

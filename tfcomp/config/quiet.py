@@ -56,6 +56,9 @@ def start_tensorflow() -> Iterator[None]:
     with quiet_startup():
         if "keras" not in sys.modules:
             _import_keras()
+            # It looks for GPUs once, and complains where it has no driver.
+            tensorflow = importlib.import_module("tensorflow")
+            tensorflow.config.list_physical_devices()
         yield
 
 

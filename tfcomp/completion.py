@@ -1,0 +1,77 @@
+"""What Tab offers: commands, flags, flagfiles, and names that flags take.
+
+    eval "$(register-python-argcomplete tfcomp)"
+
+in a shell, or in its start file, turns it on. The shell then calls the command
+with the line so far in the environment, and argcomplete answers; TensorFlow
+is not imported for that.
+"""
+
+import argparse
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+
+import argcomplete
+from absl import flags
+from argcomplete.completers import ChoicesCompleter, FilesCompleter
+
+from tfcomp.config.command import COMPLETES, FlagsAsked
+from tfcomp.config.flagfiles import SUFFIX, list_flagfiles
+from tfcomp.config.run_config import all_fields
+from tfcomp.config.words import TARGETS
+
+
+def complete(commands: Sequence[str]) -> None:
+    """Answers the shell, and ends the process."""
+    command = os.environ["COMP_LINE"].split()[1:2]
+    parser = argparse.ArgumentParser("tfcomp", add_help=False)
+    parser.add_argument("command", choices=commands)
+    if command and command[0] in commands:
+        add_flags(parser, find_flags(command[0]))
+    argcomplete.autocomplete(parser, always_complete_options="long")
+
+
+def find_flags(command: str) -> flags.FlagValues:
+    """The flags of a command, which does nothing but say them."""
+    assert COMPLETES in os.environ
+    try:
+        importlib.import_module(f"tfcomp.{command}").main([command])
+    except FlagsAsked as asked:
+        return asked.values
+    raise ValueError(f"the command {command} has no flags")
+
+
+def add_flags(
+    parser: argparse.ArgumentParser, values: flags.FlagValues
+) -> None:
+    """Adds the flags, and what the shell may offer after each of them."""
+    choices = list_choices(values)
+    for name in values:
+        flag = values[name]
+        how = {"action": "store_true"} if flag.boolean else {}
+        added = parser.add_argument(f"--{name}", help=flag.help, **how)
+        if name in choices:
+            added.completer = ChoicesCompleter(choices[name])
+    files = parser.add_argument("--flagfile", help="Read flags from a file.")
+    words = parser.add_argument("words", nargs="*")
+    stems = [name.removesuffix(SUFFIX) for name in list_flagfiles(values)]
+    is_of_runs = any(name in values for name in TARGETS)
+    for added in (files, words):
+        added.completer = ChoicesCompleter(stems)
+    if is_of_runs:
+        words.completer = FilesCompleter()
+
+
+def list_choices(values: flags.FlagValues) -> Mapping[str, Sequence[str]]:
+    """The values that flags of a run can have, by name."""
+    if "dataset" not in values:
+        return {}
+    from tfcomp.datasets.dataset import DATASETS
+    from tfcomp.models import ENCODINGS, MODELS
+
+    registries = (DATASETS, MODELS, ENCODINGS)
+    fixed = {field.name: field.metadata["choices"] for field in all_fields()}
+    return {name: found for name, found in fixed.items() if found} | {
+        registry.flag: registry.names() for registry in registries
+    }
