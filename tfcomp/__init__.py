@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 # Where the public names are; those of `evaluated` need TensorFlow. Their types
 # are in `__init__.pyi`.
 _LATER = {
-    "api": ("describe_run", "judge_claims", "run_sweep"),
+    "api": ("describe_run", "judge_claims", "run_sweep", "train_run"),
     "config.errors": ("ConfigError", "RunError"),
     "config.run_config": ("RunConfig",),
     "datasets.factor_table": ("FactorTable",),
@@ -22,7 +22,6 @@ _LATER = {
     "report.evaluated": ("Evaluated", "evaluate", "load_run", "write_report"),
     "report.own_sections": ("register_section",),
     "statistics.measure": ("register_measure",),
-    "train": ("train_run",),
 }
 __all__ = sorted(name for names in _LATER.values() for name in names)
 

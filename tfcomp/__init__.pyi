@@ -2,6 +2,7 @@
 from tfcomp.api import describe_run as describe_run
 from tfcomp.api import judge_claims as judge_claims
 from tfcomp.api import run_sweep as run_sweep
+from tfcomp.api import train_run as train_run
 from tfcomp.config.errors import ConfigError as ConfigError
 from tfcomp.config.errors import RunError as RunError
 from tfcomp.config.run_config import RunConfig as RunConfig
@@ -13,6 +14,5 @@ from tfcomp.report.evaluated import load_run as load_run
 from tfcomp.report.evaluated import write_report as write_report
 from tfcomp.report.own_sections import register_section as register_section
 from tfcomp.statistics.measure import register_measure as register_measure
-from tfcomp.train import train_run as train_run
 
 __version__: str

@@ -1,8 +1,7 @@
 """The commands as functions of Python, for scripts and notebooks.
 
 config = tfcomp.describe_run("donut", depth=2, run_name="shallow")
-metrics = tfcomp.train_run(config)
-run = tfcomp.load_run(config.run_dir)
+run = tfcomp.train_run(config)
 run.write_report("report")
 
 They are what the commands call, with the same rules and the same files.
@@ -10,15 +9,23 @@ They are what the commands call, with the same rules and the same files.
 
 from __future__ import annotations
 
+import io
+import signal
+import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfcomp import sweep
+import tfcomp
+from tfcomp import sweep, train
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config, parse_flags
+from tfcomp.sweeps.guarded_process import make_guarded
 
 if TYPE_CHECKING:
+    from tfcomp.report.evaluated import Evaluated
     from tfcomp.studies.claims.claim import ClaimResult
 
 
@@ -36,6 +43,30 @@ def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
     return parse_config(_format_arguments(flagfiles, settings))
 
 
+def train_run(
+    config: RunConfig | str, *flagfiles: str, **settings: Any
+) -> Evaluated:
+    """Trains a decoder, or loads the run if it is finished already.
+
+    Args:
+        config: What `describe_run` gives, or the name or path of a flagfile,
+            as in `tfcomp.train_run("smoke", depth=2)`.
+        *flagfiles: Further flagfiles.
+        **settings: Flags that override them.
+
+    Raises:
+        ConfigError: If settings do not fit together, or to this machine.
+        RunError: If the run folder cannot be used, or training diverges.
+    """
+    if not isinstance(config, RunConfig):
+        config = describe_run(config, *flagfiles, **settings)
+    elif flagfiles or settings:
+        rule = "must be given to describe_run, which has made the description"
+        raise ConfigError("settings", rule, [*flagfiles, *settings])
+    train.train_run(config)
+    return tfcomp.load_run(config.run_dir)
+
+
 def run_sweep(
     *flagfiles: str,
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -43,8 +74,8 @@ def run_sweep(
 ) -> Path:
     """Trains every combination of some settings, as `tfcomp sweep`.
 
-    A script calls it below `if __name__ == "__main__":`, since the processes
-    of workers import the script.
+    It does so in a process of its own, so that workers import nothing of the
+    script or notebook that calls it.
 
     Args:
         *flagfiles: As in `describe_run`.
@@ -65,8 +96,11 @@ def run_sweep(
         cells = (str(value).replace('"', '""') for value in values)
         quoted = ",".join(f'"{cell}"' for cell in cells)
         arguments.append(f"--grid={names}={quoted}")
-    found, _ = sweep.run_sweep(parse_flags(arguments, sweep.define_flags()))
-    return found.folder
+    values = parse_flags(arguments, sweep.define_flags())
+    with redirect_stdout(io.StringIO()):  # the process says it again
+        folder = sweep.make_sweep(values).folder
+    _run_command("tfcomp.sweep", arguments)
+    return folder
 
 
 def judge_claims(
@@ -88,6 +122,29 @@ def judge_claims(
 
     evidence = read_some_evidence(",".join(map(str, runs)))
     return (judge if version == 1 else judge_fresh)(evidence)
+
+
+def _run_command(module: str, arguments: Sequence[str]) -> None:
+    """Runs a command in a process that ends with this one; prints its lines.
+
+    Raises:
+        RunError: If it could not do its work, with its last line.
+    """
+    command = make_guarded((None, "-m", module, *arguments))
+    line = ""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            raise
+    # 1: some trials have failed, which the tables say.
+    if process.returncode not in (0, 1):
+        raise RunError(line.strip().removeprefix("error: ") or module)
 
 
 def _format_arguments(

@@ -6,29 +6,55 @@ print(result.scores["ood"])
 result.write_report("report")
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import keras
+import numpy as np
+
+from tfcomp.analysis import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.named_points import read_points
 from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.any_model import wrap_model
+from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.study import Study
+from tfcomp.models.stages import make_stage_model
+from tfcomp.report.evaluated_views import (
+    format_html,
+    format_summary,
+    make_frame,
+    plot_error,
+    plot_layers,
+    plot_samples,
+)
 from tfcomp.report.report_build import build_report
 from tfcomp.storage.output_folders import check_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class Evaluated:
     """A model on data with held-out combinations; computed when asked for.
+
+    What `load_run`, `train_run` and `evaluate` give. Where methods take
+    factors, these are values [n, F], or go by name (`x=3, shape="heart"`,
+    lists of values, a table with such columns); without any they are all
+    combinations that are looked at.
 
     Attributes:
         run: What a report is made of.
@@ -39,10 +65,50 @@ class Evaluated:
         self.run = run
         self.study = Study(run)
 
+    def __repr__(self) -> str:
+        return format_summary(self)
+
+    def _repr_html_(self) -> str:
+        return format_html(self)
+
+    @property
+    def name(self) -> str:
+        """The name of the run, or of the model."""
+        return self.run.name
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the run; None for a model from elsewhere."""
+        return self.run.path
+
+    @property
+    def model(self) -> keras.Model:
+        """The model, from factors [n, F] to images [n, H, W, C]."""
+        return self.run.model
+
+    @property
+    def dataset(self) -> Dataset:
+        """Factors, held-out combinations, and true images."""
+        return self.run.dataset
+
+    @property
+    def stages(self) -> list[str]:
+        """Names of the stages in the order of the data flow."""
+        return self.study.stages
+
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
-        """ID and OOD scores, as in `metrics.json`."""
-        return self.study.evaluation.scores
+        """ID and OOD scores, as in `metrics.json`, but for those that no
+        subset has: positions are scored of data that have them."""
+        found = self.study.evaluation.scores
+        return {
+            subset: {
+                name: value
+                for name, value in values.items()
+                if any(other.get(name) is not None for other in found.values())
+            }
+            for subset, values in found.items()
+        }
 
     @cached_property
     def coverage(self) -> dict[str, float]:
@@ -54,9 +120,84 @@ class Evaluated:
         """All numbers of `measures.json`, but those of the start."""
         return measure_study(self.study)
 
+    def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
+        """Images that the model draws, float32 [n, H, W, C].
+
+        Raises:
+            ConfigError: If a factor or level is missing or unknown.
+        """
+        points = self._read_points(factors, by_name)
+        return evaluate_in_batches(lambda f: {"": self.model(f)}, points)[""]
+
+    def activations(
+        self, stage: str, factors: Any = None, **by_name: Any
+    ) -> np.ndarray:
+        """Activations of a stage, [n, ...].
+
+        Raises:
+            ConfigError: As `draw`, or if there is no such stage.
+        """
+        part = make_stage_model(self.model, [self._check_stage(stage)])
+        points = self._read_points(factors, by_name)
+        return evaluate_in_batches(lambda f: dict(part(f)), points)[stage]
+
+    def geometry(
+        self, stage: str, factors: Any = None, **by_name: Any
+    ) -> np.ndarray:
+        """Metric tensors of a stage, [n, F, F] (paper section 3.4).
+
+        They are in squared activations per unit of the factors.
+
+        Raises:
+            ConfigError: As `activations`.
+        """
+        self._check_stage(stage)
+        if factors is None and not by_name:
+            return self.study.metrics[stage]
+        part = make_stage_model(self.model, [stage])
+        jacobian_fn = choose_jacobian(self.model, self.dataset.space)
+        return evaluate_in_batches(
+            lambda f: compute_stage_metrics(part, f, jacobian_fn),
+            self._read_points(factors, by_name),
+        )[stage]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each combination that is scored.
+
+        Its columns are the factors (names of levels for categories), whether
+        it is held out (`is_ood`), the `mse` of its image, and `relative_mse`,
+        which is that over the one of a blank image there.
+        """
+        return make_frame(self.study)
+
+    def plot_samples(self, subset: str = "") -> Figure:
+        """True images above outputs, of `id` or `ood`; by default held-out
+        ones, if there are any."""
+        return plot_samples(self.study, subset)
+
+    def plot_error(self) -> Figure:
+        """The error over the combinations: a map, or a curve over one
+        ordered factor."""
+        return plot_error(self.study)
+
+    def plot_layers(self) -> Figure:
+        """Factorization, probes and volumes, stage by stage."""
+        return plot_layers(self.study)
+
     def write_report(self, folder: str | Path) -> Path:
         """Writes the report of this model alone; returns its page."""
         return write_report([self], folder)
+
+    def _read_points(self, factors: Any, by_name: dict[str, Any]) -> np.ndarray:
+        if factors is None and not by_name:
+            return self.dataset.splits.grid
+        return read_points(self.dataset.space, factors, by_name)
+
+    def _check_stage(self, stage: str) -> str:
+        if stage not in self.stages:
+            rule = f"must be among {', '.join(self.stages)}"
+            raise ConfigError("stage", rule, stage)
+        return stage
 
 
 def load_run(path: str | Path) -> Evaluated:

@@ -1,0 +1,176 @@
+"""The one object of a model on data: factors by name, tables, pictures."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import tfcomp
+from tfcomp.analysis import compute_stage_jacobians
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.models.stages import make_stage_model
+
+CLASSES = np.stack(
+    np.meshgrid(range(2), range(3), range(3), indexing="ij"), -1
+).reshape(-1, 3)
+
+
+@pytest.fixture(scope="module")
+def run(smoke_run: RunConfig) -> tfcomp.Evaluated:
+    return tfcomp.load_run(smoke_run.run_dir)
+
+
+@pytest.fixture(scope="module")
+def shapes() -> tfcomp.Evaluated:
+    """A model that draws every image as it is, of shapes at places."""
+    images = np.random.default_rng(0).uniform(size=(18, 4, 4)).astype("f4")
+    table = tfcomp.FactorTable(
+        images,
+        CLASSES,
+        names=["shape", "x", "y"],
+        levels=[["disc", "ring"], None, None],
+    )
+    return tfcomp.evaluate(table.draw, table, "shape:ring,x:2", name="own")
+
+
+def test_factors_by_name_and_as_an_array(run: tfcomp.Evaluated) -> None:
+    grid = run.dataset.splits.grid
+    expected = run.model.predict(grid, verbose=0)
+    np.testing.assert_allclose(run.draw(), expected, atol=1e-6)
+    index = np.flatnonzero((grid == [3, 4]).all(axis=1))
+    for image in (
+        run.draw(x=3, y=4),
+        run.draw([3, 4]),
+        run.draw({"y": 4, "x": [3]}),
+        run.draw(pd.DataFrame({"y": [4], "x": [3]})),
+    ):
+        np.testing.assert_allclose(image, expected[index], atol=1e-6)
+    row = run.draw(x=range(12), y=5)
+    chosen = expected[grid[:, 1] == 5]
+    np.testing.assert_allclose(row, chosen, atol=1e-6)
+
+
+def test_levels_by_name(shapes: tfcomp.Evaluated) -> None:
+    found = shapes.draw(shape=["ring", "disc"], x=1, y=2)
+    rows = [np.flatnonzero((CLASSES == [s, 1, 2]).all(1))[0] for s in (1, 0)]
+    truth = shapes.dataset.render_array(shapes.dataset.splits.grid)
+    np.testing.assert_allclose(found, truth[rows], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda r: r.draw(z=1), "must be among x, y"),
+        (lambda r: r.draw(x=1), "missing y"),
+        (lambda r: r.draw([1, 2, 3]), r"must be \[n, 2\] \(x, y\)"),
+        (lambda r: r.draw([1, 2], x=1), "given once"),
+        (lambda r: r.draw(x=[1, 2], y=[1, 2, 3]), "one length"),
+        (lambda r: r.draw(x="left", y=1), "must be among numbers"),
+        (lambda r: r.activations("stage9"), "must be among code, stage_0"),
+        (lambda r: r.geometry("stage9", x=1, y=1), "must be among code"),
+        (lambda r: r.plot_samples("odd"), "must be among id, ood"),
+    ],
+)
+def test_mistakes_say_what_there_is(
+    run: tfcomp.Evaluated, call: Callable, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        call(run)
+
+
+def test_activations_and_geometry(run: tfcomp.Evaluated) -> None:
+    points = np.array([[3, 4], [5.5, 6]], np.float32)
+    stages = make_stage_model(run.model)
+    slow = compute_stage_jacobians(stages, points)
+    for stage in run.stages:
+        found = run.activations(stage, points)
+        np.testing.assert_allclose(found, stages(points)[stage], atol=1e-6)
+        metric = np.einsum("bki,bkj->bij", slow[stage], slow[stage])
+        np.testing.assert_allclose(
+            run.geometry(stage, x=[3, 5.5], y=[4, 6]), metric, rtol=1e-3
+        )
+    whole = run.geometry("image")
+    assert whole.shape == (144, 2, 2)
+    some = run.geometry("image", run.dataset.splits.grid[:7])
+    np.testing.assert_allclose(some, whole[:7], rtol=1e-5)
+
+
+def test_frame_has_the_scores(run: tfcomp.Evaluated) -> None:
+    frame = run.to_frame()
+    assert list(frame.columns) == ["x", "y", "is_ood", "mse", "relative_mse"]
+    for subset, rows in frame.groupby("is_ood"):
+        known = run.scores["ood" if subset else "id"]["mse"]
+        assert rows["mse"].mean() == pytest.approx(known, rel=1e-5)
+    assert frame["is_ood"].sum() == run.dataset.splits.is_ood.sum()
+
+
+def test_what_a_notebook_shows(
+    run: tfcomp.Evaluated, shapes: tfcomp.Evaluated
+) -> None:
+    text = repr(run)
+    assert "gaussian_bumps of x (12), y (12)" in text
+    assert f"{run.scores['ood']['mse']:.4g}" in text
+    page = run._repr_html_()
+    assert "<table" in page and "data:image/png;base64,iVBOR" in page
+    # Scores that do not apply are not listed.
+    assert "position" not in repr(shapes) and "relative_mse" in repr(shapes)
+    assert set(shapes.scores["id"]) == {"mse", "relative_mse"}
+    assert (
+        "&lt;"
+        in tfcomp.evaluate(run.model, run.dataset, name="<b>")._repr_html_()
+    )
+
+
+def test_pictures(run: tfcomp.Evaluated, shapes: tfcomp.Evaluated) -> None:
+    for model in (run, shapes):
+        for figure in (
+            model.plot_samples(),
+            model.plot_samples("id"),
+            model.plot_error(),
+            model.plot_layers(),
+        ):
+            assert isinstance(figure, Figure) and figure.axes
+    assert "held out" in figure_text(run.plot_samples())
+
+
+def figure_text(figure: Figure) -> str:
+    return " ".join(text.get_text() for text in figure.findobj(match=is_text))
+
+
+def is_text(artist: object) -> bool:
+    return hasattr(artist, "get_text")
+
+
+def test_categories_have_no_geometry_to_plot() -> None:
+    images = np.eye(4, dtype=np.float32).reshape(4, 2, 2)
+    classes = np.stack(np.divmod(np.arange(4), 2), axis=1)
+    kinds = ["categorical", "categorical"]
+    table = tfcomp.FactorTable(images, classes, names=["a", "b"], kinds=kinds)
+    model = tfcomp.evaluate(table.draw, table)
+    for plot in (model.plot_layers, model.plot_error):
+        with pytest.raises(ConfigError, match="must have an ordered factor"):
+            plot()
+    with pytest.raises(ConfigError, match="must be among id"):
+        model.plot_samples("ood")
+
+
+def test_train_run_takes_names_and_gives_the_object(
+    working_folder: Path,
+) -> None:
+    quick = {"epochs": 1, "steps_per_epoch": 1, "pictures": False, "width": 4}
+    run = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
+    assert isinstance(run, tfcomp.Evaluated) and run.name == "first"
+    again = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
+    assert again.scores == run.scores
+    page = run.path
+    assert page is not None and (page / "metrics.json").exists()
+    config = tfcomp.describe_run("smoke", run_name="first", **quick)
+    with pytest.raises(ConfigError, match="given to describe_run"):
+        tfcomp.train_run(config, depth=3)
+    with pytest.raises(tfcomp.RunError, match=re.escape("--deptth")):
+        tfcomp.train_run("smoke", deptth=2)
