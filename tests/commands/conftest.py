@@ -15,7 +15,7 @@ try:
     status = command.main(sys.argv[1:])
 except ConfigError:
     status = 2
-heavy = {"tensorflow", "keras", "matplotlib", "distributed", "scipy", "sklearn"}
+heavy = {"tensorflow", "keras", "matplotlib", "distributed", "sklearn"}
 sys.exit(str(heavy & set(sys.modules) or "") or status)
 """
 

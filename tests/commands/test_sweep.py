@@ -81,7 +81,7 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
     assert settings == ["20", "21", "30", "31"]
     assert " ".join(rows[0]) == (
         "trial status reason depth seed id_mse id_relative_mse ood_mse "
-        "ood_position_accuracy"
+        "ood_hit_rate"
     )
     assert {row["status"] for row in rows} == {"finished"}
     assert float(rows[3]["ood_mse"]) == pytest.approx(1 / 4 + 0.03)
@@ -108,7 +108,7 @@ def test_statistics_of_a_sweep(
     expected |= {"low": 0.28 / ratio, "high": 0.28 * ratio}
     assert found == pytest.approx(expected, rel=1e-4)
     *_, head, two, three, _ = capsys.readouterr().out.splitlines()
-    names = ["id_relative_mse", "ood_relative_mse", "ood_position_accuracy"]
+    names = ["id_relative_mse", "ood_relative_mse", "ood_hit_rate"]
     assert head.split() == names
     assert two.split() == "depth=2 0.353 ± 0.02 - 0.5 ± 0".split()
     assert three.split() == "depth=3 0.28 ± 0.03 - 0.5 ± 0".split()

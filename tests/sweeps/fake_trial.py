@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     error = 1 / (1 + depth) + 0.01 * seed * depth
     metrics = {
         "id": {"mse": error / 10, "relative_mse": error},
-        "ood": {"mse": error, "position_accuracy": 0.5},
+        "ood": {"mse": error, "hit_rate": 0.5},
         "layers": {},
         "train": {"epochs": 1, "seconds": time.time()},
     }
