@@ -3,20 +3,34 @@
     tfcomp analyze tensorboard_logs/donut
 
 writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
-Several runs, separated by commas, are compared side by side.
+Several runs are compared side by side. A report that is up to date is not made
+again.
 """
 
+import hashlib
+import time
 from pathlib import Path
 from typing import Any
 
+from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.code_version import hash_files, hash_modules
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import (
+    FLAGS_FILE,
+    METRICS_FILE,
+    MODEL_FILE,
+    check_run,
+)
 from tfcomp.storage.run_search import split_patterns
+from tfcomp.storage.stamps import is_current, write_stamp
+
+PAGE = "report.html"
 
 FLAGS = {
     "run": ("", "Run folders, separated by commas."),
@@ -39,13 +53,35 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     names = split_patterns(settings["run"])
     paths = [Path(name).expanduser() for name in names]
     folder = choose_folder(paths, settings)
-    with start_tensorflow():
-        from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
-        from tfcomp.report.evaluated import write_report
-    print(f"report  {write_report(paths, folder)}")
+    version = compute_version(paths, settings)
+    # TensorBoard's projector looks into the folders of the runs.
+    is_whole = all((path / "projector").is_dir() for path in paths)
+    if not (is_whole and is_current(folder, version)):
+        with start_tensorflow():
+            from tfcomp.report.evaluated import write_report
+        start = time.time()
+        write_report(paths, folder)
+        made = [f for f in folder.rglob("*") if f.is_file()]
+        made = [f for f in made if f.stat().st_mtime >= start - 1]
+        write_stamp(folder, version, made)
+    print(f"report  {folder / PAGE}")
     if not has_umap():
         print(UMAP_HINT)
     return 0
+
+
+def compute_version(paths: list[Path], settings: dict[str, Any]) -> str:
+    """Hash of all that a report follows from: flags, runs and code."""
+    asked = "".join(f"{k}={v}\n" for k, v in sorted(settings.items()))
+    plugins = [check_run(path).plugins for path in paths]
+    modules = ["tfcomp", *(n for names in plugins for n in split_names(names))]
+    files = [
+        (name, path / name)
+        for path in paths
+        for name in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)
+    ]
+    facts = f"{asked}{has_umap()}{hash_modules(modules)}{hash_files(files)}"
+    return hashlib.sha256(facts.encode()).hexdigest()
 
 
 def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:

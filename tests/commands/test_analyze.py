@@ -29,6 +29,28 @@ def report(smoke_run: RunConfig, tmp_path_factory) -> Path:
     return folder
 
 
+def test_a_report_that_is_up_to_date_is_not_made_again(
+    report: Path, smoke_run: RunConfig, monkeypatch, capsys
+) -> None:
+    made = []
+    monkeypatch.setattr(
+        "tfcomp.report.evaluated.write_report",
+        lambda paths, folder: made.append(paths),
+    )
+    command = ["analyze", smoke_run.run_dir, f"--output={report}"]
+    assert analyze.main(command) == 0 and not made
+    assert f"report  {report}/report.html\n" in capsys.readouterr().out
+    page, text = report / "report.html", (report / "report.html").read_text()
+    stamp = (report / ".reports").read_text()
+    page.write_text("somebody's")
+    assert analyze.main(command) == 0 and len(made) == 1
+    page.write_text(text)
+    (report / ".reports").write_text(stamp)
+    monkeypatch.setattr(analyze, "hash_modules", lambda _: "other code")
+    assert analyze.main(command) == 0 and len(made) == 2
+    (report / ".reports").write_text(stamp)
+
+
 def test_every_figure_has_both_formats(report: Path) -> None:
     images = {path.stem for path in report.glob("*.png")}
     assert images == {path.stem for path in report.glob("*.pdf")}

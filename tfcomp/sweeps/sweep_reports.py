@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.measure import list_leading
 from tfcomp.statistics.setting_labels import choose_flags
-from tfcomp.storage.code_version import hash_files, hash_modules
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.run_folder import select_scores
+from tfcomp.storage.stamps import STAMP_FILE, is_current, write_stamp
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import (
     tabulate_layers,
@@ -33,9 +33,6 @@ from tfcomp.sweeps.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-# Holds the version of what was made, and hashes of the files; hidden, since
-# it is for us alone.
-STAMP_FILE = ".reports"
 # What makes it.
 SOURCES = ("tfcomp.statistics", "tfcomp.figures", "tfcomp.sweeps")
 
@@ -75,25 +72,7 @@ def write_reports(
         folder / name for name in ("summary.csv", "paired.csv", EVENTS_FILE)
     ]
     made += sorted((folder / "figures").glob("*.*"))
-    names = [str(path.relative_to(folder)) for path in made if path.exists()]
-    write_text(stamp, json.dumps(make_stamp(folder, version, names)))
-
-
-def is_current(folder: Path, version: str) -> bool:
-    """Whether the reports are of a version, and all as they were written."""
-    try:
-        stamp = read_json(folder / STAMP_FILE)
-        return stamp == make_stamp(folder, version, list(stamp["files"]))
-    except (OSError, DamagedFileError, LookupError, TypeError):
-        return False
-
-
-def make_stamp(
-    folder: Path, version: str, names: Sequence[str]
-) -> dict[str, Any]:
-    """The version of the reports, and a hash of each of their files."""
-    files = {name: hash_files([(name, folder / name)]) for name in names}
-    return {"version": version, "files": files}
+    write_stamp(folder, version, made)
 
 
 def compute_version(
