@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tfcomp.__main__ import COMMANDS
+from tfcomp.completion import find_flags
+
 # argcomplete answers on file descriptor 8; this is where it goes instead.
 SCRIPT = """
 import os, sys
@@ -57,3 +60,11 @@ def test_tab(line: str, expected: set[str], tmp_path: Path) -> None:
     (tmp_path / "my_runs").mkdir()
     assert set(press_tab(line, tmp_path)) == expected
     assert os.listdir(tmp_path) == ["my_runs"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_its_flags(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    assert list(find_flags(command))

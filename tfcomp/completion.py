@@ -17,6 +17,7 @@ from absl import flags
 from argcomplete.completers import ChoicesCompleter, FilesCompleter
 
 from tfcomp.config.command import COMPLETES, FlagsAsked
+from tfcomp.config.errors import RunError
 from tfcomp.config.flagfiles import SUFFIX, list_flagfiles
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.words import TARGETS
@@ -33,13 +34,18 @@ def complete(commands: Sequence[str]) -> None:
 
 
 def find_flags(command: str) -> flags.FlagValues:
-    """The flags of a command, which does nothing but say them."""
+    """The flags of a command, which does nothing but say them.
+
+    None of a command that asks for more before it has flags.
+    """
     assert COMPLETES in os.environ
     try:
         importlib.import_module(f"tfcomp.{command}").main([command])
     except FlagsAsked as asked:
         return asked.values
-    raise ValueError(f"the command {command} has no flags")
+    except RunError:
+        pass
+    return flags.FlagValues()
 
 
 def add_flags(
