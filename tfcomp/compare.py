@@ -34,12 +34,20 @@ from tfcomp.storage.run_search import split_patterns
 if TYPE_CHECKING:
     import pandas as pd
 
+MAIN_SCORES = (
+    "id/mse",
+    "ood/mse",
+    "ood/relative_mse",
+    "ood/hit_rate",
+    "ood/position_accuracy",
+)
 FLAGS = {
     "runs": ("", "Run folders, patterns with *, separated by commas."),
     "scores": (
-        "id/mse,ood/mse,ood/relative_mse,ood/position_accuracy",
+        "",
         "Scores by their path in metrics.json, separated by commas; those of "
-        "measures.json begin with measures/. With list, what there is.",
+        "measures.json begin with measures/. With list, what there is; by "
+        "default the main ones that the runs have.",
     ),
     "output": ("", "Path without ending, for .csv and .md."),
 }
@@ -57,8 +65,14 @@ def compare_runs(settings: dict[str, Any]) -> int:
     if scores == ["list"]:
         print("\n".join(list_scores([metrics for _, metrics in runs])))
         return 0
+    there = {
+        score
+        for score in {*scores, *MAIN_SCORES}
+        if any(get_score(metrics, score) is not None for _, metrics in runs)
+    }
+    scores = scores or [score for score in MAIN_SCORES if score in there]
     for score in scores:
-        if all(get_score(metrics, score) is None for _, metrics in runs):
+        if score not in there:
             rule = (
                 "must name scores of the runs, each of them a number "
                 "(--scores=list prints them)"

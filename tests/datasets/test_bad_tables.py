@@ -39,7 +39,8 @@ NAN = np.where(CLASSES == 2, np.nan, CLASSES)
 BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "flat": (
         lambda p: write_own(p, images=IMAGES[:, 0]),
-        "images must be [n, H, W] or [n, H, W, C] and not empty, got [24, 6]",
+        "images must be [n, H, W] or [n, H, W, C] and not empty "
+        "(images.reshape(n, H, W)), got [24, 6]",
     ),
     "short": (
         lambda p: write_own(p, classes=CLASSES[:-1]),

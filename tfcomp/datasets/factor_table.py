@@ -8,8 +8,7 @@ drawn: divided by 255 if they are integers that exceed 1.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,21 +20,15 @@ from tfcomp.datasets.table_factors import (
     describe_classes,
     make_factors,
 )
+from tfcomp.datasets.table_images import (
+    LazyImages,
+    check_images,
+    check_pixels,
+    split_images,
+)
 
-# Images that are looked at together, in bytes.
-BLOCK = 2**26
 # Largest values of an integer pixel: of masks, and of 8 and 16 bits.
 WHITES = (1, 255, 65535)
-
-
-@dataclass(frozen=True)
-class LazyImages:
-    """Images [n, H, W] or [n, H, W, C] that are read when they are needed."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    load: Callable[[], np.ndarray]
-    load_first: Callable[[], np.ndarray]
 
 
 class FactorTable:
@@ -78,14 +71,8 @@ class FactorTable:
         levels: Sequence[Sequence[str] | None] | None = None,
         units: Sequence[str] | None = None,
     ) -> None:
+        self._source = images = check_images(images)
         shape = tuple(images.shape)
-        if len(shape) not in (3, 4) or not math.prod(shape):
-            rule = "must be [n, H, W] or [n, H, W, C] and not empty"
-            raise TableError("images", rule, list(shape))
-        if images.dtype.kind not in "buif":
-            rule = "must be integers or floating point numbers"
-            raise TableError("images", rule, images.dtype)
-        self._source = images
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1)[:3]
         factors, classes = make_factors(
             shape[0], classes, values, names, sizes, kinds, levels, units
@@ -110,17 +97,12 @@ class FactorTable:
         """All images as they are given, [n, H, W] or [n, H, W, C].
 
         Raises:
-            TableError: If a pixel is not finite.
+            TableError: If a pixel is not finite or no brightness, or if all
+                images are the same.
         """
         lazy = isinstance(self._source, LazyImages)
         images = self._source.load() if lazy else self._source
-        if images.dtype.kind == "f":
-            for start, block in _split(images):
-                wrong = ~np.isfinite(block).reshape(len(block), -1).all(axis=1)
-                if wrong.any():
-                    row = start + int(wrong.argmax())
-                    rule = "must be finite, there is NaN or infinity in image"
-                    raise TableError("images", rule, row)
+        check_pixels(images)
         return images
 
     @cached_property
@@ -129,7 +111,7 @@ class FactorTable:
         if self.images.dtype.kind not in "ui":
             return 1.0
         top = 0
-        for _, block in _split(self.images):
+        for _, block in split_images(self.images):
             top = max(top, int(block.max()))
             if self.images.dtype == np.uint8 and top > 1:
                 break  # only images of 0 and 1 are looked at in full
@@ -153,6 +135,40 @@ class FactorTable:
         corners = np.asarray(first, float)[[0, 0, -1, -1], [0, -1, 0, -1]]
         scale = 255 if first.dtype.kind in "ui" and first.max() > 1 else 1
         return "dark" if np.median(corners) / scale > 0.5 else "bright"
+
+    def __repr__(self) -> str:
+        rows, columns, channels = self.image_shape
+        factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
+        notes = "".join(f"; {note}" for note in self.notes)
+        size = f"{rows} x {columns} x {channels}"
+        count = f"{len(self.points):,} images of {size}"
+        return f"FactorTable of {count}; {factors}{notes}"
+
+    def find(self, images: np.ndarray) -> np.ndarray:
+        """Which of `points` some images are, bool [n].
+
+        Args:
+            images: A bool for every image, or the numbers of some, both in the
+                order in which they were given.
+
+        Raises:
+            TableError: If there is no such image, or none is meant.
+        """
+        chosen = np.asarray(images)
+        count = len(self._order)
+        if chosen.dtype == bool and chosen.shape != (count,):
+            rule = f"must have a bool for each of the {count} images"
+            raise TableError("region", rule, list(chosen.shape))
+        if chosen.dtype != bool:
+            is_number = chosen.dtype.kind in "ui" and chosen.ndim == 1
+            if not is_number or not chosen.size or chosen.min() < 0:
+                rule = "must be text, a bool for each image, or their numbers"
+                raise TableError("region", rule, repr(images))
+            if chosen.max() >= count:
+                rule = f"must be numbers below {count}"
+                raise TableError("region", rule, chosen.max())
+            chosen = np.isin(np.arange(count), chosen)
+        return chosen[self._order]
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
         """Images of a table of factor values, float32 [n, *image_shape].
@@ -190,10 +206,3 @@ class FactorTable:
             rule = f"must differ, images {first} and {second} are both"
             raise TableError("classes", rule, row)
         return order, places
-
-
-def _split(images: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Blocks of images that are small beside all of them, and their start."""
-    size = max(1, BLOCK // max(1, images[0].nbytes))
-    for start in range(0, len(images), size):
-        yield start, images[start : start + size]

@@ -71,6 +71,8 @@ class Factor:
     @property
     def step(self) -> float:
         """Distance of neighboring grid values, the mean one if they differ."""
+        if self.levels:
+            return (self.levels[-1] - self.levels[0]) / max(self.size - 1, 1)
         intervals = self.size if self.periodic else max(self.size - 1, 1)
         return (self.high - self.low) / intervals
 

@@ -36,14 +36,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.registry import Registry
 from tfcomp.datasets.factors import Factor, FactorSpace
 
 Predicate = Callable[[np.ndarray], np.ndarray]
 REGIONS = Registry("region")
 
-_NUMBER = r"[-+]?\d+(?:\.\d+)?"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _INTERVAL = re.compile(rf"({_NUMBER})-({_NUMBER})")
 _SINGLE = re.compile(rf"({_NUMBER})")
 
@@ -82,6 +82,10 @@ def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
     kind, _, arguments = spec.partition(":")
     if kind in space.names:
         kind, arguments = "box", spec
+    if kind not in REGIONS.names():
+        hint = suggest(kind, [*REGIONS.names(), *space.names])
+        kinds, names = ", ".join(REGIONS.names()), ", ".join(space.names)
+        raise ValueError(f"must be one of: {kinds}, or of {names}{hint}")
     return REGIONS.get(kind).load()(arguments, space)
 
 

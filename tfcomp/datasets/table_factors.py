@@ -10,6 +10,10 @@ from tfcomp.datasets.factors import Factor
 KINDS = ("ordered", "periodic", "categorical")
 
 
+# Classes above have been counted otherwise than from 0, if most are missing.
+SPARSE = 1000
+
+
 class TableError(ValueError):
     """A table that breaks a rule; one line.
 
@@ -42,6 +46,8 @@ def make_factors(
     count = classes.shape[1]
     texts = {"names": names, "kinds": kinds, "levels": levels, "units": units}
     for field, given in {**texts, "sizes": sizes}.items():
+        if isinstance(given, str):
+            raise TableError(field, "must be a list", repr(given))
         if given is not None and len(given) != count:
             rule = f"must have one entry for each of the {count} factors"
             raise TableError(field, rule, len(given))
@@ -81,18 +87,30 @@ def describe_classes(factors: Sequence[Factor], classes: np.ndarray) -> str:
 
 def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     if classes.ndim != 2 or not classes.shape[1]:
-        raise TableError("classes", "must be [n, F]", list(classes.shape))
+        cure = " (classes[:, None] for one factor)" * (classes.ndim == 1)
+        raise TableError(
+            "classes", f"must be [n, F]{cure}", list(classes.shape)
+        )
     if len(classes) != num_images:
         rule = f"must have a row for each of the {num_images} images"
         raise TableError("classes", rule, len(classes))
     if classes.dtype.kind not in "buif":
-        raise TableError("classes", "must be integers", classes.dtype)
+        rule = "must be integers, names of classes go to levels"
+        raise TableError("classes", rule, classes.dtype)
     wrong = ~(np.isfinite(classes) & (classes == np.floor(classes)))
     wrong |= classes < 0
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         rule = f"must be integers from 0, that of image {row}, factor {column}"
         raise TableError("classes", rule, classes[row, column])
+    for column, largest in enumerate(classes.max(axis=0).tolist()):
+        present = len(np.unique(classes[:, column]))
+        if largest >= max(SPARSE, 2 * present):
+            rule = (
+                f"of factor {column} must be counted from 0 (np.unique(..., "
+                f"return_inverse=True)), the largest of {present} classes"
+            )
+            raise TableError("classes", rule, largest)
     return classes.astype(np.int64)
 
 
@@ -179,7 +197,10 @@ def _make_factor(
     if kind == "categorical" and values is not None:
         if not (np.diff(values) > 0).all():  # names that happen to be numbers
             names, values = names or tuple(f"{v:g}" for v in values), None
-    values = np.arange(size, dtype=float) if values is None else values
+    if values is None:
+        values = np.arange(size, dtype=float)
+        if kind == "periodic" and period:  # which its classes divide
+            values *= _read_period(name, period) / size
     _check_values(name, values)
     if size == 1:
         values = np.array([values[0], values[0] + 1])  # it is left out anyway
@@ -216,11 +237,19 @@ def _find_end(name: str, values: np.ndarray, period: str) -> float:
     """The value of a periodic factor that is the first one again."""
     if not period:
         return values[-1] + (values[-1] - values[0]) / max(len(values) - 1, 1)
-    try:
-        end = values[0] + float(period)
-    except ValueError:
-        end = np.nan
+    end = values[0] + _read_period(name, period)
     if not end >= values[-1] - 1e-6 * abs(values[-1]):
         rule = f"of {name} must have a period that its values do not exceed"
         raise TableError("kinds", rule, period)
     return end
+
+
+def _read_period(name: str, period: str) -> float:
+    try:
+        number = float(period)
+    except ValueError:
+        number = np.nan
+    if not 0 < number < np.inf:
+        rule = f"of {name} must have a positive number as its period"
+        raise TableError("kinds", rule, period)
+    return number

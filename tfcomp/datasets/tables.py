@@ -14,7 +14,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table, make_splits
 from tfcomp.datasets.table_factors import TableError
 
@@ -56,8 +56,35 @@ def make_table(config: RunConfig) -> Dataset:
     return make_table_dataset(config, _read[found])
 
 
-def make_table_dataset(config: RunConfig, table: FactorTable) -> Dataset:
+def make_listed_region(table: FactorTable, images: Any) -> Region:
+    """A region of some images: a bool for each, or their numbers.
+
+    Raises:
+        TableError: If there are no such images, or none is chosen.
+    """
+    chosen = table.find(images)
+    if not chosen.any():
+        raise TableError("region", "must hold something out", "no image")
+    places = _place(table.points[chosen], table)
+    return Region(
+        f"{len(places):,} images of a list",
+        lambda values: np.isin(_place(values, table), places),
+    )
+
+
+def _place(values: np.ndarray, table: FactorTable) -> np.ndarray:
+    """Number of each combination in the grid, -1 where a factor is absent."""
+    index = table.space.to_index(values)
+    places = np.ravel_multi_index(np.maximum(index, 0).T, table.space.shape)
+    return np.where((index < 0).any(axis=1), -1, places)
+
+
+def make_table_dataset(
+    config: RunConfig, table: FactorTable, region: Region | None = None
+) -> Dataset:
     """A dataset of one's own table, for plugins.
+
+    The region is by default that of the configuration.
 
     Raises:
         ConfigError: For an impossible region or number of examples.
@@ -66,7 +93,7 @@ def make_table_dataset(config: RunConfig, table: FactorTable) -> Dataset:
     if data.coordinates != "grid":
         rule = "must be grid for a table, which has no images in between"
         raise ConfigError("coordinates", rule, data.coordinates)
-    region = parse_region(data.region, space)
+    region = region or parse_region(data.region, space)
     cells = table.points
     train = draw_training_table(config, space, region, cells)
 

@@ -24,7 +24,7 @@ from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.named_points import read_points
-from tfcomp.datasets.tables import make_table_dataset
+from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.any_model import wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
@@ -213,7 +213,7 @@ def load_run(path: str | Path) -> Evaluated:
 def evaluate(
     model: Any,
     data: FactorTable | Dataset,
-    region: str = "",
+    region: str | Sequence[int] | np.ndarray = "",
     *,
     name: str = "model",
     stages: Sequence[str] = (),
@@ -229,7 +229,8 @@ def evaluate(
             and named stages.
         data: Images and factors.
         region: What was held out from the training of the model, as in
-            `--region`; by default that of a `Dataset`, or nothing.
+            `--region`, or a bool for every image of a table, or the numbers
+            of some; by default that of a `Dataset`, or nothing.
         name: Of the model, in reports.
         stages: The layers, or entries of the dictionary, whose geometry is
             measured; a model of tfcomp has its own.
@@ -243,13 +244,20 @@ def evaluate(
         ValueError: If the model does not draw such images, or has no such
             stage.
     """
+    listed = None
+    if not isinstance(region, str):
+        if not isinstance(data, FactorTable):
+            rule = "must be text for a dataset, which has its own"
+            raise ConfigError("region", rule, type(region).__name__)
+        listed = make_listed_region(data, region)
+        region = listed.spec
     config = RunConfig(
         run_name=name,
         eval_points=eval_points,
         data=DataConfig(dataset="table", region=region or "none"),
     )
     if isinstance(data, FactorTable):
-        data = make_table_dataset(config, data)
+        data = make_table_dataset(config, data, listed)
     elif region not in ("", data.region.spec):
         raise ConfigError("region", "must be that of the dataset", region)
     try_measures(data)

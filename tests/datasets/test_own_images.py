@@ -1,0 +1,220 @@
+"""Images that people really have: what each is answered (docs/extending.md)."""
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.models.config_checks import check_config
+
+CLASSES = np.array(list(itertools.product(range(3), range(4), range(4))))
+RNG = np.random.default_rng(0)
+UNIT = RNG.uniform(size=(48, 8, 8)).astype("f4")
+BYTES = (255 * UNIT).astype("u1")
+COLOR = np.stack([BYTES, BYTES // 2, BYTES // 3], axis=-1)
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+
+
+def add_alpha(images: np.ndarray) -> np.ndarray:
+    return np.concatenate([images, np.full_like(images[..., :1], 255)], -1)
+
+
+def spoil(images: np.ndarray) -> np.ndarray:
+    return np.where(images > 0.999, np.nan, images)
+
+
+BINARY = np.array(list(itertools.product(range(2), repeat=6)))
+TWENTY = np.concatenate([BINARY, RNG.integers(0, 2, (64, 14))], axis=1)
+# What people have: images, classes, the shape and the brightest pixel of what
+# comes of it, or the words of the refusal.
+CASES: dict[str, tuple[Any, Any, Any]] = {
+    "NCHW": (
+        COLOR.transpose(0, 3, 1, 2),
+        CLASSES,
+        "images must be [n, H, W, C] (images.transpose(0, 2, 3, 1)), "
+        "got [48, 3, 8, 8]",
+    ),
+    "uint16": ((65535 * UNIT).astype("u2"), CLASSES, (8, 8, 1)),
+    "float 0 to 255": (
+        255 * UNIT,
+        CLASSES,
+        "images must be from 0 to 1 if they are floats (images / 255)",
+    ),
+    "masked": (
+        np.ma.masked_array(UNIT, UNIT > 0.5),
+        CLASSES,
+        "images must not be masked (images.filled(0) fills them)",
+    ),
+    "one factor": (BYTES[:12], np.arange(12)[:, None], (8, 8, 1)),
+    "one factor, flat": (
+        BYTES[:12],
+        np.arange(12),
+        "classes must be [n, F] (classes[:, None] for one factor), got [12]",
+    ),
+    "20 factors": (UNIT[:1].repeat(64, 0) + TWENTY[:, :1, None], TWENTY, None),
+    "strings": (
+        BYTES,
+        np.full((48, 3), "a"),
+        "classes must be integers, names of classes go to levels",
+    ),
+    "NaN": (
+        spoil(UNIT),
+        CLASSES,
+        "images must be finite, there is NaN or infinity in image, got",
+    ),
+    "one image": (BYTES[:1], CLASSES[:1], "classes must vary"),
+    "duplicates": (
+        np.concatenate([BYTES, BYTES[:1]]),
+        np.concatenate([CLASSES, CLASSES[:1]]),
+        "classes must differ, images 0 and 48 are both",
+    ),
+    "huge class": (
+        BYTES,
+        np.where(CLASSES == 2, 10**6, CLASSES),
+        "classes of factor 0 must be counted from 0 (np.unique(..., "
+        "return_inverse=True)), the largest of 3 classes, got 1000000",
+    ),
+    "color with alpha": (
+        add_alpha(COLOR),
+        CLASSES,
+        "images must have channels that vary (images[..., :3] has no alpha)",
+    ),
+    "color": (COLOR, CLASSES, (8, 8, 3)),
+    "constant": (
+        np.zeros_like(BYTES),
+        CLASSES,
+        "images must differ, got 48 times the same",
+    ),
+    "flat": (
+        BYTES.reshape(48, -1),
+        CLASSES,
+        "images must be [n, H, W] or [n, H, W, C] and not empty "
+        "(images.reshape(n, H, W)), got [48, 64]",
+    ),
+    "a list": (list(UNIT), CLASSES, (8, 8, 1)),
+    "booleans": (UNIT > 0.5, CLASSES, (8, 8, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_what_people_have(kind: str) -> None:
+    images, classes, expected = CASES[kind]
+    if isinstance(expected, str):
+        with pytest.raises(TableError, match=re.escape(expected)):
+            table = tfcomp.FactorTable(images, classes)
+            table.draw(table.points)
+        return
+    table = tfcomp.FactorTable(images, classes)
+    drawn = table.draw(table.points)
+    assert drawn.shape[1:] == (expected or (8, 8, 1))
+    assert 0.9 < drawn.max() <= 2 and drawn.dtype == np.float32
+    assert "FactorTable of" in repr(table)
+
+
+def test_page_shows_the_answers() -> None:
+    text = PAGE.read_text()
+    for images, _, expected in CASES.values():
+        if isinstance(expected, str):
+            rule = expected.partition(", got")[0]
+            assert rule in " ".join(text.split()), rule
+        assert len(images)
+
+
+def test_a_period_is_divided_among_classes() -> None:
+    kinds = ["ordered", "periodic:360", "ordered"]
+    table = tfcomp.FactorTable(BYTES, CLASSES, kinds=kinds)
+    angle = table.space.factors[1]
+    np.testing.assert_allclose(angle.values(), [0, 90, 180, 270])
+    assert angle.step == 90 and angle.high == 360
+    for period in ("periodic:0", "periodic:inf", "periodic:x"):
+        with pytest.raises(TableError, match="must have a positive number"):
+            kinds = ["ordered", period, "ordered"]
+            tfcomp.FactorTable(BYTES, CLASSES, kinds=kinds)
+
+
+def test_a_part_of_a_circle_has_the_step_of_its_values() -> None:
+    """Its differences must stay among the values, which they did not."""
+    values = [None, [0.0, 10.0, 20.0, 30.0], None]
+    kinds = ["ordered", "periodic:360", "ordered"]
+    table = tfcomp.FactorTable(BYTES, CLASSES, values, kinds=kinds)
+    assert table.space.factors[1].step == pytest.approx(10)
+
+
+@pytest.mark.parametrize("field", ["names", "kinds", "levels", "units"])
+def test_text_is_no_list(field: str) -> None:
+    with pytest.raises(TableError, match=f"{field} must be a list"):
+        tfcomp.FactorTable(BYTES, CLASSES, **{field: "xyz"})
+
+
+@pytest.fixture
+def shuffled() -> tuple[tfcomp.FactorTable, np.ndarray]:
+    """A table whose images came in another order than that of the grid."""
+    order = np.random.default_rng(1).permutation(48)
+    names = ["size", "x", "y"]
+    table = tfcomp.FactorTable(UNIT[order], CLASSES[order], names=names)
+    return table, CLASSES[order]
+
+
+def test_region_of_a_mask_or_numbers(
+    shuffled: tuple[tfcomp.FactorTable, np.ndarray],
+) -> None:
+    table, classes = shuffled
+    mask = (classes[:, 0] == 2) & (classes[:, 1] >= 2)
+    expected = tfcomp.evaluate(table.draw, table, region="size:2,x:2-3")
+    for region in (mask, np.flatnonzero(mask), np.flatnonzero(mask).tolist()):
+        found = tfcomp.evaluate(table.draw, table, region=region)
+        assert (
+            found.dataset.splits.is_ood == expected.dataset.splits.is_ood
+        ).all()
+        assert found.coverage == expected.coverage
+        assert "8 images of a list" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("region", "words"),
+    [
+        (np.zeros(48, bool), "must hold something out"),
+        (np.ones(7, bool), "a bool for each of the 48 images"),
+        ([48], "numbers below 48"),
+        ([-1], "text, a bool for each image, or their numbers"),
+        ([0.5], "text, a bool for each image, or their numbers"),
+        (np.ones((48, 2), int), "text, a bool for each image"),
+    ],
+)
+def test_what_is_no_region(
+    shuffled: tuple[tfcomp.FactorTable, np.ndarray], region: Any, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        tfcomp.evaluate(shuffled[0].draw, shuffled[0], region=region)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--region=xx:2-3"], "did you mean"),
+        (["--region=z:2-3"], "must be one of: .*, or of x, y"),
+    ],
+)
+def test_flags_say_what_there_is(flags: list[str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check_config(parse_config(["--flagfile=smoke", *flags]))
+
+
+def test_data_without_the_table(tmp_path: Path) -> None:
+    np.savez(tmp_path / "own.npz", images=BYTES, classes=CLASSES)
+    flags = ["--flagfile=smoke", f"--data={tmp_path / 'own.npz'}"]
+    with pytest.raises(ConfigError, match="must go with --dataset=table"):
+        check_config(parse_config(flags))
+
+
+def test_a_bound_without_a_zero() -> None:
+    config = parse_config(["--flagfile=smoke", "--region=x:.5-3,y:4-6"])
+    assert config.data.region == "x:.5-3,y:4-6"
+    check_config(config)
