@@ -11,6 +11,7 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.solvable import describe_certificates
 from tfcomp.evaluation.in_words import describe_scores
+from tfcomp.models.acting_rules import describe_channels
 from tfcomp.models.axes import AXES
 from tfcomp.models.config_checks import check_config
 from tfcomp.storage.output_folders import check_run_folders
@@ -75,6 +76,7 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
         f"{format_coverage(metrics.get('coverage', {}))}"
         f"{format_certificate(metrics.get('certificate', {}))}"
         f"{axes}"
+        f"{format_channels(metrics.get('channels', {}))}"
         f"run          {config.run_dir}\n"
         f"{exported}"
         f"{samples}"
@@ -104,6 +106,13 @@ def format_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
             name = "not decided" if axis is None else AXES[axis]
             found.append(f"{factor}: {name} ({ratio:.3g} times the other)")
     return f"axes         {', '.join(found)}\n" if found else ""
+
+
+def format_channels(channels: dict[str, dict[str, float]]) -> str:
+    """Lines on what factors do in the acting decoder; else empty."""
+    said = f"channels     {describe_channels(channels)}"
+    lines = textwrap.wrap(said, WIDTH, subsequent_indent=" " * 13)
+    return "".join(f"{line}\n" for line in lines) if channels else ""
 
 
 def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:

@@ -19,7 +19,11 @@ from tfcomp.models import MODELS
 from tfcomp.models.attention import CrossAttention, measure_interaction
 from tfcomp.models.composed import Composition
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.model_sizes import estimate_model, list_doublings
+from tfcomp.models.model_sizes import (
+    choose_patch,
+    estimate_model,
+    list_doublings,
+)
 from tfcomp.models.pixels import (
     PixelDense,
     PixelSum,
@@ -127,6 +131,32 @@ def test_doublings_reach_the_image(
 
 
 # Pixels
+
+
+def test_patches_of_pixels_are_tokens() -> None:
+    flags = ["--grid_size=12", "--encoding=ramp", "--width=8", "--depth=1"]
+    flags.append("--region=none")
+    model = make("transformer", *flags, "--patch_size=3")
+    assert model.get_layer("stage_1").output.shape[1:] == (16, 8)
+    # Units of the last layer are the pixels of a patch, row by row.
+    kernel, bias = model.get_layer("pixels").get_weights()
+    model.get_layer("pixels").set_weights([0 * kernel, np.arange(9.0)])
+    image = model(np.ones((1, 2), np.float32))[0, :, :, 0].numpy()
+    np.testing.assert_array_equal(
+        image, np.tile(np.arange(9).reshape(3, 3), (4, 4))
+    )
+
+
+@pytest.mark.parametrize(
+    ("side", "patch"), [(12, 1), (28, 1), (32, 2), (64, 4), (60, 3)]
+)
+def test_a_patch_leaves_few_tokens(side: int, patch: int) -> None:
+    flags = [f"--grid_size={side}", "--region=none", "--model=transformer"]
+    config = parse_config(flags)
+    dataset = make_dataset(config)
+    assert choose_patch(config, dataset) == patch
+    size = estimate_model(config, dataset)
+    assert size.widest == 4 * (side // patch) ** 4
 
 
 def test_places_of_pixels() -> None:
@@ -286,6 +316,7 @@ def test_groups() -> None:
     [
         ("coordinate", "--width=6", "--width must be a multiple of 4"),
         ("transformer", "--width=6", "--width must be a multiple of 4"),
+        ("transformer", "--patch_size=5", "--patch_size must be 0, or one of"),
         ("attention", "--width=6", "--width must be a multiple of 4"),
         ("film", "--width=6", "--width must be a multiple of 4"),
         ("attention", "--groups=x", "--groups must name each factor once"),

@@ -33,6 +33,15 @@ PRUNED = (
     "--epochs=5",
     "--decay_share=0.7",
 )
+ACTING = (
+    "--flagfile=acting.flags",
+    "--grid_size=8",
+    "--sprite_sizes=2,1,2,3,3",
+    "--region=random:.2",
+    "--candidates=2",
+    "--epochs=4",
+    "--steps_per_epoch=4",
+)
 Fit = Callable[..., keras.Model]
 
 
@@ -68,7 +77,8 @@ def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
 
 
 @pytest.mark.parametrize(
-    ("flags", "stops"), [(SMOKE, (0, 1, 2)), (FALLING_RATE, (1, 2, 1, 2))]
+    ("flags", "stops"),
+    [(SMOKE, (0, 1, 2)), (FALLING_RATE, (1, 2, 1, 2)), (ACTING, (1, 1, 1))],
 )
 def test_resume_is_exact(
     flags: tuple[str, ...],

@@ -50,6 +50,12 @@ class ModelConfig(Settings):
         "x_a+y_a,x_b+y_b, from front to back; by default each factor by "
         "itself.",
     )
+    patch_size: int = setting(
+        0,
+        "Transformer: rows and columns of pixels that are one token; 0 takes "
+        "the fewest that leave at most 784 tokens.",
+        minimum=0,
+    )
     interaction_weight: float = setting(
         0.0,
         "Attention: weight of the penalty that a pixel sees several tokens.",
@@ -98,6 +104,30 @@ class ModelConfig(Settings):
         1e-4,
         "Hard rendering: weight of the penalty that one axis of a factor "
         "survives.",
+        minimum=0.0,
+    )
+    channels: str = setting(
+        "all",
+        "Acting: what the values of factors may do, some of x, y, angle, size, "
+        "template and color.",
+    )
+    candidates: int = setting(
+        8,
+        "Acting: number of trainings side by side, of which the shortest "
+        "description is kept.",
+        minimum=1,
+        maximum=1000,
+    )
+    shrink: float = setting(
+        0.1,
+        "Acting: how fast a factor loses the channels that it does not need, "
+        "in units of the learning rate.",
+        minimum=0.0,
+    )
+    channel_price: float = setting(
+        0.002,
+        "Acting: training error that a channel of a factor must save, for a "
+        "candidate to be kept.",
         minimum=0.0,
     )
     prune_below: float = setting(

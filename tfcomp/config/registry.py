@@ -18,6 +18,7 @@ class Entry:
 
     target: Callable | str
     check: Callable | None = None
+    size: Callable | None = None
 
     def load(self) -> Callable:
         """The builder itself, imported if it was given as a path."""
@@ -42,6 +43,7 @@ class Registry:
         name: str,
         target: Callable | str | None = None,
         check: Callable | None = None,
+        size: Callable | None = None,
     ) -> Callable:
         """Adds a builder; without `target` it is a decorator.
 
@@ -50,18 +52,20 @@ class Registry:
             target: The builder, or its path `package.module:function`.
             check: Called as `check(config)` before anything is built;
                 raises `ConfigError` where the builder cannot work.
+            size: Of a model, called as `size(config, dataset)`; returns its
+                `ModelSize`, so that the memory of a run is known before.
 
         Raises:
             ValueError: If the name is taken by another builder.
         """
         if target is None:
-            return lambda function: self.register(name, function, check)
+            return lambda function: self.register(name, function, check, size)
         known = self._entries.get(name)
         # A module that is imported again (as a plugin of a second run in
         # the same process) registers the same thing again: not a conflict.
         if known is not None and _where(known.target) != _where(target):
             raise ValueError(f"the {self.flag} {name!r} is registered already")
-        self._entries[name] = Entry(target, check)
+        self._entries[name] = Entry(target, check, size)
         return target
 
     def names(self) -> list[str]:

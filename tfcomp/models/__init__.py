@@ -14,6 +14,7 @@ from an input `factors` [n, F] to a layer named `image`, float32
 """
 
 from tfcomp.config.registry import Registry
+from tfcomp.models.acting_rules import check_acting, size_acting
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.model_rules import (
     check_cnn,
@@ -40,6 +41,12 @@ MODELS.register(
     "rotation",
     "tfcomp.models.rotation_decoder:build_rotation",
     check=check_quarter,
+)
+MODELS.register(
+    "acting",
+    "tfcomp.models.acting:build_acting",
+    check=check_acting,
+    size=size_acting,
 )
 for _name in ("burgess", "kim"):
     MODELS.register(_name, "tfcomp.models.deconvolution:build_deconvolution")

@@ -4,6 +4,7 @@ import math
 from itertools import pairwise
 from typing import NamedTuple
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.groups import parse_groups
@@ -11,6 +12,7 @@ from tfcomp.models.axes import parse_axes
 from tfcomp.models.model_rules import HEADS
 
 COMPOSED = ("additive", "product", "low_rank_product", "occlusion", "slots")
+TOKENS = 28 * 28  # of a transformer, at most, if it is free to choose
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 
 
@@ -64,8 +66,9 @@ def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
             weights = width * (code + depth * width + channels)
             return ModelSize(weights, width * area, depth)
         case "transformer":
-            weights = width * (code + 12 * depth * width + channels)
-            return ModelSize(weights, HEADS * area**2, depth)
+            patch = choose_patch(config, dataset) ** 2
+            weights = width * (code + 12 * depth * width + channels * patch)
+            return ModelSize(weights, HEADS * (area // patch) ** 2, depth)
         case "film":
             weights = width * (depth * (9 * width + 2 * code) + channels)
             return ModelSize(weights, width * area, depth)
@@ -81,6 +84,22 @@ def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
             weights = width * (code + inner + drawn * area)
             return ModelSize(weights, max(drawn * area, count * width), 1)
     return ModelSize(0, 0, 0)
+
+
+def choose_patch(config: RunConfig, dataset: Dataset) -> int:
+    """Of the transformer: rows and columns of pixels of a token.
+
+    Raises:
+        ConfigError: If `--patch_size` does not divide the sides of the image.
+    """
+    side, asked = math.gcd(*dataset.image_shape[:2]), config.model.patch_size
+    area = math.prod(dataset.image_shape[:2])
+    divisors = [d for d in range(1, side + 1) if side % d == 0]
+    if asked and asked not in divisors:
+        rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
+        raise ConfigError("patch_size", rule, asked)
+    few = (d for d in divisors if area // d**2 <= TOKENS)
+    return asked or next(few, side)
 
 
 def list_doublings(

@@ -10,6 +10,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
+from tfcomp.models import MODELS
 from tfcomp.models.model_sizes import estimate_model
 
 FLOAT = 4  # bytes
@@ -37,7 +38,8 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
     pixels = FLOAT * math.prod(dataset.image_shape)
     drawn = 2 + len(dataset.other_truths)  # by the model and by the renderers
     stored = 2 * bool(config.data.examples_dir)  # on arrival, and as a tensor
-    size = estimate_model(config, dataset)
+    own = MODELS.get(config.model.model).size
+    size = (own or estimate_model)(config, dataset)
     weight_flag = "rank" if config.model.model == "low_rank" else "width"
     batch = config.training.batch_size * size.stages * size.widest
     return [

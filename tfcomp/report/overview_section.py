@@ -18,6 +18,7 @@ from tfcomp.evaluation.reference_scores import PREDICTORS
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.models.acting_rules import CHANNELS, describe_channels
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import list_points, show_run, to_rows
 from tfcomp.statistics.measure import list_measures
@@ -33,6 +34,7 @@ def make_overview(studies: Sequence[Study]) -> Section:
         make_scores(studies),
         make_references(studies),
         make_coverage(studies),
+        *([channels] if (channels := make_channels(studies)).rows else []),
     ]
     for study in studies:
         subsets = {"id": study.splits.is_id, "ood": study.splits.is_ood}
@@ -137,6 +139,31 @@ def _list_certified(study: Study) -> dict[str, float | None]:
         for order, numbers in found.items()
         for name, short in names.items()
     }
+
+
+def make_channels(studies: Sequence[Study]) -> Exhibit:
+    """Lists what the factors were found to do."""
+    return Exhibit(
+        "channels",
+        "What the factors do",
+        "The acting decoder lets every factor move, turn or scale an object, "
+        "or change its template or color, and keeps few of these channels. "
+        "Numbers are the spread of the values of the factor in a channel: of "
+        "places in halves of the shorter side of the image, of angles in "
+        "radians, of sizes in logarithms, of templates and colors in logits.",
+        rows=[
+            {
+                "run": study.name,
+                "factor": factor,
+                "it": describe_channels({"": channels}).strip(),
+                **{name: channels.get(name) for name in CHANNELS},
+            }
+            for study in studies
+            for factor, channels in study.run.metrics.get(
+                "channels", {}
+            ).items()
+        ],
+    )
 
 
 def make_references(studies: Sequence[Study]) -> Exhibit:

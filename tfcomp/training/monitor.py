@@ -11,6 +11,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.evaluation.interactions import WATCHED_POINTS
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.evaluation.reference_scores import score_references
+from tfcomp.models.acting import measure_channels
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History
 from tfcomp.training.prepared_models import PreparedModels
@@ -65,6 +66,8 @@ class Monitor(keras.callbacks.Callback):
         epochs = self._config.training.epochs
         metrics, truth = self._evaluate(epochs, model, True)
         metrics["references"] = score_references(self._dataset, truth)
+        if channels := measure_channels(model):
+            metrics["channels"] = channels
         return metrics
 
     def _evaluate(

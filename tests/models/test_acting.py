@@ -1,0 +1,231 @@
+"""The acting decoder against slow definitions, and what it must refuse."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.batches import make_batches
+from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.models import MODELS, canvas
+from tfcomp.models.acting import (
+    TEMPLATE_RATE,
+    TEMPLATE_SHRINK,
+    Acts,
+    measure_channels,
+)
+from tfcomp.models.acting_rules import describe_channels, parse_channels
+from tfcomp.models.config_checks import check_config
+from tfcomp.models.stages import list_stages
+from tfcomp.training.export import export_model
+from tfcomp.training.fit import compile_model
+
+FLAGS = (
+    "--flagfile=acting.flags --grid_size=8 --sprite_sizes=2,2,2,3,3 "
+    "--region=random:.2 --candidates=3 --epochs=2 --steps_per_epoch=4"
+).split()
+
+
+def make(*flags: str) -> tuple[keras.Model, object, object]:
+    config = parse_config([*FLAGS, *flags])
+    check_config(config)
+    dataset = make_dataset(config)
+    return MODELS.get("acting").load()(config, dataset), config, dataset
+
+
+def train(model: keras.Model, config: object, dataset: object) -> None:
+    compile_model(model, config.training, 8)
+    batches = make_batches(dataset, 24, 0, num_steps=8)
+    model.fit(batches, epochs=2, steps_per_epoch=4, shuffle=False, verbose=0)
+
+
+def read_slowly(logits: np.ndarray, x: float, y: float) -> float:
+    """Bilinear interpolation from its definition."""
+    side, total = len(logits), 0.0
+    column, row = ((v + 1) / 2 * (side - 1) for v in (x, y))
+    for i in range(side):
+        for j in range(side):
+            weight = max(0, 1 - abs(row - i)) * max(0, 1 - abs(column - j))
+            total += weight * (logits[i, j] - canvas.EMPTY)
+    return total + canvas.EMPTY
+
+
+def test_interpolation(rng: np.random.Generator) -> None:
+    logits = rng.normal(size=(2, 5, 5)).astype(np.float32)
+    x, y = rng.uniform(-1.6, 1.6, (2, 2, 40)).astype(np.float32)
+    found = canvas.sample(tf.constant(logits), tf.constant(x), tf.constant(y))
+    expected = [
+        [
+            read_slowly(logits[n], *point)
+            for point in zip(x[n], y[n], strict=True)
+        ]
+        for n in range(2)
+    ]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def draw_one(**pose: float) -> np.ndarray:
+    """An arrow to the right, drawn at a pose, on 16 x 16 pixels."""
+    logits = np.full((16, 16), -6.0, np.float32)
+    logits[6:10, 8:] = 6.0
+    numbers = [pose.get(c, 0.0) for c in ("x", "y", "angle", "size")]
+    return canvas.draw_shares(
+        tf.constant([numbers], tf.float32), tf.constant([logits]), (16, 16), 2
+    )[0].numpy() - float(tf.sigmoid(canvas.EMPTY))
+
+
+def find_center(image: np.ndarray) -> tuple[float, float]:
+    rows, columns = np.indices(image.shape)
+    return tuple(
+        (image * place).sum() / image.sum() for place in (columns, rows)
+    )
+
+
+def test_a_pose_moves_turns_and_scales() -> None:
+    plain = draw_one(size=np.log(0.5))
+    x, y = find_center(plain)
+    assert x > 8 and y == pytest.approx(7.5, abs=0.1)
+    moved = find_center(draw_one(size=np.log(0.5), x=0.25, y=-0.5))
+    np.testing.assert_allclose(moved, (x + 2, y - 4), atol=0.05)
+    turned = find_center(draw_one(size=np.log(0.5), angle=np.pi / 2))
+    np.testing.assert_allclose(turned, (7.5, x), atol=0.05)
+    # Moved last: the place of the middle does not turn.
+    both = find_center(draw_one(size=np.log(0.5), angle=np.pi / 2, x=0.25))
+    np.testing.assert_allclose(both, (9.5, x), atol=0.05)
+    small = draw_one(size=np.log(0.25))
+    assert small.sum() == pytest.approx(plain.sum() / 4, rel=0.1)
+
+
+def test_what_is_in_front_covers_what_is_behind() -> None:
+    shares = np.zeros((1, 2, 1, 3), np.float32)
+    shares[0, 0, 0] = 1, 0, 0.5
+    shares[0, 1, 0] = 1, 1, 1
+    colors = np.array([[[0.7], [0.9]]], np.float32)
+    image = canvas.compose(*map(tf.constant, (shares, colors, [0.2])))
+    np.testing.assert_allclose(image[0, 0, :, 0], [0.7, 0.9, 0.8], atol=1e-6)
+
+
+def test_blur_keeps_the_sum_and_none_is_the_image(rng) -> None:
+    image = np.zeros((1, 24, 24, 2), np.float32)
+    image[0, 12, 12] = 1.0, 3.0
+    wide = canvas.blur(tf.constant(image), tf.constant(2.0)).numpy()
+    np.testing.assert_allclose(wide.sum(axis=(1, 2)), [[1, 3]], rtol=1e-3)
+    assert wide[0, 12, 14, 1] / wide[0, 12, 12, 1] == pytest.approx(
+        np.exp(-0.5), rel=1e-4
+    )
+    sharp = canvas.blur(tf.constant(image), tf.constant(-1.0)).numpy()
+    np.testing.assert_allclose(sharp, image, atol=1e-6)
+
+
+def test_shrinking_is_the_proximal_step() -> None:
+    for channel, scale in (("x", 1.0), ("template", TEMPLATE_SHRINK)):
+        check_shrinking(channel, scale)
+
+
+def check_shrinking(channel: str, scale: float) -> None:
+    layer = Acts(
+        [["a", 3, "ordered"], ["b", 2, "categorical"]], ["x", "template"], 2, 1
+    )
+    layer.build((None, 5))
+    before = layer.moves[channel].numpy().astype(np.float64)
+    layer.shrink(tf.constant(0.03), tf.constant(False))
+    after = layer.moves[channel].numpy()
+    unit = TEMPLATE_RATE if channel == "template" else 1.0
+    for candidate in range(2):
+        for part in (slice(0, 3), slice(3, 5)):
+            old = before[candidate, part]
+            rest = old - old.mean(axis=0)
+            norm = unit * np.sqrt(np.mean(rest**2))
+            new = after[candidate, part]
+            expected = rest * max(0, 1 - 0.03 * scale / norm)
+            np.testing.assert_allclose(
+                new - new.mean(axis=0), expected, atol=1e-6
+            )
+
+
+def test_the_shortest_description_is_chosen() -> None:
+    model, config, dataset = make("--channel_price=1000")
+    train(model, config, dataset)
+    layer = model.get_layer("acts_0")
+    used = layer.count_channels().numpy()
+    assert used[int(layer.chosen.numpy())] == used.min()
+    # What is drawn is what the chosen one draws.
+    factors = dataset.splits.grid[:5]
+    code = model.get_layer("units_0").output
+    codes = keras.Model(model.inputs[0], code)(factors)
+    every = layer.act_all(codes)[int(layer.chosen.numpy())]
+    drawn = model.get_layer("image")(every[:, None])
+    np.testing.assert_allclose(drawn, model(factors), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [],
+        ["--sprite_sizes=2,2,2,3,3,3"],
+        [
+            *("--dataset=composed", "--num_positions=3"),
+            *("--composition=occlusion", "--groups=x_a+y_a,x_b+y_b"),
+        ],
+        ["--dataset=gaussian_bumps", "--polarity=dark", "--region=square:3-4"],
+        ["--dataset=rotated_digits", "--num_angles=9", "--region=random:.2"]
+        + ["--digit_source=stand_in", "--grid_size=28"],
+    ],
+    ids=["sprites", "hue", "composed", "dark bumps", "digits"],
+)
+def test_all_kinds_of_data(flags: list[str], tmp_path: Path) -> None:
+    model, config, dataset = make(*flags)
+    train(model, config, dataset)
+    points = dataset.splits.grid[:7]
+    image = model(points).numpy()
+    assert image.shape == (7, *dataset.image_shape)
+    assert np.isfinite(image).all() and 0 <= image.min() <= image.max() <= 1
+    assert set(measure_channels(model)) == set(dataset.space.names)
+    size = MODELS.get("acting").size(config, dataset)
+    assert 0.3 * model.count_params() < size.weights <= model.count_params()
+    assert {"stage_0", "image"} <= set(list_stages(model))
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(points), image)
+
+
+def test_export_draws_the_same(tmp_path: Path) -> None:
+    model, config, dataset = make()
+    points = dataset.splits.grid[:7]
+    jacobian = choose_jacobian(model, dataset.space)
+    folder = export_model(model, str(tmp_path / "exported"), jacobian, "")
+    serve = tf.saved_model.load(folder).signatures["serving_default"]
+    image = serve(factors=tf.constant(points))["image"]
+    np.testing.assert_allclose(image, model(points), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("flag", "rule"),
+    [
+        ("--encoding=bump", "--encoding must be one_hot"),
+        ("--precision=mixed_bfloat16", "--precision must be float32"),
+        ("--channels=x,hue", "--channels must be all, or some of"),
+        ("--channels=x,x", "--channels must be all, or some of"),
+        ("--channels=x,color", "--channels must not have color"),
+        ("--groups=x+y", "--groups must name each factor once"),
+        ("--num_replicas=2", "--num_replicas must be at most 1"),
+    ],
+)
+def test_rules(flag: str, rule: str) -> None:
+    config = parse_config([*FLAGS, flag])
+    with pytest.raises(ConfigError, match=rule):
+        check_config(config)
+
+
+def test_channels_are_said_in_words() -> None:
+    assert parse_channels("all", 1) == ("x", "y", "angle", "size", "template")
+    assert parse_channels("template,x", 3) == ("x", "template")
+    found = {"x": {"x": 0.4}, "shape": {"size": 0.1, "template": 2.0}, "z": {}}
+    assert describe_channels(found) == (
+        "x moves along x; shape scales and changes the template; z does nothing"
+    )

@@ -1,0 +1,88 @@
+"""What the acting decoder may use, known and checked without TensorFlow."""
+
+from collections.abc import Mapping, Sequence
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.models.model_rules import check_groups
+from tfcomp.models.model_sizes import ModelSize
+
+POSE = ("x", "y", "angle", "size")
+CHANNELS = (*POSE, "template", "color")
+# In words, with the name of a factor before them.
+VERBS = {
+    "x": "moves along x",
+    "y": "moves along y",
+    "angle": "turns",
+    "size": "scales",
+    "template": "changes the template",
+    "color": "changes the color",
+}
+CANVAS = 16  # logits along a side of a template
+FINE = 32  # pixels along a side, up to which an image has subpixels
+
+
+def parse_channels(spec: str, colors: int) -> tuple[str, ...]:
+    """The channels by name, in the order of `CHANNELS`.
+
+    The spec is `all`, or names with commas; color needs several channels.
+
+    Raises:
+        ConfigError: For other names.
+    """
+    names = list(CHANNELS) if spec == "all" else spec.split(",")
+    if set(names) - set(CHANNELS) or len({*names}) < len(names):
+        rule = f"must be all, or some of {', '.join(CHANNELS)}"
+        raise ConfigError("channels", rule, spec)
+    if spec != "all" and "color" in names and colors == 1:
+        rule = "must not have color for images of one channel"
+        raise ConfigError("channels", rule, spec)
+    return tuple(
+        c for c in CHANNELS if c in names and (c, colors) != ("color", 1)
+    )
+
+
+def check_acting(config: RunConfig) -> None:
+    """A one-hot code, groups of factors, and channels that there are.
+
+    Raises:
+        ConfigError: Naming the flag, the rule and the value.
+    """
+    dataset, model = make_dataset(config), config.model
+    if model.encoding != "one_hot":
+        rule = "must be one_hot for the model acting"
+        raise ConfigError("encoding", rule, model.encoding)
+    if config.training.num_replicas > 1:
+        rule = "must be at most 1 for the model acting"
+        raise ConfigError("num_replicas", rule, config.training.num_replicas)
+    if config.training.precision != "float32":
+        rule = "must be float32 for the model acting"
+        raise ConfigError("precision", rule, config.training.precision)
+    if model.groups:
+        check_groups(config)
+    parse_channels(model.channels, dataset.image_shape[2])
+
+
+def size_acting(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """Templates of all values and of all candidates, and their images."""
+    rows, columns, colors = dataset.image_shape
+    groups = config.model.groups.count(",") + 1
+    points = rows * columns * count_subpixels((rows, columns)) ** 2
+    values = sum(dataset.space.shape) + groups
+    count = config.model.candidates
+    weights = count * values * CANVAS**2
+    return ModelSize(weights, count * groups * points * (8 + colors), 1)
+
+
+def count_subpixels(shape: Sequence[int]) -> int:
+    """Samples along each side of a pixel."""
+    return 2 if max(shape) <= FINE else 1
+
+
+def describe_channels(channels: Mapping[str, Mapping[str, float]]) -> str:
+    """What factors were found to do, as `x moves along x; hue changes ...`."""
+    return "; ".join(
+        f"{factor} " + (" and ".join(VERBS[c] for c in found) or "does nothing")
+        for factor, found in channels.items()
+    )

@@ -1,0 +1,125 @@
+"""Canvases that are turned, scaled, moved and laid over each other.
+
+A spatial transformer (Jaderberg and others 2015): the point of a canvas that
+a pixel shows is found by undoing the pose, and read by bilinear interpolation.
+"""
+
+import functools
+import math
+
+import numpy as np
+import tensorflow as tf
+
+EMPTY = -6.0  # logit outside of a canvas
+
+
+@functools.cache
+def make_pixels(rows: int, columns: int, subpixels: int) -> np.ndarray:
+    """Places of all samples, x and y from the middle, [n, 2].
+
+    The shorter side of the image is from -1 to 1.
+    """
+    side = min(rows, columns)
+    y, x = (
+        ((np.arange(n * subpixels) + 0.5) / subpixels - n / 2) * 2 / side
+        for n in (rows, columns)
+    )
+    grid = np.stack(np.meshgrid(x, y), axis=-1)
+    return grid.reshape(-1, 2).astype(np.float32)
+
+
+def draw_shares(
+    pose: tf.Tensor, canvas: tf.Tensor, shape: tuple[int, int], subpixels: int
+) -> tf.Tensor:
+    """How much of each pixel an object covers, 0 to 1, [n, rows, columns].
+
+    Args:
+        pose: x, y, angle and log size [n, 4]. The object is turned and scaled
+            about its middle first, and moved last. Of size 1, a canvas covers
+            the shorter side of the image.
+        canvas: Logits [n, K, K].
+        shape: Rows and columns of the image.
+        subpixels: Samples along a side of a pixel, whose mean it is.
+    """
+    rows, columns = shape
+    pixels = tf.constant(make_pixels(rows, columns, subpixels))
+    x = pixels[:, 0] - pose[:, :1]  # [n, samples]
+    y = pixels[:, 1] - pose[:, 1:2]
+    turn, small = pose[:, 2:3], tf.exp(-pose[:, 3:])
+    cos, sin = tf.cos(turn) * small, tf.sin(turn) * small
+    logits = sample(canvas, cos * x + sin * y, cos * y - sin * x)
+    shares = tf.sigmoid(logits)
+    cells = (-1, rows, subpixels, columns, subpixels)
+    return tf.reduce_mean(tf.reshape(shares, cells), axis=(2, 4))
+
+
+def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Reads canvases [n, K, K] at places [n, m], -1 to 1; else `EMPTY`."""
+    side = canvas.shape[-1]
+    padded = tf.pad(canvas - EMPTY, ((0, 0), (1, 2), (1, 2)))
+    # The four neighbors of a place lie side by side: one lookup, and one sum
+    # in its gradient.
+    corners = tf.stack(
+        [
+            padded[:, i : side + 2 + i, j : side + 2 + j]
+            for i in (0, 1)
+            for j in (0, 1)
+        ],
+        axis=-1,
+    )  # [n, K + 2, K + 2, 4]
+    right, column = _split((x + 1) * ((side - 1) / 2) + 1, side)
+    up, row = _split((y + 1) * ((side - 1) / 2) + 1, side)
+    start = tf.range(tf.shape(canvas)[0])[:, None] * (side + 2) ** 2
+    found = tf.gather(
+        tf.reshape(corners, (-1, 4)), start + row * (side + 2) + column
+    )
+    weights = tf.stack(
+        [
+            (1 - up) * (1 - right),
+            (1 - up) * right,
+            up * (1 - right),
+            up * right,
+        ],
+        axis=-1,
+    )
+    return tf.reduce_sum(found * weights, axis=-1) + EMPTY
+
+
+def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The share and the index of the cell of a canvas with a border."""
+    place = tf.clip_by_value(place, 0.0, side + 1.0)
+    whole = tf.floor(place)
+    return place - tf.stop_gradient(whole), tf.cast(whole, tf.int32)
+
+
+def compose(
+    shares: tf.Tensor, colors: tf.Tensor, background: tf.Tensor
+) -> tf.Tensor:
+    """Lays objects over a background, the first in front.
+
+    Args:
+        shares: [n, G, rows, columns].
+        colors: [n, G, C].
+        background: [C].
+
+    Returns:
+        Images [n, rows, columns, C].
+    """
+    count = shares.shape[1]
+    image = tf.zeros_like(shares[:, 0, :, :, None]) + background
+    for index in reversed(range(count)):
+        share = shares[:, index, :, :, None]
+        color = colors[:, index, None, None, :]
+        image = image + share * (color - image)
+    return image
+
+
+def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
+    """Images [n, rows, columns, C], blurred by a Gaussian, width in pixels."""
+    for axis, equation in ((1, "nrck,rs->nsck"), (2, "nrck,cs->nrsk")):
+        places = tf.range(images.shape[axis], dtype=tf.float32)
+        apart = places[:, None] - places
+        kernel = tf.exp(-0.5 * tf.square(apart / tf.maximum(width, 0.1)))
+        area = tf.maximum(width, 0.1) * math.sqrt(2 * math.pi)
+        images = tf.einsum(equation, images, kernel / tf.maximum(area, 1.0))
+    return images
