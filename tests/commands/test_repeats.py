@@ -1,6 +1,7 @@
 """The same command again: its result, at once; with other flags, one line."""
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,9 +31,20 @@ print("status", status, "tensorflow" in sys.modules)
 Command = Callable[..., int]
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run of a tiny network, to be copied."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert train.main(["train", *FLAGS]) == 0
+    return folder
+
+
 @pytest.fixture
-def command(working_folder: Path) -> Command:
-    """Trains a tiny network in an empty folder."""
+def command(trained: Path, working_folder: Path) -> Command:
+    """The command that made the run, with more flags, beside a copy of it."""
+    shutil.copytree(trained, working_folder, dirs_exist_ok=True)
     return lambda *flags: train.main(["train", *FLAGS, *flags])
 
 
@@ -49,6 +61,7 @@ def test_the_same_command_prints_the_same_without_tensorflow(
 ) -> None:
     assert command() == 0
     first = capsys.readouterr().out
+    assert "relative_mse" in first
     before = list_files(working_folder)
     again = subprocess.run(
         [sys.executable, "-c", WITHOUT_TENSORFLOW, *FLAGS],
@@ -62,7 +75,6 @@ def test_the_same_command_prints_the_same_without_tensorflow(
 def test_other_flags_are_all_named_and_nothing_is_written(
     command: Command, working_folder: Path
 ) -> None:
-    command()
     before = list_files(working_folder)
     with pytest.raises(RunError) as caught:
         command("--width=8", "--seed=3")
@@ -81,8 +93,6 @@ def test_other_flags_are_all_named_and_nothing_is_written(
 def test_where_the_run_is_does_not_matter(
     command: Command, capsys: pytest.CaptureFixture
 ) -> None:
-    command()
-    capsys.readouterr()
     assert command("--resume", "--pictures") == 0
     assert "relative_mse" in capsys.readouterr().out
 
@@ -90,7 +100,6 @@ def test_where_the_run_is_does_not_matter(
 def test_overwrite_leaves_nothing_of_the_run_before(
     command: Command, working_folder: Path
 ) -> None:
-    command()
     run = working_folder / "tensorboard_logs/smoke"
     (run / "analysis").mkdir()
     (run / "analysis/report.html").write_text("of the run before")
@@ -106,7 +115,6 @@ def test_overwrite_leaves_nothing_of_the_run_before(
 def test_overwrite_of_a_run_that_is_in_use(
     command: Command, working_folder: Path
 ) -> None:
-    command()
     run = working_folder / "tensorboard_logs/smoke"
     before = list_files(run)
     with lock_folder(run):
@@ -118,11 +126,11 @@ def test_overwrite_of_a_run_that_is_in_use(
 def test_overwrite_of_what_is_no_run(
     command: Command, working_folder: Path
 ) -> None:
-    notes = working_folder / "tensorboard_logs/smoke/thesis.tex"
+    notes = working_folder / "tensorboard_logs/notes/thesis.tex"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
     with pytest.raises(RunError, match="holds something else"):
-        command("--overwrite")
+        command("--overwrite", "--run_name=notes")
     assert notes.read_text() == "mine"
 
 
@@ -134,7 +142,6 @@ def test_overwrite_and_resume_contradict_each_other() -> None:
 def test_a_damaged_run_is_not_passed_off_as_finished(
     command: Command, working_folder: Path
 ) -> None:
-    command()
     run = working_folder / "tensorboard_logs/smoke"
     (run / "model.keras").write_bytes(b"")
     with pytest.raises(RunError, match="model.keras is missing or damaged: ad"):
@@ -145,7 +152,6 @@ def test_a_damaged_run_is_not_passed_off_as_finished(
 def test_a_function_gets_the_metrics_of_a_finished_run(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command()
     config = parse_config(FLAGS)
     monkeypatch.delattr(experiment, "_run")
     assert train.train_run(config)["train"]["epochs"] == 2
