@@ -109,6 +109,14 @@ def make_scores(studies: Sequence[Study]) -> Exhibit:
 
 def make_coverage(studies: Sequence[Study]) -> Exhibit:
     """Lists what training covered."""
+    rows = [
+        {"run": study.name, "region": study.dataset.region.spec}
+        | measure_coverage(study.dataset)
+        | _list_certified(study)
+        for study in studies
+    ]
+    # Runs with more factors have more orders.
+    columns = dict.fromkeys(name for row in rows for name in row)
     return Exhibit(
         "coverage",
         "What training covered",
@@ -119,12 +127,7 @@ def make_coverage(studies: Sequence[Study]) -> Exhibit:
         "certified_k: the share of held-out combinations that follow from the "
         "training combinations for whatever has no interactions of more than "
         "k factors; missing_k: the fewest further images that certify all.",
-        rows=[
-            {"run": study.name, "region": study.dataset.region.spec}
-            | measure_coverage(study.dataset)
-            | _list_certified(study)
-            for study in studies
-        ],
+        rows=[{name: row.get(name) for name in columns} for row in rows],
     )
 
 
