@@ -23,6 +23,7 @@ DECIDING = tuple(
     f"tfcomp.{name}"
     for name in (
         "config",
+        "statistics",
         "storage",
         "datasets",
         "models",
