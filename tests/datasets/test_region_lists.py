@@ -29,6 +29,11 @@ SPACE = FactorSpace((SHAPE, SIZE, ANGLE))
         ("shape:heart|size:9", lambda s, z, a: s == 2 or z == 9),
         ("not:shape:heart|size:9", lambda s, z, a: s != 2 and z != 9),
         ("not:gap:size:1-2", lambda s, z, a: z > 2),
+        ("size:1-4&not:shape:heart", lambda s, z, a: z <= 4 and s != 2),
+        (
+            "not:size:1|size:9&shape:heart|shape:disk",
+            lambda s, z, a: z in (2, 4) and s > 0,
+        ),
     ],
 )
 def test_region_equals_its_definition(spec, rule) -> None:

@@ -16,6 +16,7 @@ A region is data, a spec string; bounds are inclusive and in factor values:
                         one that it does not name can have any value
     none                nothing is held out
     A|B                 what lies in A or in B
+    A&B                 what lies in A and in B (`A&not:B`: in A without B)
     not:A               all combinations but those (`not:A|B`: in neither)
 
 `gap` and `box` can be left out before the name of a factor. A bound of them is
@@ -71,6 +72,9 @@ def parse_region(spec: str, space: FactorSpace) -> Region:
 
 
 def _parse(spec: str, space: FactorSpace) -> Predicate:
+    if "&" in spec:
+        all_of = [_parse(part, space) for part in spec.split("&")]
+        return lambda values: np.all([test(values) for test in all_of], axis=0)
     if spec.startswith("not:"):
         inner = _parse(spec.removeprefix("not:"), space)
         return lambda values: ~inner(values) & ~np.isnan(values).any(axis=1)
