@@ -187,7 +187,7 @@ def test_unknown_kind_lists_the_known_ones(kind: str) -> None:
         parse_region(f"{kind}:3-5", TWO)
     message = str(caught.value)
     assert message.startswith("--region must be one of: box, ")
-    assert message.endswith(f"got {kind!r}")
+    assert message.endswith(f"got '{kind}:3-5'")
     for known in ("corner", "cross", "diagonal", "gap", "none", "square"):
         assert known in message
 
