@@ -4,7 +4,7 @@ A profile is a folder with
 
     profile.toml       the rules of the evaluator, and the name to push to
     schema.json        what its examples must be, if it is there
-    threshold*.flags   searches, each a flagfile of `tfcomp threshold`
+    threshold*.flags   searches, each a flagfile of `tfcomp study thresholds`
     *.flags            sweeps, each a flagfile of `tfcomp sweep`
 
 The steps receive it as one JSON string in which every flag is resolved. They
@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.rules import Rules, make_rules
-from tfcomp import threshold
 from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import expand_flagfiles
@@ -38,6 +37,7 @@ from tfcomp.datasets.materialized import select_settings
 from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import read_json
+from tfcomp.studies.thresholds import command as threshold
 from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
 from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps.sweep_run import Sweep

@@ -10,9 +10,14 @@ from tfcomp.config.command import COMPLETES, HELP, exit_on_user_error
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
-    "train analyze compare measure sweep solvable threshold predict "
-    "materialize export paper_figures"
+    "train analyze compare measure sweep solvable materialize export study"
 ).split()
+# Commands of earlier versions, and where their work went.
+MOVED = {
+    "threshold": "study thresholds",
+    "predict": "study prediction",
+    "paper_figures": "study paper",
+}
 
 
 def main(argv: list[str]) -> int:
@@ -35,6 +40,8 @@ def main(argv: list[str]) -> int:
         print("\n".join(map(_describe, COMMANDS)))
         print("\nTry first: tfcomp train smoke")
         return 0
+    if name in MOVED:
+        raise RunError(f"{name!r} is now `tfcomp {MOVED[name]}`")
     if name not in COMMANDS:
         hint = suggest(name, COMMANDS) or " (see --help)"
         raise RunError(f"{name!r} is not a command{hint}")

@@ -35,20 +35,23 @@ WORK = ("tensorflow", "keras", "tensorflow_datasets", "distributed", "kfp")
 COMMANDS = {
     "tfcomp.train": ("", ["--flagfile=smoke.flags"]),
     "tfcomp.sweep": ("run_missing", ["--flagfile=sweep_smoke.flags"]),
-    "tfcomp.threshold": (
+    "tfcomp.studies.thresholds.command": (
         "run_missing",
         ["--flagfile=threshold_quick.flags", "--grid_sizes=8"],
     ),
-    "tfcomp.predict": ("run_missing", ["--flagfile=predict_smoke.flags"]),
+    "tfcomp.studies.prediction.command": (
+        "run_missing",
+        ["--flagfile=predict_smoke.flags"],
+    ),
     "tfcomp.solvable": ("find_orders", ["--flagfile=smoke.flags"]),
     "tfcomp.materialize": ("", ["--flagfile=smoke", "--examples_dir=ex"]),
     "tfcomp.analyze": ("", [f"--run={RUN}"]),
     "tfcomp.measure": ("measure_all", [f"--runs={RUN}"]),
     "tfcomp.compare": ("write_output", [f"--runs={RUN}", "--output=table"]),
-    "tfcomp.paper_figures": ("", [f"--runs={RUN}"]),
+    "tfcomp.studies.paper.command": ("", [f"--runs={RUN}"]),
     "pipelines.run_local": ("", ["--profile=smoke"]),
     "pipelines.compile": ("", ["--profile=smoke"]),
-    "pipelines.reproduce": ("", [f"--runs={RUN}"]),
+    "tfcomp.studies.claims.command": ("", [f"--runs={RUN}"]),
 }
 HUGE = "9" * 5000
 NUMBERS = f"""
@@ -235,7 +238,7 @@ def run(line: list[str], folder: Path, output: Path) -> int:
     command = importlib.import_module(name)
     if COMMANDS[name][0]:
         setattr(command, COMMANDS[name][0], begin)
-    if name == "pipelines.reproduce":
+    if name == "tfcomp.studies.claims.command":
         importlib.import_module("tfcomp.studies.claims").write_report = begin
     sys.argv = [name, *arguments]
     try:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp import threshold
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_flags
+from tfcomp.studies.thresholds import command as threshold
 from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
 
 FLAGS = (
@@ -147,6 +147,6 @@ def test_answers_without_tensorflow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_lightly("threshold", "--help")
-    run_lightly("threshold", "--grid_sizes=x", status=2)
+    run_lightly("study", "thresholds", "--help")
+    run_lightly("study", "thresholds", "--grid_sizes=x", status=2)
     assert list(tmp_path.iterdir()) == []

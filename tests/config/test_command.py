@@ -11,12 +11,14 @@ from types import ModuleType
 import pytest
 
 from tfcomp import __main__ as tfcomp
-from tfcomp import sweep, threshold, train
+from tfcomp import sweep, train
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
 from tfcomp.config.run_config import all_fields
 from tfcomp.config.run_flags import define_run_flags, make_flags
+from tfcomp.studies.thresholds import command as threshold
+from tfcomp.study import STUDIES
 
 TABLE = {
     "name": ("none", "A name."),
@@ -101,7 +103,10 @@ def test_help_of_a_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    "train analyze sweep threshold predict measure compare materialize".split(),
+    [
+        *"train analyze sweep measure compare materialize study".split(),
+        *(f"studies.{name}.command" for name in STUDIES),
+    ],
 )
 def test_help_imports_nothing_heavy(command: str) -> None:
     script = (
@@ -124,7 +129,7 @@ def test_nothing_long_starts_without_a_flag(
 ) -> None:
     assert command.main(["command"]) == 0
     printed = capsys.readouterr().out
-    (first,) = re.findall(r"Try first: tfcomp \w+ (\w+)", printed)
+    (first,) = re.findall(r"Try first: tfcomp (?:study )?\w+ (\w+)", printed)
     assert f"{first}.flags" in list_flagfiles()
     assert list(working_folder.iterdir()) == []
 
@@ -139,6 +144,25 @@ def test_one_name_for_all_commands(capsys: pytest.CaptureFixture) -> None:
         assert f"tfcomp {name} " in listed
     with pytest.raises(RunError, match="'trian' is not a command, did you m"):
         tfcomp.main(["tfcomp", "trian"])
+
+
+@pytest.mark.parametrize(("old", "new"), tfcomp.MOVED.items())
+def test_old_names_say_the_new_one(
+    old: str, new: str, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(RunError) as caught:
+        tfcomp.main(["tfcomp", old, "--runs=logs"])
+    assert str(caught.value) == f"'{old}' is now `tfcomp {new}`"
+    assert tfcomp.main(["tfcomp", *new.split(), "--help"]) == 0
+    assert f"tfcomp {new}" in capsys.readouterr().out
+
+
+def test_studies_are_listed_and_named(capsys: pytest.CaptureFixture) -> None:
+    assert tfcomp.main(["tfcomp", "study"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"\ntfcomp study {name} " in listed for name in STUDIES)
+    with pytest.raises(RunError, match="is not a study, did you mean claims"):
+        tfcomp.main(["tfcomp", "study", "clams", "--pack=x"])
 
 
 def test_bad_flag_of_a_command(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from tfcomp import threshold
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.datasets import make_dataset
 from tfcomp.models import run_memory
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.models.run_memory import Part, check_memory, estimate_memory
+from tfcomp.studies.thresholds import command as threshold
 from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

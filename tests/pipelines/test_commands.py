@@ -57,8 +57,8 @@ def test_root_that_holds_a_pipeline(tmp_path: Path) -> None:
 def test_help_is_fast_and_needs_no_sdk(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from pipelines import compile, reproduce, run_local\n"
-        "for module in (compile, reproduce, run_local):\n"
+        "from pipelines import compile, run_local\n"
+        "for module in (compile, run_local):\n"
         "    assert module.main(['', '--help']) == 0\n"
         "heavy = {'kfp', 'tensorflow', 'matplotlib', 'pandas', 'keras'}\n"
         "found = heavy & set(sys.modules)\n"

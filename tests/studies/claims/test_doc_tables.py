@@ -1,6 +1,6 @@
 """Tables of the docs are those that the committed evidence gives.
 
-A table that `python -m pipelines.reproduce --runs=docs/evidence` writes stands
+A table that `tfcomp study claims --runs=docs/evidence` writes stands
 in a page behind a comment with the name of its file, as
 `<!-- docs/reports/campaign/verdicts_2.md -->`.
 """
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import decoders
 from tests.studies.claims.test_packed_evidence import write_study, write_sweep
 from tfcomp.studies.claims import read_evidence
 from tfcomp.studies.claims.claim_report import make_tables
 from tfcomp.studies.claims.packed_evidence import pack_evidence
+from tfcomp.studies.decoders import command as decoders
 
 ROOT = Path(__file__).parents[3]
 EVIDENCE = ROOT / "docs" / "evidence"

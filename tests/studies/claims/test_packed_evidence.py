@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import pack
 from tests.studies.claims.planted import make_study, plant_claim
+from tfcomp import study
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.studies.claims.evidence import read_evidence
@@ -83,6 +83,6 @@ def test_mistakes(tmp_path: Path) -> None:
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     write_sweep(tmp_path / "logs" / "donuts")
     output = tmp_path / "evidence"
-    flags = [f"--runs={tmp_path / 'logs'}", f"--output={output}"]
-    assert pack.main(["", *flags]) == 0
+    flags = [f"--runs={tmp_path / 'logs'}", f"--pack={output}"]
+    assert study.main(["", "claims", *flags]) == 0
     assert "donuts.tar.xz" in capsys.readouterr().out

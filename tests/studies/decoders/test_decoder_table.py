@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import decoders
 from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.decoders import command as decoders
 from tfcomp.studies.decoders.decoder_table import (
     EXACT,
     SUPPORTS,

@@ -8,11 +8,11 @@ import pytest
 from PIL import Image
 
 from tests.studies.claims.planted import make_run, make_study
-from tfcomp import paper_figures
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.studies.claims.evidence import Evidence, Run, read_evidence
+from tfcomp.studies.paper import command as paper_figures
 from tfcomp.studies.paper import read_figures, write_figures
 from tfcomp.studies.paper.data_pictures import DATA
 from tfcomp.studies.paper.figure_index import MAX_BYTES, compress
@@ -110,7 +110,7 @@ def test_what_is_missing_is_listed(tmp_path: Path) -> None:
     entries = list(write_figures(chosen, Evidence(), tmp_path))
     assert not any(entry.pictures for entry in entries)
     text = (tmp_path / "index.md").read_text("utf-8")
-    assert "tfcomp threshold threshold" in text
+    assert "tfcomp study thresholds threshold" in text
     assert make_command(FIGURES["1b"].needs["bump"]) in text
     assert [str(entry) for entry in entries] == [
         "0 drawn, missing: bump",

@@ -16,7 +16,7 @@ def start(folder: Path) -> subprocess.Popen:
     return subprocess.Popen(
         [
             sys.executable,
-            *("-m", "tfcomp.predict", "--flagfile=predict_smoke.flags"),
+            *("-m", "tfcomp", "study", "prediction", "predict_smoke"),
             *("--workers=2", f"--log_dir={folder}"),
         ],
         stdout=subprocess.PIPE,

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfcomp import predict
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.storage.files import read_json
 from tfcomp.studies.claims.packed_evidence import pack_evidence
+from tfcomp.studies.prediction import command as predict
 from tfcomp.studies.prediction import one_cell
 from tfcomp.studies.prediction.early_measures import forget_held_out
 from tfcomp.studies.prediction.predict_run import PredictionStudy

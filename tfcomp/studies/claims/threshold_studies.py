@@ -1,4 +1,4 @@
-"""Threshold studies: the tables of `tfcomp threshold`, by folder.
+"""Threshold studies: the tables of `tfcomp study thresholds`, by folder.
 
 Two studies may differ in their target, or in how long they train: their
 numbers do not go into one slope, or one mean.

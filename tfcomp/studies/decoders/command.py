@@ -1,6 +1,6 @@
 """Which decoder composes? Tables and a picture from finished runs.
 
-    python -m pipelines.decoders --runs=docs/decoder_evidence --output=decoders
+    tfcomp study decoders --runs=docs/decoder_evidence --output=decoders
 
 judges every decoder on every split
 (`tfcomp.studies.decoders.decoder_table`) and writes
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import run_command
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.storage.output_folders import check_folder
@@ -185,7 +185,3 @@ def _list_names(cases: list[Case]) -> tuple[list[str], list[str]]:
 def _divide(numbers: dict[str, float | None], name: str) -> float | None:
     error, other = numbers["ood_relative_mse"], numbers[name]
     return error / other if error is not None and other else None
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -1,6 +1,6 @@
 """Draws every figure and table of the paper from finished runs.
 
-    tfcomp paper_figures --runs='tensorboard_logs/*' --output=figures
+    tfcomp study paper --runs='tensorboard_logs/*' --output=figures
 
 writes PNG files and index.md, which says what the paper shows, which runs were
 used, and, for all that is missing, the command that makes it. Pictures of
@@ -13,7 +13,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
@@ -32,7 +32,7 @@ FLAGS = {
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    command = shlex.join(["python", "-m", "tfcomp.paper_figures", *argv[1:]])
+    command = shlex.join(["tfcomp", "study", "paper", *argv[1:]])
     draw = functools.partial(draw_figures, command=command)
     return run_command(argv, __doc__, make_flags(FLAGS), draw)
 
@@ -65,7 +65,3 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
         print(f"note {note}")
     print(f"\nindex  {output / 'index.md'}")
     return 0
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

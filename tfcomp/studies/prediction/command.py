@@ -1,6 +1,6 @@
 """Which early number predicts how a network will generalize?
 
-    tfcomp predict predict --workers=2
+    tfcomp study prediction predict --workers=2
 
 trains the networks of a design, every combination of the values of --grid
 with several seeds, to one ID error (--target); measures them at 0, 5, 10, 25
@@ -15,7 +15,7 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import run_command
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import (
     define_run_flags,
@@ -39,7 +39,7 @@ from tfcomp.sweeps.workload import run_missing
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    first = "tfcomp predict predict_smoke --workers=2"
+    first = "tfcomp study prediction predict_smoke --workers=2"
     return run_command(argv, __doc__, define_flags(), predict, first)
 
 
@@ -85,7 +85,3 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     text = format_flags(base) + lines
     axes = list_hyperparameters(values["grid"])
     return PredictionStudy(Path(base.run_dir), cells, text, settings, axes)
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -1,4 +1,4 @@
-"""The command of the reproduction report."""
+"""The reproduction report, by its command and by its step."""
 
 import shutil
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pipelines.profile import Profile, make_sweeps
-from pipelines.reproduce import main
 from pipelines.steps.report import report_runs
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.studies.claims.command import main
 
 
 def test_report_over_a_run(
@@ -21,7 +21,7 @@ def test_report_over_a_run(
     printed = capsys.readouterr().out
     assert printed.count("\nC") == 22 and f"{output}/report.html" in printed
     page = (output / "report.html").read_text()
-    assert "python -m pipelines.reproduce" in page
+    assert "tfcomp study claims" in page
     assert (output / "report.md").exists() and (output / "claims.csv").exists()
 
 

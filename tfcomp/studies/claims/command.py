@@ -1,8 +1,6 @@
-"""Writes the reproduction report over finished runs, wherever they are.
+"""Does the paper hold? Every claim, judged by finished runs.
 
-    python -m pipelines.reproduce \\
-        --runs='pipeline_runs/quick/work/runs/logs,tensorboard_logs' \\
-        --output=report
+    tfcomp study claims --runs='tensorboard_logs/*' --output=report
 
 The report shows every claim of the paper with its figure, numbers, interval,
 rule and verdict. Runs and tables of threshold searches are found at any depth
@@ -15,7 +13,7 @@ import functools
 import shlex
 from typing import Any
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import run_command
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
 
@@ -34,7 +32,7 @@ FLAGS = {
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    command = shlex.join(["python", "-m", "pipelines.reproduce", *argv[1:]])
+    command = shlex.join(["tfcomp", "study", "claims", *argv[1:]])
     judge = functools.partial(judge_claims, command=command)
     return run_command(argv, __doc__, make_flags(FLAGS), judge)
 
@@ -61,7 +59,3 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
         print(f"note {note}")
     print(f"\nreport  {report.page}")
     return 0
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -1,6 +1,6 @@
 """How much data does a decoder need? (section 4.2, figure 4c)
 
-    tfcomp threshold threshold --workers=2
+    tfcomp study thresholds threshold --workers=2
 
 searches, for every kind of training set, grid size and seed, the smallest
 number of bumps that reaches a target, and fits how it grows with the grid.
@@ -16,7 +16,7 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.command import run_command
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import (
     define_settings,
@@ -37,7 +37,7 @@ from tfcomp.sweeps.workload import run_missing
 
 def main(argv: list[str]) -> int:
     """The command; returns its exit status."""
-    first = "tfcomp threshold threshold_quick --workers=2"
+    first = "tfcomp study thresholds threshold_quick --workers=2"
     return run_command(argv, __doc__, define_flags(), search_thresholds, first)
 
 
@@ -91,7 +91,3 @@ def check_case(case: Case, here: bool = True) -> list[str]:
     notes = list_announcements(first, here) if case.kind != "bumps" else []
     most = case.make_config(case.make_limits().maximum)
     return [*notes, *list_announcements(most, here)]
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)
