@@ -62,7 +62,8 @@ def test_tab(line: str, expected: set[str], tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["my_runs"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+# A study has to be named before it has flags.
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"study"}))
 def test_every_command_says_its_flags(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,7 @@ def test_shipped_flagfile_begins_with_its_command(name: str) -> None:
     text = (SHIPPED / name).read_text(encoding="utf-8")
     comment = text.partition("\n--")[0]
     stem = re.escape(name.removesuffix(".flags"))
-    pattern = rf"^#   tfcomp (\w+) {stem}\b"
+    pattern = rf"^#   tfcomp (study|\w+)(?: \w+)? {stem}\b"
     command = re.search(pattern, comment, re.MULTILINE)[1]
     assert (SHIPPED.parent / f"{command}.py").exists()
     lines = comment.splitlines()

@@ -115,7 +115,7 @@ def write_run(folder: Path, *lines: str, file: str = "run.flags") -> Path:
         "train --flagfile={run}/renamed.flags",
         "train {run}/renamed.flags",
         "sweep --flagfile={run}/run.flags",
-        "threshold --flagfile={run}/run.flags",
+        "study thresholds --flagfile={run}/run.flags",
         "materialize --flagfile={run}/run.flags --examples_dir=x",
         "train --plugins other --flagfile={run}/split.flags",
     ],
