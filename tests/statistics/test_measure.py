@@ -30,7 +30,6 @@ from tfcomp.statistics.measure import (
         ("cosine_factorization", SHARE),
         ("probe_r2_ood", Limits(high=1.0)),
         ("sharing_far_r2", Limits(high=1.0)),
-        ("superposition_far_r2", SHARE),
         ("log_volume_sd_ood", POSITIVE),
         ("log_volume_difference", REAL),
         ("loss", REAL),
