@@ -1,0 +1,136 @@
+"""Measures of users: on stages, on images, and when they misbehave."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.evaluation.measures import measure_study, tabulate_stages
+from tfcomp.evaluation.own_measures import try_measures
+
+SMOKE = parse_config(["--flagfile=smoke.flags", "--width=4"])
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return make_dataset(SMOKE)
+
+
+def test_a_number_of_every_stage(make_study: Callable) -> None:
+    seen = {}
+
+    @tfcomp.register_measure("largest")
+    def find_largest(stage) -> float | None:
+        seen[stage.name] = stage
+        return None if stage.name == "image" else stage.activations.max()
+
+    study = make_study("truth", stage_0=lambda f: 2.0 * f)
+    found = study.layers.summary
+    assert found["stage_0"]["largest"] == 30.0
+    assert found["image"]["largest"] is None
+    assert {"factorization", "largest"} <= set(found["stage_0"])
+    view = seen["stage_0"]
+    np.testing.assert_array_equal(view.factors, study.splits.grid)
+    np.testing.assert_array_equal(view.is_ood, study.splits.is_ood)
+    np.testing.assert_allclose(view.activations, 2.0 * study.splits.grid)
+    assert tabulate_stages(study, ["largest"])["stage_0"] == {"largest": 30.0}
+    assert measure_study(study)["stages"] == study.stages
+
+
+def test_a_number_of_every_image(dataset) -> None:
+    """Its means over ID and over OOD are those of the loop."""
+
+    @tfcomp.register_measure("mean_value", per="image")
+    def average(data) -> np.ndarray:
+        assert data.images.shape == data.truth.shape
+        assert len(data.factors) == len(data.is_ood) == len(data.images)
+        return data.images.mean(axis=(1, 2, 3)) + 10 * data.is_ood
+
+    result = tfcomp.evaluate(dataset.render_array, dataset)
+    images = dataset.render_array(dataset.splits.grid)
+    for subset, rows, shift in (
+        ("id", dataset.splits.is_id, 0),
+        ("ood", dataset.splits.is_ood, 10),
+    ):
+        expected = np.mean([image.mean() for image in images[rows]]) + shift
+        found = result.scores[subset]["mean_value"]
+        assert found == pytest.approx(expected, rel=1e-5)
+
+
+def fail(_) -> float:
+    raise KeyError("nothing")
+
+
+MISTAKES = [
+    ("stage", fail, "KeyError: 'nothing'"),
+    ("stage", lambda stage: stage.activations, "must return one number"),
+    ("stage", lambda stage: "high", "must return numbers, got str"),
+    ("stage", lambda stage: [1.0, 2.0], "must return one number"),
+    ("image", fail, "KeyError: 'nothing'"),
+    ("image", lambda data: 1.0, "must return a number for each of"),
+    ("image", lambda data: data.images, "must return a number for each of"),
+    ("image", lambda data: [[1], [1, 2]], "must return numbers, got list"),
+]
+
+
+@pytest.mark.parametrize(("per", "function", "words"), MISTAKES)
+def test_a_mistake_is_one_line_before_the_training(
+    per: str, function: Callable, words: str, dataset, working_folder: Path
+) -> None:
+    tfcomp.register_measure("mine", per=per)(function)
+    with pytest.raises(RunError, match="the measure 'mine': ") as caught:
+        try_measures(dataset)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+    with pytest.raises(RunError, match="the measure 'mine'"):
+        tfcomp.train_run(SMOKE)
+    assert not list(working_folder.iterdir())
+    with pytest.raises(RunError, match="the measure 'mine'"):
+        tfcomp.evaluate(dataset.render_array, dataset)
+
+
+@pytest.mark.parametrize(("per", "function", "words"), MISTAKES)
+def test_a_late_mistake_costs_only_the_number(
+    per: str,
+    function: Callable,
+    words: str,
+    make_study: Callable,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    """As one that shows on real activations alone."""
+    tfcomp.register_measure("mine", per=per)(function)
+    study = make_study("truth", stage_0=lambda f: f)
+    found = (
+        study.layers.summary["stage_0"]
+        if per == "stage"
+        else study.evaluation.scores["ood"]
+    )
+    assert found["mine"] is None
+    assert found["factorization" if per == "stage" else "mse"] is not None
+    notes = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if "the measure 'mine'" in line
+    ]
+    assert notes and all(words in line for line in notes)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "words"),
+    [(np.nan, None, "is not finite"), (1.5, 1.5, "leaves its range [0, 1]")],
+)
+def test_numbers_that_say_something_is_wrong(
+    value: float,
+    shown: float | None,
+    words: str,
+    make_study: Callable,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    tfcomp.register_measure("mine", range=(0, 1))(lambda stage: value)
+    found = make_study("truth").layers.summary
+    assert {row["mine"] for row in found.values()} == {shown}
+    assert words in capsys.readouterr().err
