@@ -24,6 +24,8 @@ from tfcomp.sweeps.sweep_curves import QUANTITIES
 _MAX_LINES = 8
 MAX_UNKNOWN = 3
 _MIN_POINTS = 3
+# The interval of two numbers is wider than any figure of them.
+MIN_SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,8 @@ def draw_lines(
         groups = rows.groupby("quantity", sort=False)
         figure = _draw_panels(groups, quantities, x, shown, title)
         caption = (
-            "Mean over seeds and the 95 % interval of the mean (Student) "
-            f"against the {XLABELS.get(x, x)}. {_explain(shown)}"
+            "Mean over seeds and, of three seeds or more, the 95 % interval "
+            f"of the mean against the {XLABELS.get(x, x)}. {_explain(shown)}"
             + (" R² below -1 is not shown." if x == "stage" else "")
         )
         full = _slug(f"{name} {part}")
@@ -148,8 +150,8 @@ def make_trend(
     groups = sweep.summary.groupby("score", sort=False)
     figure = _draw_panels(groups, names, flag, others, title)
     caption = (
-        f"Mean over seeds and its 95 % interval ({sweep.method}) against "
-        f"{flag}. {_explain(others)}"
+        "Mean over seeds and, of three seeds or more, its 95 % interval "
+        f"({sweep.method}) against {flag}. {_explain(others)}"
     )
     rows = sweep.summary.to_dict("records")
     name = _slug(f"by {flag}")
@@ -198,8 +200,11 @@ def _make_lines(
     curves = {}
     for label, points in table.groupby(_label(table, flags), sort=False):
         points = points.sort_values(x)
-        columns = (points[name] for name in (x, "mean", "low", "high"))
-        curves[label] = BandCurve(*columns)
+        low, high = (
+            points[end].where(points["n"] >= MIN_SEEDS)
+            for end in ("low", "high")
+        )
+        curves[label] = BandCurve(points[x], points["mean"], low, high)
     return curves
 
 
