@@ -66,10 +66,10 @@ class Evaluated:
         self.study = Study(run)
 
     def __repr__(self) -> str:
-        return format_summary(self)
+        return format_summary(self.study, self.scores)
 
     def _repr_html_(self) -> str:
-        return format_html(self)
+        return format_html(self.study, self.scores)
 
     @property
     def name(self) -> str:

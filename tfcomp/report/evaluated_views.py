@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -20,23 +20,22 @@ from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import encode_png
 from tfcomp.report.run_exhibits import name_values
 
-if TYPE_CHECKING:
-    from tfcomp.report.evaluated import Evaluated
+Scores = Mapping[str, Mapping[str, float | None]]
 
 
-def format_summary(model: Evaluated) -> str:
+def format_summary(study: Study, scores: Scores) -> str:
     """Name, data and scores as text."""
-    scores = pd.DataFrame(model.scores)
-    table = scores.to_string(float_format="{:.4g}".format, na_rep="-")
-    return f"{_describe(model)}\n{table}"
+    table = pd.DataFrame(scores)
+    text = table.to_string(float_format="{:.4g}".format, na_rep="-")
+    return f"{_describe(study)}\n{text}"
 
 
-def format_html(model: Evaluated) -> str:
+def format_html(study: Study, scores: Scores) -> str:
     """Name, data, scores and samples, as notebooks show them."""
-    scores = pd.DataFrame(model.scores)
-    table = scores.to_html(float_format="{:.4g}".format, na_rep="–")
-    picture = encode_png(figure_to_png(plot_samples(model.study)))
-    text = html.escape(_describe(model))
+    numbers = pd.DataFrame(scores)
+    table = numbers.to_html(float_format="{:.4g}".format, na_rep="–")
+    picture = encode_png(figure_to_png(plot_samples(study)))
+    text = html.escape(_describe(study))
     return (
         f"<p>{text}</p>{table}"
         '<img alt="samples: truth above output" style="max-width: 100%" '
@@ -44,15 +43,14 @@ def format_html(model: Evaluated) -> str:
     )
 
 
-def _describe(model: Evaluated) -> str:
-    data = model.run.config.data
-    splits = model.dataset.splits
-    factors = ", ".join(f"{f.name} ({f.size})" for f in model.dataset.space)
+def _describe(study: Study) -> str:
+    data, splits = study.run.config.data, study.splits
+    factors = ", ".join(f"{f.name} ({f.size})" for f in study.dataset.space)
     counted = f"{len(splits.all):,} combinations"
     held_out = int(splits.all.is_ood.sum())
     return (
-        f"{model.name}: {data.dataset} of {factors}; {counted}, {held_out:,} "
-        f"held out ({model.dataset.region.spec})"
+        f"{study.name}: {data.dataset} of {factors}; {counted}, {held_out:,} "
+        f"held out ({study.dataset.region.spec})"
     )
 
 
