@@ -47,7 +47,7 @@ from tfcomp.studies.claims.verdict import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tfcomp.studies.claims.fresh_claim import ControlOutcome
+    from tfcomp.studies.claims.controls import ControlOutcome
 
 Test = Callable[[Evidence], list[Part]]
 

@@ -16,9 +16,11 @@ from tfcomp.config.run_flags import expand_flagfiles, parse_config
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.flag_text import parse_run_flags
 from tfcomp.studies.claims.threshold_studies import ThresholdStudy
+from tfcomp.studies.claims.verdict import Verdict
 
 DECLARATIONS = Path(__file__).with_name("claims.toml")
 FIRST_SEED = 100
+NEXT_SEED = 200  # the first one of version 3
 NUM_PLANTED = 10
 SEARCHES = "searches"  # the setting that is a threshold study
 
@@ -60,6 +62,21 @@ class Control:
                     factor = 1 + spread * (place - NUM_PLANTED / 2)
                     runs.append(plant_run(line, place, numbers, factor))
         return Evidence(tuple(runs), tuple(studies))
+
+
+@dataclass(frozen=True)
+class ControlOutcome:
+    """What a test said of a control."""
+
+    name: str
+    kind: Kind
+    verdict: Verdict
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the test passed what it must, or stopped what it must."""
+        is_passed = self.verdict is Verdict.REPRODUCED
+        return is_passed == (self.kind is Kind.POSITIVE)
 
 
 @functools.cache

@@ -1,10 +1,10 @@
 """Claims under version 2 of the rules: fresh seeds, Holm, and controls.
 
 The rules were fixed before the seeds that they judge were run, so that only
-seeds from 100 on have a say. A rule must recognize what it claims to see: its
-controls are planted evidence, which passes through the same tests. A positive
-one must be reproduced; a negative one must not be, nor the untrained networks
-of the same seeds. If one misbehaves, the test is not valid, whatever it says.
+seeds from 100 to 199 have a say. A rule must recognize what it claims to see:
+its controls are planted evidence, which passes through the same tests. A
+positive one must be reproduced; a negative one must not be, nor the untrained
+networks of the same seeds. If one misbehaves, the test is not valid.
 Where nothing but the gate stops an untrained network, the report says so: its
 faint outputs have several peaks, for instance.
 """
@@ -13,7 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tfcomp.studies.claims.claim import Claim, ClaimResult
-from tfcomp.studies.claims.controls import FIRST_SEED, Control, Kind
+from tfcomp.studies.claims.controls import (
+    FIRST_SEED,
+    NEXT_SEED,
+    Control,
+    ControlOutcome,
+    Kind,
+)
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.verdict import (
     Part,
@@ -21,21 +27,6 @@ from tfcomp.studies.claims.verdict import (
     combine,
     correct_refutations,
 )
-
-
-@dataclass(frozen=True)
-class ControlOutcome:
-    """What a test said of a control."""
-
-    name: str
-    kind: Kind
-    verdict: Verdict
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the test passed what it must, or stopped what it must."""
-        is_passed = self.verdict is Verdict.REPRODUCED
-        return is_passed == (self.kind is Kind.POSITIVE)
 
 
 @dataclass(frozen=True)
@@ -84,14 +75,19 @@ class FreshClaim(Claim):
 
 
 def select_fresh(evidence: Evidence) -> Evidence:
-    """The runs and searches of seeds that no rule was written on."""
+    """The runs and searches of seeds that no rule was written on.
+
+    Later ones are those of the rules that come next: to look at them here
+    would be one look more than these rules allow.
+    """
+    seeds = range(FIRST_SEED, NEXT_SEED)
     return Evidence(
-        tuple(run for run in evidence.runs if run.seed >= FIRST_SEED),
+        tuple(run for run in evidence.runs if run.seed in seeds),
         tuple(
             study
             for study in evidence.studies
             if len(study.thresholds)
-            and study.thresholds["seed"].min() >= FIRST_SEED
+            and study.thresholds["seed"].isin(seeds).all()
         ),
     )
 
