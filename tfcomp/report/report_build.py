@@ -85,11 +85,13 @@ def write_projections(study: Study) -> None:
     splits = study.splits
     pixels = study.evaluation.images
     upright = study.dataset.first_row == "bottom"
+    # TensorBoard opens on the first, and the code shows what everybody knows.
+    first = list(study.numbers)[-2:]
     write_projector(
         study.run.path,
         {
-            stage: n.components.features[:, :MAX_COMPONENTS]
-            for stage, n in study.numbers.items()
+            stage: study.numbers[stage].components.features[:, :MAX_COMPONENTS]
+            for stage in dict.fromkeys([*first, *study.numbers])
         },
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),
