@@ -24,9 +24,9 @@ import time
 from pathlib import Path
 
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool, Task
+from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.sweeps.workload import run_missing
 
 MINUTE, HOUR = 60.0, 3600.0

@@ -7,6 +7,8 @@ A profile is a folder with
     threshold*.flags   searches, each a flagfile of `tfcomp study thresholds`
     *.flags            sweeps, each a flagfile of `tfcomp sweep`
 
+or, in `profile.toml`, `flagfiles`: a folder of those that tfcomp ships.
+
 The steps receive it as one JSON string in which every flag is resolved. They
 need none of its files, so a cluster can run a profile that its image does not
 contain.
@@ -29,6 +31,7 @@ from typing import Any
 from pipelines.rules import Rules, make_rules
 from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.flagfiles import SHIPPED as FLAGFILES
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
@@ -39,8 +42,7 @@ from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import read_json
 from tfcomp.studies.thresholds import command as threshold
 from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
-from tfcomp.sweep import define_flags, make_sweep
-from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
 
 PROFILE_FLAG = {
     "profile": (
@@ -99,16 +101,19 @@ def load_profile(name: str, trust_plugins: bool = False) -> Profile:
             that are not trusted.
     """
     folder = find_profile(name)
+    content = _read_toml(folder / RULES_FILE)
+    shipped = content.pop("flagfiles", None)
+    files = FLAGFILES / str(shipped) if shipped else folder
     sweeps, searches = [], []
-    for path in sorted(folder.glob("*.flags")):
+    for path in sorted(files.glob("*.flags")):
         is_search = path.name.startswith("threshold")
         arguments = expand_flagfiles([f"--flagfile={path}"])
         if trust_plugins:
             arguments = list(map(str, arguments))  # not `Foreign` any more
         (searches if is_search else sweeps).append(arguments)
     if not sweeps:
-        raise RunError(f"--profile: {folder} has no flagfile of a sweep")
-    rules = make_rules(_read_toml(folder / RULES_FILE))
+        raise RunError(f"--profile: {files} has no flagfile of a sweep")
+    rules = make_rules(content)
     file = folder / SCHEMA_FILE
     schema = read_json(file) if file.exists() else {}
     profile = Profile(folder.name, sweeps, searches, rules, schema)

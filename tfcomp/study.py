@@ -2,9 +2,13 @@
 
     tfcomp study
     tfcomp study claims --runs=docs/evidence --output=report
+    tfcomp study claims --plan --runs=docs/evidence
+    tfcomp study claims --run --workers=2 --output=report
     tfcomp study claims --runs='tensorboard_logs/*' --pack=docs/evidence
 
-The first line lists the studies. `--pack` makes one file of every sweep, with
+The first line lists the studies. `--plan` says what a study would run, how much
+of it is finished and how long the rest takes; `--run` runs it, goes on where it
+was interrupted, and judges. `--pack` makes one file of every sweep, with
 the flags, scores, measures and versions of its finished runs, and no weights;
 of a threshold or prediction study its tables and records. Verdicts follow from
 such files in seconds and without TensorFlow. To check a number, train one run
@@ -12,10 +16,14 @@ again with the flags that its file holds, and compare.
 """
 
 import ast
+import functools
 import importlib
 import os
+import sys
 from pathlib import Path
 from typing import Any
+
+from absl import flags
 
 from tfcomp.config.command import (
     COMPLETES,
@@ -24,11 +32,15 @@ from tfcomp.config.command import (
     run_command,
 )
 from tfcomp.config.errors import RunError, suggest
-from tfcomp.config.run_flags import make_flags
+from tfcomp.config.help_text import format_help
+from tfcomp.config.run_flags import define_settings, make_flags
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import split_patterns
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.workload import run_all
 
 STUDIES = "claims decoders prediction thresholds paper".split()
+JUDGED = ("claims", "decoders", "paper")
 PACK_FLAGS = {
     "runs": (
         "",
@@ -37,6 +49,14 @@ PACK_FLAGS = {
     ),
     "pack": ("", "The folder for the packed files."),
 }
+PLAN_FLAGS = {
+    "plan": (False, "Say what the study would run; run nothing."),
+    "run": (False, "Run what is missing of its plan, then judge."),
+    "log_dir": ("tensorboard_logs", "Where its sweeps lie, or will."),
+    "runs": ("", "Evidence, whose times of training the plan goes by."),
+    "output": ("", "With --run, the folder for what is judged."),
+}
+SHARED = "Of every study, instead of these:"
 
 
 def main(argv: list[str]) -> int:
@@ -56,8 +76,55 @@ def main(argv: list[str]) -> int:
         hint = suggest(name, STUDIES) or f" ({', '.join(STUDIES)})"
         raise RunError(f"{name!r} is not a study{hint}")
     program = [f"tfcomp study {name}", *rest]
-    if any(a.lstrip("-").partition("=")[0] == "pack" for a in rest):
+    given = {argument.lstrip("-").partition("=")[0] for argument in rest}
+    if "pack" in given:
         return run_command(program, __doc__, make_flags(PACK_FLAGS), pack)
+    if given & {"plan", "run"}:
+        do = functools.partial(follow_plan, name=name)
+        return run_command(program, __doc__, define_plan_flags(), do)
+    status = _judge(name, program)
+    if HELP & set(rest):
+        print(format_help(f"\n{SHARED}", make_flags(PACK_FLAGS | PLAN_FLAGS)))
+    return status
+
+
+def define_plan_flags() -> flags.FlagValues:
+    """The flags of a plan, and where its processes run."""
+    values = make_flags(PLAN_FLAGS)
+    define_settings(SchedulerOptions.list_settings(), values)
+    return values
+
+
+def follow_plan(settings: dict[str, Any], name: str) -> int:
+    """Says how far the plan of a study is, or runs what is missing and judges.
+
+    Returns:
+        1 if something failed; what is finished is judged all the same.
+
+    Raises:
+        ConfigError: If a folder cannot be written, or a flag breaks a rule.
+        RunError: As `run_missing`.
+    """
+    options = SchedulerOptions.from_flags(settings)
+    check_folder("log_dir", settings["log_dir"])
+    from tfcomp.studies.study import PLANS, describe_plan, list_works
+
+    works = list_works(PLANS[name], f"--log_dir={settings['log_dir']}")
+    if settings["plan"]:
+        print(describe_plan(works, settings["runs"], options.workers))
+        return 0
+    failures = run_all(works, options)
+    for line in failures:
+        print(f"failed   {line}", file=sys.stderr)
+    if name in JUDGED:  # the others judge as they run
+        folders = [str(w.folder) for w in works if w.folder.exists()]
+        output = settings["output"] or f"{name}_report"
+        flags = [f"--runs={','.join(folders)}", f"--output={output}"]
+        _judge(name, [f"tfcomp study {name}", *flags])
+    return 1 if failures else 0
+
+
+def _judge(name: str, program: list[str]) -> int:
     command = importlib.import_module(f"tfcomp.studies.{name}.command")
     return command.main(program)
 

@@ -16,25 +16,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from absl import flags
-
 from tfcomp.config.command import exit_on_user_error, run_command
-from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import (
-    define_run_flags,
-    define_settings,
-    format_flags,
-    list_flag_lines,
-    make_flags,
-)
 from tfcomp.statistics.measure import list_leading
-from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.output_folders import check_run_folders
-from tfcomp.sweeps.grid import GRID, parse_grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.sweep_settings import SweepSettings
-from tfcomp.sweeps.trials import make_trials
+from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
 from tfcomp.sweeps.workload import run_missing
 
 
@@ -88,38 +74,6 @@ def format_summary(folder: Path) -> str:
         for setting, row in lines.items()
         if table
     )
-
-
-def define_flags() -> flags.FlagValues:
-    """The flags of a run, those of a sweep, and where its trials run."""
-    values = make_flags(GRID, define_run_flags())
-    # A hundred trials need no pictures and no SavedModels, and these take half
-    # of what a short run spends outside training.
-    values.set_default("pictures", False)
-    values.set_default("export", False)
-    define_settings(SweepSettings.list_settings(), values)
-    define_settings(SchedulerOptions.list_settings(), values)
-    return values
-
-
-def make_sweep(values: dict[str, Any]) -> Sweep:
-    """The sweep that the flags describe, checked; writes nothing.
-
-    Raises:
-        ConfigError: If a flag or a combination breaks a rule.
-        RunError: If a flag does not exist.
-    """
-    settings = SweepSettings.from_flags(values)
-    config = make_config(values)
-    grid = parse_grid(values["grid"], settings.seeds, config.plugins)
-    trials, notes = make_trials(values, grid, settings.all_seeds)
-    for note in notes:
-        print(note)
-    version = compute_code_version(config.plugins)
-    lines = [f"--grid={spec}" for spec in values["grid"]]
-    lines = "\n".join([*lines, *list_flag_lines(settings), ""])
-    text = f"# code version: {version}\n{format_flags(config)}{lines}"
-    return Sweep(Path(config.run_dir), trials, text, settings)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pipelines.running_step import run_step
 from pipelines.step_events import count
 from tfcomp.storage.code_version import hash_files
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.workload import run_missing
+from tfcomp.sweeps.workload import run_all
 
 # Where the trainer writes run folders and SavedModels, below its output.
 LOGS = "logs"
@@ -73,16 +73,7 @@ def train_profile(
     examples = f"--examples_dir={examples_dir}"
     sweeps = make_sweeps(profile, logs, models, examples)
     work = [*sweeps, *make_searches(profile, logs, models)]
-    num_trials, failures = 0, []
-    for number, part in enumerate(work, 1):
-        name = part.folder.name
-        print(f"{part.kind} {name} ({number} of {len(work)})")
-        failed = run_missing(part, options)
-        num_trials += len(part.items)
-        failures += [
-            f"{name} {line}" for line in part.describe_failures(failed)
-        ]
-    return num_trials, failures
+    return sum(len(part.items) for part in work), run_all(work, options)
 
 
 def hash_tables(runs_dir: Path) -> str:

@@ -16,7 +16,7 @@ from tfcomp.config.run_flags import (
     parse_flags,
     parse_record,
 )
-from tfcomp.sweep import define_flags, make_sweep
+from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
 SOURCE = """
 from tfcomp.config.own_settings import declare_setting

@@ -11,9 +11,9 @@ from tfcomp.models import run_memory
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.models.run_memory import Part, check_memory, estimate_memory
 from tfcomp.studies.thresholds import command as threshold
-from tfcomp.sweep import define_flags, make_sweep
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
 
 def estimate(*flags: str) -> dict[str, int]:

@@ -65,15 +65,18 @@ def format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
     """The table in Markdown, mean ± standard deviation."""
     columns = len(table.columns) - len(NUMBERS) * len(scores)
     names = list(table.columns[:columns])
-    lines = [
-        "| " + " | ".join([*names, *scores]) + " |",
-        "|" + "---|" * (len(names) + len(scores)),
+    rows = [
+        [row[name] for name in names]
+        + [_format(row[f"{s} mean"], row[f"{s} sd"]) for s in scores]
+        for row in table.to_dict("records")
     ]
-    for row in table.to_dict("records"):
-        cells = [str(row[name]) for name in names]
-        cells += [_format(row[f"{s} mean"], row[f"{s} sd"]) for s in scores]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return format_rows([[*names, *scores], *rows])
+
+
+def format_rows(rows: Sequence[Sequence[Any]]) -> str:
+    """A table in Markdown, a line each; the first row is its head."""
+    head, *lines = (f"| {' | '.join(map(str, row))} |\n" for row in rows)
+    return "".join([head, f"|{'---|' * len(rows[0])}\n", *lines])
 
 
 def _format(mean: float | None, spread: float | None) -> str:

@@ -12,16 +12,28 @@ summary.csv      statistics over seeds, and figures (see `sweep_reports`)
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import list_flag_lines
+from absl import flags
+
+from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.run_flags import (
+    define_run_flags,
+    define_settings,
+    format_flags,
+    list_flag_lines,
+    make_flags,
+)
 from tfcomp.evaluation.measure_files import is_measured
+from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import list_damage
+from tfcomp.sweeps.grid import GRID, parse_grid
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_reports import write_reports
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import read_result, write_tables
-from tfcomp.sweeps.trials import Trial
+from tfcomp.sweeps.trials import Trial, make_trials
 from tfcomp.sweeps.workload import Workload
 
 
@@ -70,3 +82,35 @@ class Sweep(Workload):
         """The numbers of the trials that have any, by their names."""
         found = {trial.name: read_result(trial) for trial in self.items}
         return {name: result for name, result in found.items() if result}
+
+
+def define_flags() -> flags.FlagValues:
+    """The flags of a run, those of a sweep, and where its trials run."""
+    values = make_flags(GRID, define_run_flags())
+    # A hundred trials need no pictures and no SavedModels, and these take half
+    # of what a short run spends outside training.
+    values.set_default("pictures", False)
+    values.set_default("export", False)
+    define_settings(SweepSettings.list_settings(), values)
+    define_settings(SchedulerOptions.list_settings(), values)
+    return values
+
+
+def make_sweep(values: dict[str, Any]) -> Sweep:
+    """The sweep that the flags describe, checked; writes nothing.
+
+    Raises:
+        ConfigError: If a flag or a combination breaks a rule.
+        RunError: If a flag does not exist.
+    """
+    settings = SweepSettings.from_flags(values)
+    config = make_config(values)
+    grid = parse_grid(values["grid"], settings.seeds, config.plugins)
+    trials, notes = make_trials(values, grid, settings.all_seeds)
+    for note in notes:
+        print(note)
+    version = compute_code_version(config.plugins)
+    lines = [f"--grid={spec}" for spec in values["grid"]]
+    lines = "\n".join([*lines, *list_flag_lines(settings), ""])
+    text = f"# code version: {version}\n{format_flags(config)}{lines}"
+    return Sweep(Path(config.run_dir), trials, text, settings)

@@ -134,6 +134,24 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     return failures
 
 
+def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
+    """Runs what is missing of several, one after another.
+
+    Returns:
+        A line for each item that failed; it leaves the others alone.
+
+    Raises:
+        RunError: As `run_missing`; what has finished before is kept.
+    """
+    lines = []
+    for number, work in enumerate(works, 1):
+        name = work.folder.name
+        say(f"{work.kind} {name} ({number} of {len(works)})")
+        failed = run_missing(work, options)
+        lines += [f"{name} {line}" for line in work.describe_failures(failed)]
+    return lines
+
+
 def _check_folder(folder: Path) -> None:
     if (folder / FLAGS_FILE).exists():
         raise RunError(

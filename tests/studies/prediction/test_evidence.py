@@ -2,23 +2,21 @@
 
 import csv
 import io
-import json
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tfcomp.studies.prediction.design import HALVES, Cell
+from tfcomp.storage.run_search import find_folders
+from tfcomp.studies.claims.packed_evidence import unpack
+from tfcomp.studies.prediction.design import HALVES
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.judgement import judge
-from tfcomp.studies.prediction.records import Found
+from tfcomp.studies.prediction.records import Found, read_found
 
 DOCS = Path(__file__).parents[3] / "docs"
-TYPES = {"depth": int, "width": int, "learning_rate": float} | {
-    "weight_decay": float
-}
-AXES = ("model", "encoding", *TYPES, "region")
+AXES = "model encoding depth width learning_rate weight_decay region".split()
 # Of 460 rows, those that the page speaks of most.
 KEYS = [
     ("id.factorization.last", "0.1"),
@@ -39,16 +37,11 @@ def files() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def found(files: Mapping[str, str]) -> dict[str, list[Found]]:
-    halves: dict[str, list[Found]] = {half: [] for half in HALVES}
-    for row in csv.DictReader(io.StringIO(files["networks.csv"])):
-        setting = {name: TYPES.get(name, str)(row[name]) for name in AXES}
-        cell = Cell(setting, None, ())
-        assert cell.half == row["half"]
-        record = json.loads(files[f"{row['record']}.json"])
-        each = Found(cell, int(row["seed"]), record, row["record"])
-        halves[cell.half].append(each)
-    return halves
+def found() -> dict[str, list[Found]]:
+    with unpack([str(DOCS / "predict_evidence")]) as (_, place):
+        (folder,) = find_folders([place], lambda n: "predict.flags" in n)
+        _, found = read_found(folder)
+    return {half: [e for e in found if e.cell.half == half] for half in HALVES}
 
 
 def read_table(text: str) -> Table:

@@ -15,7 +15,10 @@ from tfcomp.studies.claims.packed_evidence import pack_evidence
 from tfcomp.studies.prediction import command as predict
 from tfcomp.studies.prediction import one_cell
 from tfcomp.studies.prediction.early_measures import forget_held_out
-from tfcomp.studies.prediction.predict_run import PredictionStudy
+from tfcomp.studies.prediction.predict_run import (
+    PredictionStudy,
+    describe_answer,
+)
 from tfcomp.studies.prediction.records import collect
 
 FLAGS = (
@@ -28,6 +31,7 @@ FLAGS = (
 )
 # Of one network, whose functions are traced once.
 GRID = ("--grid=model=mlp", "--grid=learning_rate=5e-3,1e-2")
+NOTHING = "no measure passes the rules"
 
 
 def make_study(folder: Path, *flags: str) -> PredictionStudy:
@@ -87,7 +91,25 @@ def test_tables_and_figures(
     rows = list(csv.DictReader(text.splitlines()))
     assert {row["learning_rate"] for row in rows} == {"0.005", "0.01"}
     assert study.count_networks()[0] == 2
-    assert study.describe_answer() == ["no measure passes the rules"]
+    assert describe_answer(study.folder, False) == [NOTHING]
+
+
+def test_recorded_networks_are_judged_again_from_a_pack(
+    study: PredictionStudy, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    study.write_tables({})
+    study.write_reports()
+    (study.folder / "predict.flags").write_text(study.flags)
+    pack_evidence([str(study.folder)], tmp_path / "packed")
+    flags = [f"--runs={tmp_path}/packed", f"--output={tmp_path}/again"]
+    assert predict.main(["predict", *flags]) == 0
+    assert NOTHING in capsys.readouterr().out
+    tables = {f.name: f.read_bytes() for f in study.folder.glob("*.csv")}
+    again = {f.name: f.read_bytes() for f in (tmp_path / "again").glob("*.csv")}
+    assert tables.pop("networks.csv") and again == tables
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="one prediction study, not 0"):
+        predict.main(["predict", f"--runs={tmp_path}/empty"])
 
 
 def test_packed_study_holds_what_its_tables_are_made_of(

@@ -16,6 +16,7 @@ from typing import Any
 
 from tfcomp.config.command import run_command
 from tfcomp.config.run_flags import make_flags
+from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.studies.decoders.decoder_table import NUMBERS, Case
@@ -100,14 +101,14 @@ def format_verdicts(cases: list[Case]) -> list[str]:
             [decoder, *(found.get((decoder, split), "") for split in splits)]
             for decoder in decoders
         ]
-        tables.append(_format_table([["decoder", *splits], *rows]))
+        tables.append(format_rows([["decoder", *splits], *rows]))
     return tables
 
 
 def format_truth(rows: list[dict[str, str]]) -> str:
     """What became of both statements, a row for each split."""
     heading = ["data and split", "the matching decoder composes", "others fail"]
-    return _format_table([heading, *(list(row.values()) for row in rows)])
+    return format_rows([heading, *(list(row.values()) for row in rows)])
 
 
 def format_costs(cases: list[Case]) -> str:
@@ -124,17 +125,12 @@ def format_costs(cases: list[Case]) -> str:
             for name in names
         ]
         rows.append([decoder, *map(_format_mean, columns)])
-    return _format_table([["decoder", *heading], *rows])
+    return format_rows([["decoder", *heading], *rows])
 
 
 def _format_mean(numbers: list[float | None]) -> str:
     known = [number for number in numbers if number is not None]
     return f"{mean(known):,.0f}" if known else ""
-
-
-def _format_table(rows: list[list[str]]) -> str:
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def draw_picture(cases: list[Case]) -> bytes:

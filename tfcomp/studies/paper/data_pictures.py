@@ -8,6 +8,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.models import MODELS
+from tfcomp.statistics.setting_table import format_rows
 from tfcomp.studies.paper.paper_figure import Drawn, Found
 
 STRIPES_PER_ROW = 14
@@ -78,10 +79,9 @@ def list_networks() -> Drawn:
             size,
             f"{model.count_params():,}",
         ]
-    lines = [list(columns), ["---"] * len(columns)]
-    lines += zip(*columns.values(), strict=True)
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return {"Weights are those of the networks as they are built.": table}
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    caption = "Weights are those of the networks as they are built."
+    return {caption: format_rows(rows).rstrip()}
 
 
 DATA = {

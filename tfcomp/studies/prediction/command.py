@@ -7,6 +7,11 @@ with several seeds, to one ID error (--target); measures them at 0, 5, 10, 25
 and 100 % of their training; and judges which measures order them by their OOD
 error at the end. Half of the design is held back until --confirm. Networks
 that are trained survive an interruption: the same command goes on.
+
+    tfcomp study prediction --runs=docs/predict_evidence --output=prediction
+
+trains nothing: it judges the networks of a finished study again, from its
+folder or from packed evidence, and needs no TensorFlow.
 """
 
 import sys
@@ -16,6 +21,7 @@ from typing import Any
 from absl import flags
 
 from tfcomp.config.command import run_command
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import (
     define_run_flags,
@@ -24,17 +30,32 @@ from tfcomp.config.run_flags import (
     list_flag_lines,
     make_flags,
 )
-from tfcomp.storage.output_folders import check_run_folders
+from tfcomp.storage.output_folders import check_folder, check_run_folders
+from tfcomp.storage.run_search import find_folders, split_patterns
+from tfcomp.studies.claims.packed_evidence import PREDICTION_FLAGS, unpack
 from tfcomp.studies.prediction.design import (
     HALVES,
     list_cells,
     list_hyperparameters,
 )
-from tfcomp.studies.prediction.predict_run import PredictionStudy
+from tfcomp.studies.prediction.predict_run import (
+    PredictionStudy,
+    describe_answer,
+)
 from tfcomp.studies.prediction.predict_settings import PredictSettings
+from tfcomp.studies.prediction.records import read_found
 from tfcomp.sweeps.grid import GRID
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_missing
+
+RECORDED = {
+    "runs": (
+        "",
+        "Trains nothing: judges a finished study, its folder or packed "
+        "evidence, a pattern with *.",
+    ),
+    "output": ("prediction", "With --runs, the folder for its tables."),
+}
 
 
 def main(argv: list[str]) -> int:
@@ -45,22 +66,51 @@ def main(argv: list[str]) -> int:
 
 def predict(values: dict[str, Any]) -> int:
     """Trains what is missing, judges, prints what predicts."""
+    if values["runs"]:
+        return judge_recorded(values["runs"], Path(values["output"]))
     options = SchedulerOptions.from_flags(values)
     study = make_study(values)
     check_run_folders(values)
     failures = run_missing(study, options)
     count, reached = study.count_networks()
     print(f"\n{count} networks, {reached} reached {study.settings.target:g}")
-    print("\n".join(study.describe_answer()))
+    print("\n".join(describe_answer(study.folder, study.settings.confirm)))
     print(f"tables   {study.folder}")
     for line in study.describe_failures(failures):
         print(f"failed   {line}", file=sys.stderr)
     return 1 if failures else 0
 
 
+def judge_recorded(runs: str, output: Path) -> int:
+    """Judges the recorded networks of one study; prints what predicts.
+
+    Raises:
+        ConfigError: If there is no such study, or several, or no folder to
+            write.
+    """
+    check_folder("output", str(output))
+    # Imported here: bad flags must be answered without SciPy.
+    from tfcomp.studies.prediction.predict_report import write_report
+
+    with unpack(split_patterns(runs)) as places:
+        folders = find_folders(places, lambda names: PREDICTION_FLAGS in names)
+        if len(folders) != 1:
+            rule = f"must match one prediction study, not {len(folders)}"
+            raise ConfigError("runs", rule, runs)
+        specs, found = read_found(folders[0])
+    output.mkdir(parents=True, exist_ok=True)
+    write_report(output, found, list_hyperparameters(specs))
+    reached = sum(each.record["reached"] for each in found)
+    print(f"{len(found)} networks, {reached} reached the target")
+    is_confirmed = (output / f"{HALVES[1]}.csv").exists()
+    print("\n".join(describe_answer(output, is_confirmed)))
+    print(f"tables   {output}")
+    return 0
+
+
 def define_flags() -> flags.FlagValues:
     """The flags of a run, those of a study, and where its networks train."""
-    values = make_flags(GRID, define_run_flags())
+    values = make_flags(GRID | RECORDED, define_run_flags())
     values.set_default("run_name", "predict")
     define_settings(PredictSettings.list_settings(), values)
     define_settings(SchedulerOptions.list_settings(), values)

@@ -22,12 +22,13 @@ class Cell:
 
     Attributes:
         setting: The flags that the study varies.
-        config: A run with this setting and the first seed.
+        config: A run with this setting and the first seed; None if nothing
+            is to be trained.
         seeds: Of its networks.
     """
 
     setting: dict[str, Any]
-    config: RunConfig
+    config: RunConfig | None
     seeds: Sequence[int]
 
     @property

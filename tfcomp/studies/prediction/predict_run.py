@@ -12,7 +12,6 @@ confirm.csv      those of the proposed measures on the half held back
 figures/         the two pictures, and the numbers that they show
 """
 
-import csv
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flag_lines
-from tfcomp.storage.files import write_csv
+from tfcomp.storage.files import read_csv, write_csv
 from tfcomp.studies.prediction.design import HALVES, Cell
 from tfcomp.studies.prediction.predict_settings import PredictSettings
 from tfcomp.studies.prediction.records import Found, Records, collect
@@ -79,31 +78,26 @@ class PredictionStudy(Workload):
         found = collect(self.items, self.records)
         write_report(self.folder, found, self.hyperparameters)
 
-    def describe_answer(self) -> list[str]:
-        """What predicts, or is proposed, in a line each."""
-        confirm, explore = (
-            _read_rows(self.folder / f"{half}.csv") for half in HALVES[::-1]
-        )
-        rows, column, word = confirm, "predicts", "predicts"
-        if not self.settings.confirm:
-            rows, column, word = explore, "passes", "is proposed"
-        chosen = [row for row in rows if row[column] == "True"]
-        return [
-            f"{row['measure']} at {float(row['time']):.0%} {word}: tau "
-            f"{float(row['tau']):.2f} [{float(row['tau_low']):.2f}, "
-            f"{float(row['tau_high']):.2f}]"
-            for row in chosen
-        ] or ["no measure passes the rules"]
-
     def count_networks(self) -> tuple[int, int]:
         """How many networks are recorded, and how many met the target."""
         found = collect(self.items, self.records)
         return len(found), sum(each.record["reached"] for each in found)
 
 
-def _read_rows(path: Path) -> list[dict[str, str]]:
-    text = path.read_text("utf-8") if path.exists() else ""
-    return list(csv.DictReader(text.splitlines()))
+def describe_answer(folder: Path, confirm: bool) -> list[str]:
+    """What predicts, or without `confirm` is proposed, in a line each."""
+    half, column, word = HALVES[0], "passes", "is proposed"
+    if confirm:
+        half, column, word = HALVES[1], "predicts", "predicts"
+    file = folder / f"{half}.csv"
+    chosen = [
+        f"{row['measure']} at {float(row['time']):.0%} {word}: tau "
+        f"{float(row['tau']):.2f} [{float(row['tau_low']):.2f}, "
+        f"{float(row['tau_high']):.2f}]"
+        for row in (read_csv(file) if file.exists() else ())
+        if row[column] == "True"
+    ]
+    return chosen or ["no measure passes the rules"]
 
 
 def _describe(found: Found) -> dict[str, Any]:

@@ -11,8 +11,15 @@ from typing import Any, NamedTuple
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.code_version import compute_code_version, hash_modules
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
-from tfcomp.studies.prediction.design import Cell
+from tfcomp.storage.files import (
+    DamagedFileError,
+    read_csv,
+    read_json,
+    read_text,
+    write_text,
+)
+from tfcomp.studies.prediction.design import Cell, list_hyperparameters
+from tfcomp.sweeps.grid import parse_grid
 from tfcomp.sweeps.trials import compute_hash
 
 # What trains a network and measures it, beside what decides a run.
@@ -68,3 +75,25 @@ def collect(cells: Sequence[Cell], records: Records) -> list[Found]:
         for config in cell.make_configs()
         if (record := records.read(config)) is not None
     ]
+
+
+def read_found(folder: Path) -> tuple[list[str], list[Found]]:
+    """The grid of a finished study and its networks, by any version's code.
+
+    Raises:
+        DamagedFileError: If a file is damaged.
+        OSError: If one is missing.
+    """
+    lines = read_text(folder / "predict.flags").splitlines()
+    grid = [ln.removeprefix("--grid=") for ln in lines if "--grid=" in ln]
+    names = [name for axis in list_hyperparameters(grid) for name in axis]
+    cells = {
+        tuple(str(setting[name]) for name in names): Cell(setting, None, ())
+        for setting in parse_grid(grid)
+    }
+    found = []
+    for row in read_csv(folder / "networks.csv"):
+        cell = cells[tuple(row[name] for name in names)]
+        record = read_json(folder / "networks" / f"{row['record']}.json")
+        found.append(Found(cell, int(row["seed"]), record, row["record"]))
+    return grid, found
