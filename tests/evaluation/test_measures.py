@@ -8,7 +8,12 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.evaluation import image_measures, measures, stage_measures
+from tfcomp.evaluation import (
+    geometry_measures,
+    image_measures,
+    measures,
+    stage_measures,
+)
 from tfcomp.statistics.measure import list_measures
 
 
@@ -48,7 +53,7 @@ def test_log_volume(make_study) -> None:
             [keras.ops.exp(rate * f[:, 0]) / rate, f[:, 1]], axis=1
         ),
     )
-    found = stage_measures.measure_log_volume(study)
+    found = geometry_measures.measure_log_volume(study)
     even, growing = (study.stages.index(f"stage_{i}") for i in (0, 1))
     # The log-volume is rate * x: its spread is that of x, times the rate.
     x, is_ood = study.splits.grid[:, 0], study.splits.is_ood
@@ -71,7 +76,7 @@ def test_folds_deviate_and_even_manifolds_do_not(make_study) -> None:
             [keras.ops.square(f[:, 0] - 7.5) / 2, f[:, 1]], axis=1
         ),
     )
-    found = stage_measures.measure_log_volume(study)
+    found = geometry_measures.measure_log_volume(study)
     outside, within = (
         by_stage(study, found[f"log_volume_deviation_{name}"])
         for name in ("ood", "id")
@@ -115,7 +120,7 @@ def test_factorization(make_study) -> None:
         stage_0=lambda f: 3.0 * f,
         stage_1=lambda f: f[:, :1] + f[:, 1:],
     )
-    found = stage_measures.measure_factorization(study)
+    found = geometry_measures.measure_factorization(study)
     for name in ("factorization", "ratio_factorization"):
         score = by_stage(study, found[name])
         assert score["stage_0"] == pytest.approx(1)

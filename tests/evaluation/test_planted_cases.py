@@ -32,7 +32,7 @@ from tfcomp.analysis.tuning import compute_tuning, summarize_tuning
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.coverage import measure_coverage
-from tfcomp.evaluation import stage_measures
+from tfcomp.evaluation import geometry_measures, stage_measures
 
 GRID = make_grid(14, 14)
 IS_OOD = hold_out(GRID, 2, 11)
@@ -341,7 +341,7 @@ def test_factors_in_other_units(make_study) -> None:
     study = make_study(
         "truth", stage_0=lambda f: keras.ops.stack([f @ [[100.0], [1.0]]], 1)
     )
-    found = stage_measures.measure_factorization(study)
+    found = geometry_measures.measure_factorization(study)
     stage = study.stages.index("stage_0")
     assert found["factorization"][stage] > 0.98
     assert found["worst_pair_factorization"][stage] == pytest.approx(0)

@@ -145,3 +145,28 @@ def test_a_module_that_is_imported_again_is_no_conflict() -> None:
     assert find_limits("again") == SHARE
     with pytest.raises(ValueError, match="registered already"):
         register_measure("again")(lambda stage: 0.0)
+
+
+def test_a_text_declares_measures() -> None:
+    def compute(study: object) -> dict:
+        return {}
+
+    text = """
+    planted_{key}: what {text} has [0, inf] in px low
+        how many,
+        in all
+    planted_plain_{key}: no range
+    """
+    declared.declare_runs((text, {"a": "A", "b": "B"}))(compute)
+    try:
+        first, plain, *others = declared.list_measures(of="study")[-4:]
+        assert (first.name, first.label) == ("planted_a", "what A has")
+        assert first.limits == Limits(0.0) and first.about == "how many, in all"
+        assert (first.unit, first.better, first.per) == ("px", "low", "run")
+        assert plain.limits == Limits() and plain.better is None
+        assert [m.name for m in others] == ["planted_b", "planted_plain_b"]
+    finally:
+        for name in ("a", "b", "plain_a", "plain_b"):
+            del declared._MEASURES[f"planted_{name}"]
+    with pytest.raises(ValueError, match="'no colon' must be NAME: LABEL"):
+        declared.declare_runs("no colon")

@@ -26,14 +26,7 @@ from tfcomp.analysis.sharing import (
 )
 from tfcomp.analysis.superposition import FAR
 from tfcomp.evaluation.gaps import list_gaps, score_gap
-from tfcomp.statistics.limits import (
-    AT_MOST_ONE,
-    CORRELATION,
-    POSITIVE,
-    REAL,
-    SHARE,
-)
-from tfcomp.statistics.measure import Measure, declare
+from tfcomp.statistics.measure import declare_runs
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.study import Study
@@ -48,6 +41,7 @@ PLACES = {
     "far": f"at least {FAR:g} grid steps from ID",
     "near": f"less than {FAR:g} grid steps from ID",
 }
+SUBSETS = {"id": "ID", "ood": "OOD"}
 PEAKS = {"multiple_peaks": "several peaks", "no_peak": "no peak"}
 KERNELS = {
     "factorized": "binary factorized",
@@ -71,30 +65,18 @@ Numbers = dict[str, float | None]
 Lists = dict[str, list[float | None]]
 
 
-@declare(
-    Measure(
-        "border_rank_correlation",
-        "rank correlation of OOD error and distance to ID",
-        CORRELATION,
-        "Spearman's, over OOD points, of the relative error and the distance "
-        "to the nearest ID grid point",
-    ),
-    Measure(
-        "border_relative_mse",
-        "relative MSE by distance to ID",
-        POSITIVE,
-        "mean relative error at a distance of 1, 2, ... grid steps (a list)",
-        better="low",
-    ),
-    of="study",
+@declare_runs(
+    """
+    border_rank_correlation: rank correlation of OOD error and distance to ID \
+        [-1, 1]
+        Spearman's, over OOD points, of the relative error and the distance
+        to the nearest ID grid point
+    border_relative_mse: relative MSE by distance to ID [0, inf] low
+        mean relative error at a distance of 1, 2, ... grid steps (a list)
+    """
 )
 def measure_border(study: Study) -> Numbers | Lists:
-    """Does the OOD error rise with the distance to ID? (section 3.2)
-
-    `border_rank_correlation`: Spearman's, over OOD points, of the relative
-    error and the distance to the nearest ID grid point. A list,
-    `border_relative_mse`: mean error at a distance of 1, 2, ... grid steps.
-    """
+    """Does the OOD error rise with the distance to ID? (section 3.2)"""
     if not study.splits.is_ood.any():
         return {}
     error, distance = study.error_ratio, study.border_distance
@@ -109,47 +91,37 @@ def measure_border(study: Study) -> Numbers | Lists:
     }
 
 
-@declare(
+@declare_runs(
     *(
-        Measure(
-            f"{name}_{where}_r2",
-            f"R² on {text} ({where})",
-            AT_MOST_ONE,
-            f"mean over OOD points {place} of the R², about the mean of the "
-            f"output, on {text}",
-        )
-        for where, place in PLACES.items()
-        for name, text in MEMORIES.items()
-    ),
-    *(
-        Measure(
-            f"faint_{where}_share",
-            f"share of faint OOD outputs, {where}",
-            SHARE,
-            f"share of OOD outputs {place} with less than a tenth of the "
-            "length of the median ID output, which no R² counts",
-            better="low",
+        (
+            f"""
+    {{key}}_{where}_r2: R² on {{text}} ({where}) [-inf, 1]
+        mean over OOD points {place} of the R², about the mean of the
+        output, on {{text}}
+    """,
+            MEMORIES,
         )
         for where, place in PLACES.items()
     ),
-    Measure(
-        "sharing_truth_r2",
-        "R² of the truth on images that share a factor",
-        AT_MOST_ONE,
-        "the same R² of the true OOD images: where it is high, data are sums, "
-        "and a network that composes them well has a high sharing_far_r2",
+    (
+        """
+    faint_{key}_share: share of faint OOD outputs, {key} [0, 1] low
+        share of OOD outputs {text} with less than a tenth of the length of
+        the median ID output, which no R² counts
+    """,
+        PLACES,
     ),
-    of="study",
+    """
+    sharing_truth_r2: R² of the truth on images that share a factor [-inf, 1]
+        the same R² of the true OOD images: where it is high, data are sums,
+        and a network that composes them well has a high sharing_far_r2
+    """,
 )
 def measure_sharing(study: Study) -> Numbers:
     """Are OOD outputs made of memories that share a factor? (figure 1d)
 
-    `sharing_far_r2`, `rival_far_r2` and `single_far_r2`: mean R^2 about the
-    mean of OOD outputs at least `FAR` grid steps from ID, on what
-    `tfcomp.analysis.sharing` names so. `sharing_near_r2`, and so on: of the
-    other OOD points. `faint_far_share`, `faint_near_share`: of outputs that
-    are too faint to count. `sharing_truth_r2`: of the true images, at a sample
-    of the points. Where it is high, `sharing_far_r2` says nothing.
+    See `tfcomp.analysis.sharing`. The R^2 of the truth is that at a sample of
+    the points: where it is high, `sharing_far_r2` says nothing.
     """
     if not study.has_hole:
         return {}
@@ -165,28 +137,22 @@ def measure_sharing(study: Study) -> Numbers:
     }
 
 
-@declare(
+@declare_runs(
     *(
-        Measure(
-            f"{name}_{subset}",
-            f"share of {subset.upper()} images with {text}",
-            SHARE,
-            f"share of {subset.upper()} images with {text}: local extrema "
-            "above half of the largest value of the image and above a tenth of "
-            "the height of a bump",
+        (
+            f"""
+    {name}_{{key}}: share of {{text}} images with {words} [0, 1]
+        share of {{text}} images with {words}: local extrema above half
+        of the largest value of the image and above a tenth of the
+        height of a bump
+    """,
+            SUBSETS,
         )
-        for name, text in PEAKS.items()
-        for subset in ("id", "ood")
-    ),
-    of="study",
+        for name, words in PEAKS.items()
+    )
 )
 def measure_peaks(study: Study) -> Numbers:
-    """How many images show several bumps? (section 3.2)
-
-    `multiple_peaks_id`, `multiple_peaks_ood`: share of images with two peaks
-    or more, by the measure of each image itself, none of them fainter than a
-    tenth of a bump; `no_peak_id`, `no_peak_ood`: of those without any.
-    """
+    """How many images show several bumps, or none? (section 3.2)"""
     if not study.dataset.has_position:
         return {}
     images, splits = study.evaluation.images, study.splits
@@ -194,36 +160,28 @@ def measure_peaks(study: Study) -> Numbers:
     subsets = {"id": counts[splits.is_id], "ood": counts[splits.is_ood]}
     numbers: Numbers = {}
     for name, found in subsets.items():
-        known = mean_or_none(found) is not None
-        numbers[f"multiple_peaks_{name}"] = (
-            float(np.mean(found > 1)) if known else None
-        )
-        numbers[f"no_peak_{name}"] = (
-            float(np.mean(found == 0)) if known else None
-        )
+        is_known = mean_or_none(found) is not None
+        tests = {"multiple_peaks": found > 1, "no_peak": found == 0}
+        for kind, shown in tests.items():
+            share = float(shown.mean()) if is_known else None
+            numbers[f"{kind}_{name}"] = share
     return numbers
 
 
-@declare(
-    *(
-        Measure(
-            f"interaction_r2_{subset}",
-            f"R² of the interaction part, {subset.upper()} images",
-            SHARE,
-            "R² of what is left of the output less its row and column means on "
-            f"that of the truth, one scale for all {subset.upper()} images; a "
-            "plus has 0",
-            better="high",
-        )
-        for subset in ("id", "ood")
-    ),
-    of="study",
+@declare_runs(
+    (
+        """
+    interaction_r2_{key}: R² of the interaction part, {text} images [0, 1] high
+        R² of what is left of the output less its row and column means on
+        that of the truth, one scale for all {text} images; a plus has 0
+    """,
+        SUBSETS,
+    )
 )
 def measure_image_interaction(study: Study) -> Numbers:
     """Do images show more than a sum over rows and columns? (section 4.2)
 
-    `interaction_r2_id` and `interaction_r2_ood`; see
-    `tfcomp.analysis.image_interaction`.
+    See `tfcomp.analysis.image_interaction`.
     """
     if not study.dataset.has_position:
         return {}
@@ -237,37 +195,29 @@ def measure_image_interaction(study: Study) -> Numbers:
     }
 
 
-@declare(
-    *(
-        Measure(
-            f"alignment_{name}",
-            f"alignment with the {text} kernel",
-            CORRELATION,
-            f"centered alignment of the cosines of OOD outputs with the {text} "
-            "kernel",
-        )
-        for name, text in KERNELS.items()
+@declare_runs(
+    (
+        """
+    alignment_{key}: alignment with the {text} kernel [-1, 1]
+        centered alignment of the cosines of OOD outputs with the {text}
+        kernel
+    """,
+        KERNELS,
     ),
-    *(
-        Measure(
-            f"alignment_{name}_width",
-            f"width of the best {name} kernel",
-            POSITIVE,
-            f"the width at which alignment_{name}_best is reached",
-            unit="factor",
-        )
-        for name in ("additive", "radial")
+    (
+        """
+    alignment_{key}_width: width of the best {key} kernel [0, inf] in factor
+        the width at which alignment_{key}_best is reached
+    """,
+        {"additive": "", "radial": ""},
     ),
-    *(
-        Measure(
-            name,
-            f"kernel, {text}",
-            SHARE,
-            f"share of {text} in the variance of the kernel",
-        )
-        for name, text in ORDERS.items()
+    (
+        """
+    {key}: kernel, {text} [0, 1]
+        share of {text} in the variance of the kernel
+    """,
+        ORDERS,
     ),
-    of="study",
 )
 def measure_alignment(study: Study) -> Numbers:
     """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)
@@ -288,32 +238,26 @@ def measure_alignment(study: Study) -> Numbers:
     return numbers
 
 
-@declare(
+@declare_runs(
     *(
-        Measure(
-            name,
-            f"R² {text}, {over.split()[0]}",
-            SHARE,
-            f"R² {text}, {over} the held-out points of a gap",
-        )
+        f"""
+    {name}: R² {text}, {over.split()[0]} [0, 1]
+        R² {text}, {over} the held-out points of a gap
+    """
         for name, over, text in (
             ("edge_r2", "mean over", EDGES),
             ("edge_r2_min", "least over", EDGES),
             ("edge_linear_r2", "mean over", f"{EDGES}, linear weights"),
             ("edge_truth_r2", "mean over", f"{EDGES}, of the true image"),
         )
-    ),
-    of="study",
+    )
 )
 def measure_interpolation(study: Study) -> Numbers:
     """Are outputs in the gap made of the images at its edges? (figure 9a-d)
 
-    R^2 about zero in pixel space, over the angles of the gap: `edge_r2` (mean)
-    and `edge_r2_min` of the output on the two true edge images with the best
-    weights, `edge_linear_r2` with those of the linear interpolation,
-    `edge_truth_r2` of the true image, which a network that rotates would
-    score. Means over the curves with a gap, of which a rotated "4" among
-    other digits has one.
+    R^2 about zero in pixel space; that of the true images is what a network
+    that rotates would have. Means over the curves with a gap, of which a
+    rotated "4" among other digits has one.
     """
     gaps = list_gaps(study)
     if not gaps:
@@ -331,22 +275,16 @@ def measure_interpolation(study: Study) -> Numbers:
     }
 
 
-@declare(
-    Measure("curve_values", "factor", REAL, "values along the curve (a list)"),
-    Measure(
-        "curve_mse",
-        "MSE along the curve with a gap",
-        POSITIVE,
-        "MSE over pixels at each of curve_values (a list)",
-        better="low",
-    ),
-    of="study",
+@declare_runs(
+    """
+    curve_values: factor
+        values along the curve (a list)
+    curve_mse: MSE along the curve with a gap [0, inf] low
+        MSE over pixels at each of curve_values (a list)
+    """
 )
 def measure_error_curve(study: Study) -> Lists:
-    """MSE over pixels along the one curve with a gap (figure 9a).
-
-    `curve_values`: of the factor; `curve_mse`: at each of them.
-    """
+    """The error along the one curve with a gap (figure 9a)."""
     gaps = list_gaps(study)
     if len(gaps) != 1:
         return {}

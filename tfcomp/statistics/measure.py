@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import itertools
 import math
+import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -28,6 +31,7 @@ SOURCES = (
     "tfcomp.analysis.geometry",
     "tfcomp.analysis.probes",
     "tfcomp.evaluation.image_measures",
+    "tfcomp.evaluation.geometry_measures",
     "tfcomp.evaluation.stage_measures",
 )
 # Where runs record what users have declared, in `metrics.json`.
@@ -36,6 +40,7 @@ KINDS = ("stage", "image", "run")
 # Entries of the files of a run that are no measures.
 RESERVED = ("stages", "start", "version", "name")
 Function = TypeVar("Function", bound=Callable)
+Text = str | tuple[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,9 @@ class Measure:
 
 
 _MEASURES: dict[str, Measure] = {}
+_HEAD = re.compile(
+    r"(\w+): (.+?)(?: \[(\S+), (\S+)\])?(?: in (\w+))?(?: (low|high))?"
+)
 
 
 def declare(*measures: Measure, of: str = "") -> Callable[[Function], Function]:
@@ -110,6 +118,53 @@ def declare(*measures: Measure, of: str = "") -> Callable[[Function], Function]:
         return function
 
     return add
+
+
+def declare_stages(
+    *texts: Text, charts: Mapping[str, Chart] | None = None
+) -> Callable[[Function], Function]:
+    """Declares lists with a number per stage that a function of a study gives.
+
+    Texts are those of `declare_runs`; `charts` says which are shown where.
+    """
+    measures = [m for text in texts for m in _parse(text, per="stage")]
+    charted = [
+        dataclasses.replace(m, chart=(charts or {}).get(m.name))
+        for m in measures
+    ]
+    return declare(*charted, of="study")
+
+
+def declare_runs(*texts: Text) -> Callable[[Function], Function]:
+    """Declares numbers of a run that a function of a study gives.
+
+    A text has a line for each measure, and below it what it is.
+
+        name: label [least, largest] in unit better
+            what it is, which may go on in further lines
+
+    With words beside it, all are declared for each of them, in place of `{key}`
+    and `{text}`. What follows the label may be left out.
+    """
+    measures = [m for text in texts for m in _parse(text)]
+    return declare(*measures, of="study")
+
+
+def _parse(text: Text, **others: Any) -> list[Measure]:
+    text, words = (text, {"": ""}) if isinstance(text, str) else text
+    blocks = re.split(r"\n(?=[\w{])", textwrap.dedent(text).strip())
+    found = []
+    for (key, word), block in itertools.product(words.items(), blocks):
+        head, _, about = block.format(key=key, text=word).partition("\n")
+        match = _HEAD.fullmatch(" ".join(head.split()))
+        if match is None:
+            raise ValueError(f"{head!r} must be NAME: LABEL [LOW, HIGH]")
+        name, label, low, high, unit, better = match.groups()
+        limits = Limits(float(low), float(high)) if low else REAL
+        about = " ".join(about.split())
+        traits = {"unit": unit or "", "better": better, **others}
+        found.append(Measure(name, label, limits, about, **traits))
+    return found
 
 
 def register_measure(

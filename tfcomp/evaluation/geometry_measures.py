@@ -1,0 +1,146 @@
+"""Measures of the geometry of stages: volumes, and directions of factors.
+
+See `stage_measures` for what their functions give.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.geometry import (
+    FACTORIZATION,
+    compute_chance,
+    compute_factorization,
+    compute_pair_scores,
+    compute_ratio_factorization,
+    find_floored,
+)
+from tfcomp.evaluation.image_measures import SUBSETS, Lists
+from tfcomp.statistics.measure import declare_stages
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.study import Study
+
+
+@declare_stages(
+    (
+        """
+    log_volume_sd{key}: spread of log-volume, {text} points [0, inf]
+        standard deviation of the log-volume over {text} points
+    """,
+        {"": "all grid", "_id": "ID", "_ood": "OOD"},
+    ),
+    (
+        """
+    log_volume_median_{key}: median log-volume, {text}
+        median over {text} points, which a few dead ones do not move as they
+        do the mean
+    """,
+        SUBSETS,
+    ),
+    (
+        """
+    floor_fraction_{key}: share at the floor, {text} [0, 1] low
+        share of the {text} points where some direction has less than the
+        least length that counts
+    """,
+        SUBSETS,
+    ),
+    """
+    log_volume_difference: log-volume, OOD less ID
+        mean log-volume over OOD points less that over ID points
+    """,
+    (
+        """
+    log_volume_deviation_{key}: deviation of log-volume, {text} [0, inf]
+        mean over {text} points of the distance of the log-volume to its
+        median over ID
+    """,
+        SUBSETS,
+    ),
+)
+def measure_log_volume(study: Study) -> Lists:
+    """How evenly does a stage spread the factors? (section 3.4, figure 2e)
+
+    The spread of log sqrt(det g) is 0 for a manifold that is stretched
+    everywhere alike, whatever its scale. A point at the floor moves the mean by
+    up to 14 over the number of points. Where a manifold folds, volume is lost
+    at some points and gained at others: neither shows in a mean, and the
+    deviation does not ask which.
+    """
+    is_id, is_ood = study.splits.is_id, study.splits.is_ood
+    volumes = list(study.log_volume.values())
+    subsets = {"": is_id | is_ood, "_id": is_id, "_ood": is_ood}
+    lists: Lists = {
+        f"log_volume_sd{suffix}": [
+            np.std(v[rows]) if rows.any() else None for v in volumes
+        ]
+        for suffix, rows in subsets.items()
+    }
+    both = is_id.any() and is_ood.any()
+    lists["log_volume_difference"] = [
+        v[is_ood].mean() - v[is_id].mean() if both else None for v in volumes
+    ]
+    distances = [np.abs(v - np.median(v[is_id])) for v in volumes]
+    for name, rows in (("id", is_id), ("ood", is_ood)):
+        lists[f"log_volume_deviation_{name}"] = [
+            mean_or_none(d[rows]) for d in distances
+        ]
+        lists[f"log_volume_median_{name}"] = [
+            np.median(v[rows]) if rows.any() else None for v in volumes
+        ]
+        lists[f"floor_fraction_{name}"] = [
+            mean_or_none(find_floored(g[rows])) for g in study.metrics.values()
+        ]
+    return lists
+
+
+@declare_stages(
+    """
+    ratio_factorization: factorization, ratio of means [.5, 1] high
+        the score as the published code computes it, for comparison: it
+        divides the mean of |g_xy| by the mean of g_xx + g_yy, so that
+        points with long directions dominate
+    scaled_factorization: factorization, factors per range [.5, 1] high
+        eq. 7 with every factor in units of its range: without them it rises
+        to 1 when one factor is merely counted in smaller units
+    worst_pair_factorization: cosine form of the worst pair [0, 1] high
+        of many factors, the least cosine form of all pairs: two merged ones
+        hardly show in a mean over pairs
+    chance_factorization: cosine form of random directions [0, 1]
+        what the cosine form is for random directions in as many units: wide
+        stages are near 1 by chance
+    """,
+    charts={"ratio_factorization": FACTORIZATION},
+)
+def measure_factorization(study: Study) -> Lists:
+    """How orthogonal are the directions of the factors? (figures 2a to 2d)
+
+    Also `factorization`, as `metrics.json` has it. See
+    `tfcomp.analysis.geometry` for what makes it readable.
+    """
+    if len(study.dataset.space.ordered) < 2:
+        return {}  # of one direction there is nothing to factorize
+    metrics = study.metrics.values()
+    scores = [mean_or_none(compute_factorization(g)) for g in metrics]
+    ratios = [compute_ratio_factorization(g) for g in metrics]
+    space = study.dataset.space
+    factors = [space.factors[column] for column in space.ordered]
+    ranges = np.array([factor.high - factor.low for factor in factors])
+    scaled = [g * ranges[:, None] * ranges for g in metrics]
+    return {
+        "factorization": scores,
+        "ratio_factorization": ratios,
+        "scaled_factorization": [
+            mean_or_none(compute_factorization(g)) for g in scaled
+        ],
+        "worst_pair_factorization": [
+            min(compute_pair_scores(g).values()) for g in metrics
+        ],
+        "chance_factorization": [
+            compute_chance(study.stage_sizes[stage]) for stage in study.metrics
+        ],
+    }
