@@ -129,12 +129,13 @@ def test_other_kinds_of_runs(tmp_path: Path) -> None:
         "--epochs=1",
         "--layerwise_every=0",
         "--depth=2",
+        "--width=8",
         "--pictures=false",
         "--export=false",
     ]
     runs = [
         ["--flagfile=low_rank.flags", "--region=corner:5", "--rank=4"],
-        ["--flagfile=mlp.flags", "--region=none", "--width=8"],
+        ["--flagfile=mlp.flags", "--region=none"],
     ]
     metrics, _ = (
         train_and_evaluate(parse_config([*flags, *common])) for flags in runs

@@ -7,13 +7,14 @@ import pytest
 from tests.analysis.planted import hold_out, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.splits import Splits
+from tfcomp.datasets.splits import Points, Splits
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.initial_model import make_model
 
 GRID = make_grid(6, 7)
 IS_OOD = hold_out(GRID, 2, 3) | (GRID[:, 0] == 5)
-SPLITS = Splits(GRID[~IS_OOD], GRID, IS_OOD, np.zeros(42, bool), ())
+POINTS = Points(GRID, IS_OOD, np.zeros(42, bool))
+SPLITS = Splits(GRID[~IS_OOD], POINTS, ())
 
 
 def make_decoder(*, skips: bool = False, code: str = "code") -> keras.Model:

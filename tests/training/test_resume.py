@@ -78,7 +78,7 @@ def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
 
 @pytest.mark.parametrize(
     ("flags", "stops"),
-    [(SMOKE, (0, 1, 2)), (FALLING_RATE, (1, 2, 1, 2)), (ACTING, (1, 1, 1))],
+    [(SMOKE, (0, 1, 2)), (FALLING_RATE, (1, 2, 1, 2)), (ACTING, (2,))],
 )
 def test_resume_is_exact(
     flags: tuple[str, ...],

@@ -138,14 +138,8 @@ class Dataset:
         for plane in self.planes:
             is_shown[plane.index] = True
         rows = is_shown[tuple(space.to_index(every.factors).T)]
-        shown = every[rows]
         splits = dataclasses.replace(
-            self.splits,
-            grid=shown.factors,
-            is_ood=shown.is_ood,
-            is_test=shown.is_test,
-            existing=every,
-            is_streamed=False,
+            self.splits, points=every[rows], existing=every, is_streamed=False
         )
         return dataclasses.replace(self, splits=splits)
 

@@ -56,6 +56,22 @@ class Region:
     spec: str
     contains: Predicate
 
+    @property
+    def kind(self) -> str:
+        """As `square`; of several that are combined, that of the first."""
+        return split_region(self.spec)[0]
+
+    @property
+    def bounds(self) -> str:
+        """What follows the kind, as `6-22`; empty if nothing does."""
+        return split_region(self.spec)[1]
+
+
+def split_region(spec: str) -> tuple[str, str]:
+    """The kind of a region and its bounds, as `square` and `6-22`."""
+    kind, _, bounds = spec.partition(":")
+    return kind, bounds
+
 
 def parse_region(spec: str, space: FactorSpace) -> Region:
     """Makes a region of `space` from its spec.
@@ -83,7 +99,7 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
 
 
 def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
-    kind, _, arguments = spec.partition(":")
+    kind, arguments = split_region(spec)
     if kind in space.names:
         kind, arguments = "box", spec
     if kind not in REGIONS.names():

@@ -54,37 +54,43 @@ class Splits:
 
     Attributes:
         train: Examples that training draws from, [n, F].
-        grid: The points that analyses look at, [n, F]: every combination of
-            the space, in its order, or else a sample of those that exist.
-        is_ood: Which grid points are held out, bool [n].
-        is_test: Which ID grid points training does not contain, bool.
+        points: Those that analyses look at: every combination of the space,
+            in its order, or else a sample of those that exist.
         hidden: Factors of which some value inside the region never occurs
             in training; not empty means that the split is no test of
             composition.
-        is_complete: Whether `grid` is every combination of the space, so that
-            numbers over it can be reshaped to `space.shape`.
-        existing: All combinations that exist; None if they are the grid.
-        is_streamed: Whether scores are over all that exist, not the grid.
+        is_complete: Whether the points are every combination of the space, so
+            that numbers over them can be reshaped to `space.shape`.
+        existing: All combinations that exist; None if they are the points.
+        is_streamed: Whether scores are over all that exist.
     """
 
     train: np.ndarray
-    grid: np.ndarray
-    is_ood: np.ndarray
-    is_test: np.ndarray
+    points: Points
     hidden: tuple[str, ...]
     is_complete: bool = True
     existing: Points | None = None
     is_streamed: bool = False
 
     @property
-    def is_id(self) -> np.ndarray:
-        """Which grid points are in distribution."""
-        return ~self.is_ood
+    def grid(self) -> np.ndarray:
+        """Factor values of the points, [n, F]."""
+        return self.points.factors
 
     @property
-    def points(self) -> Points:
-        """The grid and its masks."""
-        return Points(self.grid, self.is_ood, self.is_test)
+    def is_ood(self) -> np.ndarray:
+        """Which points are held out, bool [n]."""
+        return self.points.is_ood
+
+    @property
+    def is_id(self) -> np.ndarray:
+        """Which points are in distribution."""
+        return ~self.points.is_ood
+
+    @property
+    def is_test(self) -> np.ndarray:
+        """Which ID points training does not contain, bool [n]."""
+        return self.points.is_test
 
     @property
     def all(self) -> Points:
@@ -135,19 +141,9 @@ def make_splits(
     is_whole = len(points) == math.prod(space.shape)
     limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
     if len(points) <= limit:
-        shown, existing = points, None
-    else:
-        shown, existing = points[_sample_rows(is_ood, limit)], points
-    return Splits(
-        train,
-        shown.factors,
-        shown.is_ood,
-        shown.is_test,
-        hidden,
-        is_complete=is_whole and existing is None,
-        existing=existing,
-        is_streamed=eval_points == 0 and existing is not None,
-    )
+        return Splits(train, points, hidden, is_whole)
+    shown, is_streamed = points[_sample_rows(is_ood, limit)], eval_points == 0
+    return Splits(train, shown, hidden, False, points, is_streamed)
 
 
 def _sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:

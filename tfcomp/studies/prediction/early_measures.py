@@ -1,7 +1,7 @@
 """The measures of a network as numbers, those of ID points apart.
 
 Everything in `measures.json` (`tfcomp.evaluation.measures`) is taken twice:
-over all points, which peeks at held-out combinations, and over a grid that
+over all points, which looks at held-out combinations, and over a grid that
 has the ID points alone, which cannot. A list with a number per stage becomes
 its mean over hidden stages and its last hidden number.
 """
@@ -17,7 +17,7 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.study import Study
-from tfcomp.studies.prediction.predict_settings import ID_ONLY, PEEKS
+from tfcomp.studies.prediction.predict_settings import ALL_POINTS, ID_ONLY
 
 
 def measure_network(
@@ -28,7 +28,7 @@ def measure_network(
     The evaluator's functions are traced once for all networks alike; to draw
     a few hundred points takes less time than to trace.
     """
-    views = {ID_ONLY: forget_held_out(dataset), PEEKS: dataset}
+    views = {ID_ONLY: forget_held_out(dataset), ALL_POINTS: dataset}
     return {
         prefix + name: value
         for prefix, view in views.items()
@@ -39,12 +39,9 @@ def measure_network(
 def forget_held_out(dataset: Dataset) -> Dataset:
     """The data as if held-out combinations did not exist."""
     splits = dataset.splits
-    known = splits.is_id
     splits = dataclasses.replace(
         splits,
-        grid=splits.grid[known],
-        is_ood=splits.is_ood[known],
-        is_test=splits.is_test[known],
+        points=splits.points[splits.is_id],
         is_complete=False,
         existing=None,
         is_streamed=False,

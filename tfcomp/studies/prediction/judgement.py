@@ -38,7 +38,7 @@ from tfcomp.studies.prediction.pairs import (
     compute_sign_error,
     compute_tau,
 )
-from tfcomp.studies.prediction.predict_settings import PEEKS
+from tfcomp.studies.prediction.predict_settings import ALL_POINTS
 from tfcomp.studies.prediction.transfer import (
     compute_transfer,
     make_features,
@@ -137,7 +137,7 @@ def _judge_one(
     return {
         "measure": key[0],
         "time": float(key[1]),
-        "peeks": key[0].startswith(PEEKS),
+        "peeks": key[0].startswith(ALL_POINTS),
         "sign": sign,
         "networks": len(measure),
         **_show("tau", tau, level),

@@ -83,7 +83,7 @@ class Networks:
         return np.outer(sizes, sizes) - np.diag(sizes)
 
     @cached_property
-    def sureness(self) -> Array:
+    def sign_weights(self) -> Array:
         """Weight of every pair [n, n] in `order`, less within the noise.
 
         max(0, 2 P - 1)^2, where P is the probability that the sign of a
@@ -95,9 +95,9 @@ class Networks:
         return np.maximum(0.0, 2 * stats.norm.cdf(gap / noise) - 1) ** 2
 
     @cached_property
-    def sum_sureness(self) -> Array:
+    def sum_sign_weights(self) -> Array:
         """That of pairs of cells, [c, c]."""
-        return self.sum_cells(self.sureness)
+        return self.sum_cells(self.sign_weights)
 
 
 @dataclass(frozen=True)

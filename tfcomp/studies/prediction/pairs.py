@@ -31,7 +31,7 @@ class Agreement:
         same: Pairs of which the first has more of both.
         opposite: Pairs of which it has more of the measure and less of the
             outcome.
-        sure: Signs of all pairs, weighed by `Networks.sureness`.
+        sure: Signs of all pairs, weighed by `Networks.sign_weights`.
     """
 
     networks: Networks
@@ -58,7 +58,7 @@ def compare_orders(measure: Array, networks: Networks) -> Agreement:
     is_more = measure[:, None] > measure
     is_worse = outcome[:, None] > outcome
     same, opposite = is_more & is_worse, is_more & is_worse.T
-    sure = networks.sureness * (same.astype(np.int8) - opposite)
+    sure = networks.sign_weights * (same.astype(np.int8) - opposite)
     same, opposite, sure = map(networks.sum_cells, (same, opposite, sure))
     return Agreement(networks, same, opposite, sure + sure.T)
 
@@ -130,10 +130,10 @@ def compute_information(agreement: Agreement) -> float:
 def compute_sign_error(agreement: Agreement) -> dict[str, Estimate]:
     """Share of coupled pairs in the wrong order, by hyperparameter.
 
-    Pairs within the noise of seeds weigh less, see `Networks.sureness`. A tie
+    Pairs within the noise of seeds weigh less (`Networks.sign_weights`). A tie
     of the measure is half an error.
     """
-    networks, weights = agreement.networks, agreement.networks.sum_sureness
+    networks, weights = agreement.networks, agreement.networks.sum_sign_weights
     wrong = (weights - agreement.sure) / 2
     return {
         name: average_pairs(cells * wrong, cells * weights, networks)

@@ -8,7 +8,7 @@ from tfcomp.sweeps.sweep_settings import SeedSettings
 # When networks are measured, as shares of the steps to the target.
 TIMES = (0.0, 0.05, 0.1, 0.25, 1.0)
 # Before the name of a number: does it look at held-out combinations?
-ID_ONLY, PEEKS = "id.", "all."
+ID_ONLY, ALL_POINTS = "id.", "all."
 
 
 @dataclass(frozen=True)

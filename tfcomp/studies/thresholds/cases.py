@@ -15,6 +15,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
+from tfcomp.datasets.regions import split_region
 from tfcomp.studies.thresholds.search import Limits, dither
 from tfcomp.studies.thresholds.threshold_settings import SearchSettings
 from tfcomp.sweeps.grid import MAX_ITEMS
@@ -182,5 +183,5 @@ def scale_region(spec: str, grid_size: int) -> str:
         bound = round(fraction * (grid_size - 1), _DIGITS)
         return f"{bound:.{_DIGITS}f}".rstrip("0").rstrip(".")
 
-    kind, colon, bounds = spec.partition(":")
-    return kind + colon + _NUMBER.sub(scale, bounds)
+    kind, bounds = split_region(spec)
+    return f"{kind}:{_NUMBER.sub(scale, bounds)}" if bounds else kind
