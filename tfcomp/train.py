@@ -75,6 +75,7 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
         f"\n{format_scores(subsets)}\n\n"
         f"{format_coverage(metrics.get('coverage', {}))}"
         f"{format_certificate(metrics.get('certificate', {}))}"
+        f"{format_r2(metrics.get('r2', {}))}"
         f"{axes}"
         f"{format_channels(metrics.get('channels', {}))}"
         f"run          {config.run_dir}\n"
@@ -95,6 +96,13 @@ def format_certificate(orders: dict[str, dict[str, float | None]]) -> str:
     """A line on what training determines; empty for a run of earlier times."""
     found = describe_certificates(orders)
     return f"certified    {found}\n" if found else ""
+
+
+def format_r2(r2: dict[str, float | None]) -> str:
+    """A line on held-out R^2; empty if all or none of them are certified."""
+    names = "certified", "others"
+    found = [f"{name} {r2[name]:.2f}" for name in names if r2.get(name)]
+    return f"R2           {', '.join(found)}\n" if len(found) == 2 else ""
 
 
 def format_axes(embeddings: dict[str, dict[str, float | None]]) -> str:

@@ -20,7 +20,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.materialized import attach_examples
-from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.statistics.measure import OWN_MEASURES, describe_own
@@ -85,9 +84,6 @@ def _run(
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
         metrics["coverage"] = measure_coverage(dataset)
-        metrics["certificate"] = summarize_certificates(
-            dataset, certify_dataset(dataset)
-        )
         metrics["points"] = count_points(dataset)
         if own := describe_own():
             metrics[OWN_MEASURES] = own

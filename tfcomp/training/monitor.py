@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
+from tfcomp.evaluation.certified_scores import score_certified
 from tfcomp.evaluation.interactions import WATCHED_POINTS
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.evaluation.reference_scores import score_references
@@ -64,19 +65,20 @@ class Monitor(keras.callbacks.Callback):
         And those of predictors that need no network, on the same points.
         """
         epochs = self._config.training.epochs
-        metrics, truth = self._evaluate(epochs, model, True)
-        metrics["references"] = score_references(self._dataset, truth)
+        dataset = self._dataset
+        metrics, found = self._evaluate(epochs, model, True)
+        metrics["references"] = score_references(dataset, found.truth)
+        certificates = certify_dataset(dataset)
+        metrics["certificate"] = summarize_certificates(dataset, certificates)
+        metrics["r2"] = score_certified(dataset, found, certificates[1])
         if channels := measure_channels(model):
             metrics["channels"] = channels
         return metrics
 
     def _evaluate(
         self, epoch: int, model: keras.Model, with_layers: bool
-    ) -> tuple[dict[str, Any], np.ndarray]:
-        """Scores and embeddings; `with_layers` also stages and pictures.
-
-        Returns what they give, and the true images of the grid.
-        """
+    ) -> tuple[dict[str, Any], Evaluation]:
+        """Scores and embeddings; `with_layers` also stages and pictures."""
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
         self._write_scores(epoch, evaluation)
@@ -96,7 +98,7 @@ class Monitor(keras.callbacks.Callback):
         if embeddings:
             found = {name: e.summary for name, e in embeddings.items()}
             metrics["embeddings"] = found
-        return metrics, evaluation.truth
+        return metrics, evaluation
 
     def _write_scores(self, epoch: int, evaluation: Evaluation) -> None:
         scores = {
