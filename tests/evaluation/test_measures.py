@@ -285,3 +285,24 @@ def test_axes(ratios: dict, expected: dict) -> None:
     } | {"digit": SimpleNamespace(summary={"entropy": 1.0})}
     study = SimpleNamespace(embeddings=embeddings)
     assert stage_measures.measure_axes(study) == expected
+
+
+def test_few_dead_points_move_the_mean_and_not_the_median(make_study) -> None:
+    def kill(f):
+        is_dead = (f[:, 0] == 7) & (keras.ops.abs(f[:, 1] - 8) < 2)
+        return keras.ops.where(is_dead[:, None], 0.0, 3.0 * f)
+
+    study = make_study("truth", stage_0=kill)
+    found = stage_measures.measure_log_volume(study)
+    dead, within, mean, median = (
+        by_stage(study, found[name])["stage_0"]
+        for name in (
+            "floor_fraction_ood",
+            "floor_fraction_id",
+            "log_volume_deviation_ood",
+            "log_volume_median_deviation_ood",
+        )
+    )
+    assert dead > 0 == within
+    assert mean > 0.1
+    assert median == pytest.approx(0, abs=1e-5)

@@ -61,6 +61,14 @@ if TYPE_CHECKING:
     """,
         SUBSETS,
     ),
+    (
+        """
+    log_volume_median_deviation_{key}: deviation, median, {text} [0, inf]
+        median over {text} points of the distance of the log-volume to its
+        median over ID: few points at the floor do not move it
+    """,
+        SUBSETS,
+    ),
 )
 def measure_log_volume(study: Study) -> Lists:
     """How evenly does a stage spread the factors? (section 3.4, figure 2e)
@@ -88,6 +96,9 @@ def measure_log_volume(study: Study) -> Lists:
     for name, rows in (("id", is_id), ("ood", is_ood)):
         lists[f"log_volume_deviation_{name}"] = [
             mean_or_none(d[rows]) for d in distances
+        ]
+        lists[f"log_volume_median_deviation_{name}"] = [
+            np.median(d[rows]) if rows.any() else None for d in distances
         ]
         lists[f"log_volume_median_{name}"] = [
             np.median(v[rows]) if rows.any() else None for v in volumes
