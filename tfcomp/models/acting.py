@@ -49,7 +49,8 @@ from tfcomp.models.encodings import make_encoding, stack_groups
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
 NOISE, FIRST_SIZE = 0.02, 0.45
 TEMPLATE_RATE = 2.5  # how much faster logits learn than poses
-TEMPLATE_SHRINK = 7.5  # how much faster they shrink
+# How much faster than positions channels shrink.
+SHRINK = {"template": 7.5, "angle": 0.5}
 SPREAD = {"template": 0.05}  # below it, a channel is not in use; else .01
 BLUR = 2.5 / 16  # first width, in sides of the image
 MEMORY = 0.98  # of the running training error
@@ -222,7 +223,7 @@ class Acts(keras.layers.Layer):
         """Shrinks differences by an amount; prunes when that `is_over`."""
         for channel, moves in self.moves.items():
             mean, rest, spread = self.spreads(channel)
-            less = amount * (TEMPLATE_SHRINK if channel == "template" else 1.0)
+            less = amount * SHRINK.get(channel, 1.0)
             factor = tf.nn.relu(1.0 - less / tf.maximum(spread, 1e-9))
             kept = tf.convert_to_tensor(self.kept[channel])
             is_used = tf.cast(
