@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import keras
@@ -22,8 +21,7 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.models.initial_model import make_model
 from tfcomp.report import report_build
-from tfcomp.studies.claims.all_claims import CLAIMS, FRESH_CLAIMS
-from tfcomp.studies.claims.claim import Claim
+from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.training.export import export_model
 
 SMOKE = parse_config(["--flagfile=smoke.flags", "--width=4"])
@@ -242,16 +240,13 @@ def test_a_run_from_its_description_to_its_scores(
         tfcomp.describe_run("smoke", deptth=2)
 
 
-@pytest.mark.parametrize(
-    ("version", "claims"), [(1, CLAIMS), (2, FRESH_CLAIMS)]
-)
-def test_claims_are_judged(version: int, claims: Sequence[Claim]) -> None:
+def test_claims_are_judged() -> None:
     evidence = PAGES.with_name("evidence") / "hard_given.tar.xz"
-    results = tfcomp.judge_claims(evidence, version=version)
+    results = tfcomp.judge_claims(evidence)
     found = [result.claim.name for result in results]
-    assert found == [claim.name for claim in claims]
+    assert found == [claim.name for claim in CLAIMS]
     with pytest.raises(ConfigError, match="must name run folders"):
-        tfcomp.judge_claims(version=version)
+        tfcomp.judge_claims()
 
 
 def test_documented_pytorch_decoder(

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import tfcomp
 from tfcomp import sweep, train
@@ -26,7 +26,7 @@ from tfcomp.sweeps.guarded_process import make_guarded
 
 if TYPE_CHECKING:
     from tfcomp.report.evaluated import Evaluated
-    from tfcomp.studies.claims.claim import ClaimResult
+    from tfcomp.studies.claims.judgement import ClaimResult
 
 
 def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
@@ -103,14 +103,11 @@ def run_sweep(
     return folder
 
 
-def judge_claims(
-    *runs: str | Path, version: Literal[1, 2] = 2
-) -> list[ClaimResult]:
+def judge_claims(*runs: str | Path) -> list[ClaimResult]:
     """Judges the claims of the paper on finished runs or packed evidence.
 
     Args:
         *runs: Folders, files of packed evidence, and patterns with *.
-        version: Of the rules; 2 judges seeds from 100 on alone.
 
     Returns:
         A result for each claim, with its verdict, the reason, and the parts.
@@ -118,10 +115,9 @@ def judge_claims(
     Raises:
         ConfigError: If there is nothing to judge.
     """
-    from tfcomp.studies.claims import judge, judge_fresh, read_some_evidence
+    from tfcomp.studies.claims import judge, read_some_evidence
 
-    evidence = read_some_evidence(",".join(map(str, runs)))
-    return (judge if version == 1 else judge_fresh)(evidence)
+    return judge(read_some_evidence(",".join(map(str, runs))))
 
 
 def _run_command(module: str, arguments: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ def execute(
             parse_profile(profile), Path(runs.path), Path(folder.path)
         )
         shutil.copyfile(written.page, page.path)
-        counts = Counter(str(result.verdict) for result in written.results)
+        counts = Counter(result.word for result in written.results)
         step.log(metrics, {v.replace(" ", "_"): n for v, n in counts.items()})
         found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         step.note = f"{found}: {written.page}"

@@ -11,7 +11,7 @@ from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
-from tfcomp.studies.claims.all_claims import FRESH_CLAIMS
+from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.controls import Control, Kind
 from tfcomp.studies.claims.verdict import Verdict
 
@@ -24,10 +24,12 @@ def summarize(name: str) -> dict[str, float | None]:
 
 
 def judge(name: str, numbers: dict[str, float | None]) -> Verdict:
-    """The verdict of version 2 on networks with these numbers."""
-    (claim,) = (c for c in FRESH_CLAIMS if c.name == name)
-    planted = Control("outputs", Kind.POSITIVE, {"donuts": numbers})
-    claim = dataclasses.replace(claim, controls=())
+    """The verdict on networks with these numbers, as if it were new."""
+    (claim,) = (c for c in CLAIMS if c.name == name)
+    start = {f"start/{name}": 0.0 for name in numbers if "sharing" in name}
+    runs = {"donuts": numbers | start}
+    planted = Control("outputs", Kind.POSITIVE, runs)
+    claim = dataclasses.replace(claim, controls=(), history=())
     return claim.judge(planted.plant()).verdict
 
 
@@ -118,7 +120,10 @@ def share_with_two_peaks(name: str, rows: np.ndarray) -> float:
 def test_superpositions_have_several_peaks(name: str) -> None:
     share = share_with_two_peaks(name, donut.IS_OOD)
     assert share > 0.9
-    assert judge("C21", {"multiple_peaks_ood": share}) is Verdict.REPRODUCED
+    assert (
+        judge("C21", {"multiple_peaks_ood": share, "no_peak_ood": 0.0})
+        is Verdict.REPRODUCED
+    )
     assert share_with_two_peaks(name, ~donut.IS_OOD) == 0
 
 
@@ -126,4 +131,7 @@ def test_superpositions_have_several_peaks(name: str) -> None:
 def test_bumps_of_any_width_have_one_peak(name: str) -> None:
     share = share_with_two_peaks(name, donut.IS_OOD)
     assert share == 0
-    assert judge("C21", {"multiple_peaks_ood": share}) is Verdict.REFUTED
+    assert (
+        judge("C21", {"multiple_peaks_ood": share, "no_peak_ood": 0.0})
+        is Verdict.REFUTED
+    )

@@ -19,7 +19,7 @@ def test_report_over_a_run(
     status = main(["", f"--runs={smoke_run.run_dir}", f"--output={output}"])
     assert status == 0
     printed = capsys.readouterr().out
-    assert printed.count("\nC") == 22 and f"{output}/report.html" in printed
+    assert printed.count("\nC") == 21 and f"{output}/report.html" in printed
     page = (output / "report.html").read_text()
     assert "tfcomp study claims" in page
     assert (output / "report.md").exists() and (output / "claims.csv").exists()
@@ -45,7 +45,7 @@ def test_trials_of_other_flags_or_code_are_left_out(
 def test_report_of_nothing(tiny_profile: Profile, tmp_path: Path) -> None:
     report = report_runs(tiny_profile, tmp_path / "runs", tmp_path / "report")
     verdicts = [str(result.verdict) for result in report.results]
-    assert verdicts == ["not run"] * 20
+    assert verdicts == ["not run"] * 22
 
 
 @pytest.mark.parametrize(

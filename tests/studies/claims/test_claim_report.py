@@ -14,7 +14,6 @@ import pytest
 from tests.studies.claims.planted import plant_all_claims, plant_claim
 from tfcomp.config.errors import RunError
 from tfcomp.studies.claims import write_report
-from tfcomp.studies.claims.all_claims import FRESH_CLAIMS
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.origin import count_values, format_duration
 from tfcomp.studies.claims.result_text import format_number
@@ -26,12 +25,7 @@ MAX_BYTES = 3_000_000
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("claims") / "new" / "folder"
-    old = plant_all_claims()
-    fresh = [FRESH_CLAIMS[n - 1].controls[0].plant() for n in (16, 22)]
-    runs = [run for found in (old, *fresh) for run in found.runs]
-    studies = [study for found in (old, *fresh) for study in found.studies]
-    evidence = Evidence(tuple(runs), tuple(studies), old.notes)
-    return write_report(evidence, folder, COMMAND)
+    return write_report(plant_all_claims(), folder, COMMAND)
 
 
 @pytest.fixture(scope="module")
@@ -76,17 +70,14 @@ def test_tables_agree_with_the_verdicts(report) -> None:
     assert content["origin"]["command"] == COMMAND
     with open(folder / "claims.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    for version, results in (("1", report.results), ("2", report.fresh)):
-        chosen = [row for row in rows if row["version"] == version]
-        assert len(chosen) == sum(len(r.parts) for r in results)
-        assert {r["claim"]: r["claim_verdict"] for r in chosen} == {
-            r.claim.name: str(r.verdict) for r in results
-        }
+    assert len(rows) == sum(len(r.parts) for r in report.results)
+    words = {r.claim.name: r.word for r in report.results}
+    assert {row["claim"]: row["claim_verdict"] for row in rows} == words
     markdown = (folder / "report.md").read_text("utf-8").splitlines()
     table = [line for line in markdown if line.startswith("| **C")]
-    assert len(table) == 20
-    for line, (name, verdict) in zip(table, verdicts.items(), strict=True):
-        assert f"**{name}**" in line and f"**{verdict}**" in line
+    for line, result in zip(table, report.results, strict=True):
+        assert f"**{result.claim.name}**" in line
+        assert f"**{result.badge}**" in line
         assert line.replace("\\|", "").count("|") == 5
 
 
@@ -95,9 +86,9 @@ def test_short_table_shows_a_part_of_the_verdict(report) -> None:
     _, _, *lines = text.splitlines()
     for line, result in zip(lines, report.results, strict=True):
         cells = line.strip("| ").replace("\\|", "").split(" | ")
-        assert len(cells) == 4
+        assert len(cells) == 5
         assert cells[0].startswith(f"{result.claim.name} ")
-        assert cells[1] == f"**{result.verdict}**"
+        assert cells[1] == f"**{result.badge}**"
         agreeing = [
             part
             for part in result.parts
@@ -108,41 +99,35 @@ def test_short_table_shows_a_part_of_the_verdict(report) -> None:
         )
 
 
-def test_versions_stand_side_by_side_with_their_controls(
-    report, page: str
-) -> None:
+def test_controls_and_history_are_shown(report, page: str) -> None:
     folder = report.page.parent
-    first = {r.claim.name: str(r.verdict) for r in report.results}
-    for name in ("verdicts_2.md", "controls.md"):
-        _, _, *lines = (folder / name).read_text("utf-8").splitlines()
-        for line, result in zip(lines, report.fresh, strict=True):
-            cells = line.strip("| ").replace("\\|", "").split(" | ")
-            assert len(cells) == 5
-            if name == "controls.md":
-                kinds = [str(c.kind) for c in result.controls]
-                count = kinds.count("positive")
-                assert cells[2] == f"{count} of {count}"
-                continue
-            assert cells[1] == f"**{result.verdict}**"
-            assert cells[4] == first.get(result.claim.name, "–")
+    _, _, *lines = (folder / "controls.md").read_text("utf-8").splitlines()
+    for line, result in zip(lines, report.results, strict=True):
+        cells = line.strip("| ").replace("\\|", "").split(" | ")
+        kinds = [str(c.kind) for c in result.controls]
+        count = kinds.count("positive")
+        assert len(cells) == 5 and cells[2] == f"{count} of {count}"
+    history = (folder / "history.md").read_text("utf-8")
     text = html.unescape(re.sub("<[^>]*>", " ", page))
-    for result in report.fresh:
+    for result in report.results:
         assert result.claim.rule in text
         assert all(control.name in text for control in result.controls)
+        rows = len(result.claim.history) + 1
+        assert history.count(f"| {result.claim.name} |") == rows
+        assert all(row["rule"] in text for row in result.claim.history)
 
 
 def test_figures_are_saved(report) -> None:
     names = {path.name for path in (report.page.parent / "figures").iterdir()}
     assert {"C1.png", "C6_2.png", "C15_2.png", "C16_2.png"} <= names
-    assert {"C22_v2.png", "C16_v2_2.png"} <= names
 
 
 def test_report_without_evidence(tmp_path: Path) -> None:
     report = write_report(Evidence(), tmp_path)
     assert all(r.verdict == "not run" for r in report.results)
-    assert "20 not run" in report.page.read_text("utf-8")
+    assert "22 not run" in report.page.read_text("utf-8")
     table = (tmp_path / "verdicts.md").read_text()
-    assert table.count("| no run that it needs was found | – |") == 20
+    assert table.count("no run that it needs was found") == 44
 
 
 def test_a_report_is_the_same_twice(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.studies.claims.planted import (
     split_runs,
 )
 from tfcomp.config.flagfiles import expand_flagfiles
-from tfcomp.studies.claims.experiments.stripe_training import UNIFORMITY
+from tfcomp.studies.claims.experiments.stripe_training import ARMS
 from tfcomp.studies.claims.families import count_steps
 from tfcomp.studies.claims.flag_text import parse_run_flags
 from tfcomp.studies.claims.selection import Group, list_differences
@@ -23,16 +23,15 @@ PLAIN = ("dataset", "gaussian_bumps")
 PROFILE = Path(__file__).parents[3] / "pipelines" / "profiles" / "paper"
 
 
-@pytest.mark.parametrize("claim", ["C12", "C13"])
-def test_more_runs_of_one_arm_undo_nothing(claim) -> None:
-    published = plant_claim(claim, "reproduced").runs
+def test_more_runs_of_one_arm_undo_nothing() -> None:
+    published = plant_claim("C13", "reproduced").runs
     short = set_flags(published, epochs=500)
     both = [
         run
         for run in published
         if run.flags["entropy_weight"] and run.flags["variance_weight"]
     ]
-    result = judge_runs(claim, short, both[:3])
+    result = judge_runs("C13", short, both[:3])
     assert result.verdict is Verdict.REPRODUCED
     for part in result.parts:
         assert {run.flags["epochs"] for run in part.runs} == {500}
@@ -75,27 +74,24 @@ def test_the_paper_profile_makes_the_comparison() -> None:
         )
     )
     assert count_steps(striped) == count_steps(plain)
-    assert list_differences(striped, plain, UNIFORMITY.free) == []
+    assert list_differences(striped, plain, ARMS.free) == []
     assert (striped["dataset"], striped["num_bumps"]) == ("stripes", 50)
 
 
 def test_an_epoch_of_unknown_length() -> None:
     runs = plant_claim("C17", "reproduced").runs
     first = Group(tuple(set_flags(runs[:1], steps_per_epoch=0)))
-    assert "not known" in UNIFORMITY.find_mismatch(first, first)
-    assert UNIFORMITY.find_mismatch(first, Group()) == ""
+    assert "not known" in ARMS.find_mismatch(first, first)
+    assert ARMS.find_mismatch(first, Group()) == ""
 
 
 @pytest.mark.parametrize("kind", ["reproduced", "refuted"])
 def test_stripes_must_be_trained(kind: str) -> None:
     plain, striped = split_runs(plant_claim("C17", kind).runs, *PLAIN)
-    # Accurate on average, but not with the whole interval.
-    striped = change_scores(
-        striped, position_accuracy=lambda seed: 0.90 + 0.04 * (seed % 3)
-    )
+    striped = change_scores(striped, position_accuracy=lambda seed: 0.90)
     result = judge_runs("C17", plain, striped)
     assert result.verdict is Verdict.UNDECIDED
-    assert result.parts[0].reason.startswith("not fitted: ID position accuracy")
+    assert result.parts[0].reason == "not fitted: 0 of 10 fitted"
 
 
 def test_the_error_on_bumps_is_no_test_of_stripes() -> None:

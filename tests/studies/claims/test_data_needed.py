@@ -5,7 +5,12 @@ import dataclasses
 import pandas
 import pytest
 
-from tests.studies.claims.planted import make_study, plant_claim
+from tests.studies.claims.planted import (
+    DONUT_SEARCH,
+    judge_evidence,
+    make_study,
+    plant_claim,
+)
 from tfcomp.studies.claims import write_report
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.evidence import Evidence
@@ -19,7 +24,9 @@ C16 = CLAIMS[15]
 
 
 def judge(*studies):
-    return C16.judge(Evidence(studies=studies))
+    """The small CNN's studies, beside one of the donut's."""
+    donut = make_study("donut", *DONUT_SEARCH)
+    return judge_evidence("C16", Evidence(studies=(*studies, donut)))
 
 
 def test_a_quick_study_does_not_decide_beside_a_good_one() -> None:
@@ -28,12 +35,12 @@ def test_a_quick_study_does_not_decide_beside_a_good_one() -> None:
     for studies in ((good, quick), (quick, good)):
         result = judge(*studies)
         assert result.verdict is Verdict.REPRODUCED
-        assert len(result.parts) == 2
+        assert len(result.parts) == 4
         assert "not used: logs/quick" in result.parts[0].note
         (figure,) = C16.draw(Evidence(studies=studies)).values()
         # The points of each kind are of one study.
         lines = [line.get_xdata() for line in figure.axes[0].get_lines()]
-        assert [len(line) for line in lines if len(line) > 3] == [9, 9]
+        assert [len(line) for line in lines if len(line) > 4] == [12, 12]
 
 
 def test_order_of_preference() -> None:
@@ -42,7 +49,7 @@ def test_order_of_preference() -> None:
     good = make_study("published")
     assert choose_study([few_seeds, other, good], "bumps") is good
     assert choose_study([few_seeds, other], "bumps") is other
-    more = make_study("more", "--steps=100", sizes=(8, 16, 24, 32))
+    more = make_study("more", "--steps=100", sizes=(8, 16, 20, 24, 32))
     assert choose_study([good, more], "bumps") is more
     assert choose_study([good], "nothing") is None
     assert "target=0.5,0.9" in judge(other).parts[0].note
@@ -71,11 +78,11 @@ def test_a_small_study_decides_nothing(options: dict, reason: str) -> None:
 def test_words_of_the_report(tmp_path) -> None:
     study = make_study("study")
     part = judge(study).parts[0]
-    assert "n = 3 sizes, reproduced" in describe_part(part)
+    assert "n = 4 sizes, reproduced" in describe_part(part)
     runs = plant_claim("C2", "reproduced").runs
     report = write_report(Evidence(runs, (study,)), tmp_path)
     page = report.page.read_text("utf-8")
-    assert page.count("<td>3 sizes</td>") == 2
+    assert page.count("<td>4 sizes</td>") == 2
     captions = [
         line
         for line in page.splitlines()
@@ -85,7 +92,7 @@ def test_words_of_the_report(tmp_path) -> None:
     assert ["slope over sizes" in line for line in captions] == [False, True]
     header, *rows = (tmp_path / "claims.csv").read_text().splitlines()
     assert "n,n_of," in header
-    assert sum(",3,sizes," in row for row in rows) == 2
+    assert sum(",4,sizes," in row for row in rows) == 2
 
 
 @pytest.mark.parametrize("criteria", [1, 2])
@@ -96,7 +103,7 @@ def test_a_search_counts_once(criteria: int) -> None:
         for name in ("position_accuracy", "relative_mse")[:criteria]
     ]
     study = dataclasses.replace(study, thresholds=pandas.concat(tables))
-    assert count_searches([study]) == 18  # two kinds, three sizes and seeds
-    assert count_searches([study, make_study("another")]) == 36
+    assert count_searches([study]) == 24  # two kinds, four sizes, three seeds
+    assert count_searches([study, make_study("another")]) == 48
     facts = describe_origin(Evidence(studies=(study,)), [])
-    assert facts["threshold searches"] == "18"
+    assert facts["threshold searches"] == "24"

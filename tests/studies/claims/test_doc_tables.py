@@ -2,7 +2,7 @@
 
 A table that `tfcomp study claims --runs=docs/evidence` writes stands
 in a page behind a comment with the name of its file, as
-`<!-- docs/reports/campaign/verdicts_2.md -->`.
+`<!-- docs/reports/campaign/verdicts.md -->`.
 """
 
 import re
@@ -20,7 +20,7 @@ from tfcomp.studies.decoders import command as decoders
 ROOT = Path(__file__).parents[3]
 EVIDENCE = ROOT / "docs" / "evidence"
 DECODERS = ROOT / "docs" / "decoder_evidence"
-PAGES = ("docs/results.md", "docs/campaign.md")
+PAGES = ("docs/results.md", "docs/campaign.md", "docs/claims_history.md")
 NAMED = re.compile(r"<!-- (docs/\S+\.md) -->\n((?:\|.*\n)*)")
 
 
@@ -40,7 +40,7 @@ def test_the_tables_of_the_pages_are_those_of_the_evidence() -> None:
     for page, text in pages.items():
         assert list_mismatches(text, made) == [], page
     shown = "".join(pages.values())
-    for name in ("verdicts_2.md", "controls.md", "scores_hard_found.md"):
+    for name in ("verdicts.md", "controls.md", "history.md", "scores_hard_found.md"):
         assert any(Path(n).name == name for n, _ in NAMED.findall(shown)), name
 
 
@@ -68,7 +68,6 @@ def test_a_mismatch_is_found(tmp_path: Path) -> None:
     text = "\n".join(f"<!-- {n} -->\n{t}" for n, t in tables.items())
     assert len(NAMED.findall(text)) == 5  # verdicts, controls, scores, data
     assert list_mismatches(text, made) == []
-    # The planted runs have old seeds: version 1 has numbers, version 2 none.
     assert "**reproduced**" in made["verdicts.md"]
     wrong = text.replace("**reproduced**", "**refuted**", 1)
     assert len(list_mismatches(wrong, made)) == 1

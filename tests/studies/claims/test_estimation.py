@@ -8,6 +8,7 @@ from tests.studies.claims.planted import (
     set_measures,
     split_runs,
 )
+from tfcomp.studies.claims.controls import FIRST_SEED
 from tfcomp.studies.claims.estimation import estimate
 from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.claims.run_numbers import average, difference
@@ -16,18 +17,18 @@ from tfcomp.studies.claims.verdict import Verdict
 
 
 def mix_versions(runs: tuple[Run, ...]) -> list[Run]:
-    """Seed 0 was measured by another version."""
-    first, others = split_runs(runs, "seed", 0)
+    """The first seed was measured by another version."""
+    first, others = split_runs(runs, "seed", FIRST_SEED)
     return set_measures(first, version="B") + set_measures(others, version="A")
 
 
 def test_versions_behind_a_number() -> None:
-    runs = plant_claim("C13", "reproduced").runs[:4]
+    runs = plant_claim("C9", "reproduced").runs[:4]
     group = Group(tuple(mix_versions(runs)))
-    spread = average("log_volume_sd")
+    spread = average("log_volume_median_deviation_ood")
     assert estimate(spread, group).versions == ("A", "B")
     assert estimate(spread, Group(group.runs[1:])).versions == ("A",)
-    assert estimate("ood/mse", group).versions == ()
+    assert estimate("id/relative_mse", group).versions == ()
     first, second = Group(group.runs[:1]), Group(group.runs[:1])
     found = estimate(difference(spread), first, second)
     assert found.versions == ("B",)
@@ -42,7 +43,7 @@ def test_mixed_versions_decide_nothing(name: str) -> None:
     assert any("tfcomp measure" in reason for reason in reasons)
 
 
-@pytest.mark.parametrize("name", ["C1", "C6", "C8", "C12", "C15"])
+@pytest.mark.parametrize("name", ["C1", "C2", "C12"])
 def test_scores_of_training_have_no_such_version(name: str) -> None:
     runs = mix_versions(plant_claim(name, "reproduced").runs)
     assert judge_runs(name, runs).verdict is Verdict.REPRODUCED

@@ -44,7 +44,7 @@ def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
     assert [path.name for path in written] == ["slopes.tar.xz", "donuts.tar.xz"]
     before = read_evidence([str(tmp_path / "logs" / "donuts")])
     after = read_evidence([str(output)])
-    assert not after.notes and len(after.runs) == 4
+    assert not after.notes and len(after.runs) == 10
     for old, new in zip(before.runs, after.runs, strict=True):
         assert (old.name, old.setting, old.seed) == (
             new.name,
@@ -58,7 +58,7 @@ def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
         )
         assert "/home/me" not in str(new.flags)
     (study,) = after.studies
-    assert study.name.endswith("slopes") and len(study.thresholds) == 18
+    assert study.name.endswith("slopes") and len(study.thresholds) == 24
     # The same runs give the same bytes, and no file is written for nothing.
     assert pack_evidence([str(tmp_path / "logs")], output) == []
     with tarfile.open(output / "donuts.tar.xz") as tar:

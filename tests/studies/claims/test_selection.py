@@ -3,13 +3,12 @@
 import pytest
 
 from tests.studies.claims.planted import make_runs
+from tfcomp.statistics.seed_tests import correlate_ranks
 from tfcomp.studies.claims.estimation import estimate
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.families import Arms, Series
 from tfcomp.studies.claims.run_numbers import (
-    correlate_ranks,
     log_ratio,
-    rank_with_stage,
     take_largest_drop,
 )
 from tfcomp.studies.claims.selection import Group, Setting, region_is
@@ -106,10 +105,6 @@ def test_numbers_of_a_run() -> None:
     values = [1.0, 0.9, 0.7, 0.75, 0.6]
     (run,) = make(1, layers={"factorization": values})
     assert take_largest_drop("factorization")(run) == pytest.approx(0.2)
-    rho = rank_with_stage("factorization")(run)
-    # The code has no say: with it, it would be -0.9.
-    assert rho == pytest.approx(correlate_ranks(values[1:])) == -0.8
-    assert rank_with_stage("nothing")(run) is None
     assert take_largest_drop("nothing")(run) is None
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tfcomp.statistics.limits import Limits
 from tfcomp.studies.claims.estimation import (
@@ -37,17 +36,9 @@ from tfcomp.studies.claims.selection import Group, Setting
 from tfcomp.studies.claims.verdict import (
     Part,
     Rule,
-    Verdict,
     above,
     below,
-    combine,
-    decide,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from tfcomp.studies.claims.controls import ControlOutcome
 
 Test = Callable[[Evidence], list[Part]]
 
@@ -102,26 +93,18 @@ def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
 class Gate:
     """What training must have reached: an unfitted network proves nothing.
 
-    The whole interval of the mean of a score on trained (ID) combinations must
-    agree with the rule.
+    A run that has not reached it is left out, and counted.
 
     Attributes:
-        name: The score in `metrics.json`.
-        words: What it is called.
+        name: The score of trained (ID) combinations in `metrics.json`.
         rule: What it must be.
-        per_run: Whether every run must obey it by itself: one that does not
-            is left out, and counted.
     """
 
     name: str
-    words: str
     rule: Rule
-    per_run: bool = False
 
     def select(self, group: Group) -> tuple[Group, str]:
         """The runs of a group that have a say; how many, unless all have."""
-        if not self.per_run:
-            return group, ""
         scores = [run.get(f"id/{self.name}") for run in group.runs]
         fitted = [
             run
@@ -136,35 +119,18 @@ class Gate:
             words.append(f"{again} started again")
         return replace(group, runs=tuple(fitted)), ", ".join(words)
 
-    def find_failure(self, group: Group) -> str:
-        """Why the runs of a group prove nothing; empty if they pass."""
-        if not group.runs or self.per_run:
-            return ""
-        found = estimate(f"id/{self.name}", group)
-        if found is None:
-            return f"not fitted: some run has no finite ID {self.words}"
-        verdict, _ = decide(found, self.rule)
-        if verdict is Verdict.REPRODUCED or found.low is None:
-            return ""  # one seed decides nothing anyway
-        return (
-            f"not fitted: ID {self.words} {found.mean:.2g} "
-            f"[{found.low:.2g}, {found.high:.2g}], not {self.rule}"
-        )
-
 
 # A blank image has a relative MSE of 1.
-FITTED = Gate("relative_mse", "relative MSE", below(0.05))
+FITTED = Gate("relative_mse", below(0.05))
 # From stripes alone a network draws a plus and not a bump: its error on bumps
 # is large however well it is trained.
-PLACED = Gate("position_accuracy", "position accuracy", above(0.95))
-EACH_FITTED = replace(FITTED, per_run=True)
-EACH_PLACED = replace(PLACED, per_run=True)
+PLACED = Gate("position_accuracy", above(0.95))
 
 
 def select_fitted(group: Group) -> Group:
     """The fitted runs of a group: on stripes, those with peaks in place."""
     striped = "stripes" in group.runs[0].flags["dataset"]
-    return (EACH_PLACED if striped else EACH_FITTED).select(group)[0]
+    return (PLACED if striped else FITTED).select(group)[0]
 
 
 def measure(
@@ -188,8 +154,7 @@ def measure(
         decides: Whether the numbers that decide do so for these runs.
         required: Whether the claim stays undecided without these runs.
     """
-    for gate, group in zip(reversed(gates), reversed(groups), strict=False):
-        problem = gate.find_failure(group) or problem
+    num_runs = min(len(group.runs) for group in groups)
     chosen = [
         gate.select(group) if gate else (group, "")
         for group, gate in itertools.zip_longest(groups, gates[: len(groups)])
@@ -211,6 +176,8 @@ def measure(
             is_run=is_run,
             decides=decides and number.decides,
             required=required,
+            of=label,
+            num_runs=num_runs,
         )
         for number in numbers
     ]
@@ -258,43 +225,3 @@ class Compared:
         groups = [found[name] for name in self.pair]
         problem = self.arms.find_mismatch(*groups)
         return measure(self.label, groups, self.numbers, self.gates, problem)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of the paper and how it is tested.
-
-    Attributes:
-        name: As `C1`.
-        statement: What the paper says, in our words.
-        place: Where it says so.
-        rule: The rule as text.
-        method: What is measured, on which runs.
-        tests: What gives its parts, in their order.
-        draw: Makes further figures of the evidence, by caption.
-    """
-
-    name: str
-    title: str
-    statement: str
-    place: str
-    rule: str
-    method: str
-    tests: Sequence[Test]
-    draw: Callable[[Evidence], dict[str, Figure]] | None = None
-
-    def judge(self, evidence: Evidence) -> ClaimResult:
-        """Judges all parts of the claim, and it as a whole."""
-        parts = tuple(part for test in self.tests for part in test(evidence))
-        return ClaimResult(self, parts, *combine(parts))
-
-
-@dataclass(frozen=True)
-class ClaimResult:
-    """A claim with its verdict, and how that follows from its parts."""
-
-    claim: Claim
-    parts: tuple[Part, ...]
-    verdict: Verdict
-    reason: str
-    controls: tuple[ControlOutcome, ...] = ()

@@ -9,11 +9,11 @@ from typing import Any
 from tfcomp.config.errors import RunError
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.studies.claims import result_text
-from tfcomp.studies.claims.all_claims import judge, judge_fresh
-from tfcomp.studies.claims.claim import ClaimResult
+from tfcomp.studies.claims.all_claims import judge
 from tfcomp.studies.claims.claim_pictures import draw_parts
+from tfcomp.studies.claims.controls import read_declarations
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.fresh_claim import select_fresh
+from tfcomp.studies.claims.judgement import ClaimResult
 from tfcomp.studies.claims.origin import (
     describe_origin,
     list_used_runs,
@@ -33,25 +33,23 @@ class Report:
 
     Attributes:
         page: The HTML page.
-        results: By version 1 of the rules.
-        fresh: By version 2, which has two claims more.
+        results: In the order of the claims.
     """
 
     page: Path
     results: tuple[ClaimResult, ...]
-    fresh: tuple[ClaimResult, ...]
 
 
 def write_report(
     evidence: Evidence, output: str | Path, command: str = ""
 ) -> Report:
-    """Judges all claims by both versions of the rules and writes the report.
+    """Judges all claims and writes the report.
 
     Writes `report.html` (self-contained), `report.md`, short tables
-    (`verdicts.md` for version 1, `verdicts_2.md` beside it, `controls.md`, and
-    `scores_<sweep>.md` for each sweep, `data_<study>.md` for each threshold
-    study), `claims.csv` (a row a part),
-    `claims.json`, and the figures as PNG.
+    (`verdicts.md`, `history.md` with the rules and verdicts of all versions,
+    `controls.md`, and `scores_<sweep>.md` for each sweep, `data_<study>.md` for
+    each threshold study), `claims.csv` (a row a part), `claims.json`, and the
+    figures as PNG.
 
     Args:
         evidence: Runs and threshold tables.
@@ -62,46 +60,38 @@ def write_report(
         RunError: If the folder cannot be written.
     """
     output = Path(output)
-    shown = judge_both(evidence, command)
-    results, fresh = shown["results"], shown["fresh"]
+    shown = judge_all(evidence, command)
+    results = shown["results"]
     shown["pictures"] = draw_claims(evidence, results)
-    shown["fresh_pictures"] = draw_claims(select_fresh(evidence), fresh)
     pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
     pages |= _name_tables(evidence) | {"claims.json": format_json(shown)}
-    rows = [
-        {"version": version, **row}
-        for version, found in ((1, results), (2, fresh))
-        for result in found
-        for row in result_text.list_rows(result)
-    ]
+    rows = [row for r in results for row in result_text.list_rows(r)]
     try:
         (output / "figures").mkdir(parents=True, exist_ok=True)
-        for ending, name in (("", "pictures"), ("_v2", "fresh_pictures")):
-            for claim, drawn in shown[name].items():
-                save_pictures(output / "figures", f"{claim}{ending}", drawn)
+        for claim, drawn in shown["pictures"].items():
+            save_pictures(output / "figures", claim, drawn)
         write_csv(output / "claims.csv", rows)
         for name, page in pages.items():
             write_text(output / name, page)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
-    return Report(output / "report.html", tuple(results), tuple(fresh))
+    return Report(output / "report.html", tuple(results))
 
 
 def make_tables(evidence: Evidence) -> dict[str, str]:
     """The tables in Markdown by the names of their files, without pictures."""
-    shown = judge_both(evidence)
+    shown = judge_all(evidence)
     tables = {path.name: render(path, shown) for path in TEMPLATES.glob("*.md")}
     return tables | _name_tables(evidence)
 
 
-def judge_both(evidence: Evidence, command: str = "") -> dict[str, Any]:
+def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
     """What templates show, but for the pictures."""
-    results, fresh = judge(evidence), judge_fresh(evidence)
-    used = list_used_runs([*results, *fresh])
+    results = judge(evidence)
+    used = list_used_runs(results)
     return {
         "results": results,
-        "fresh": fresh,
-        "first": {result.claim.name: result for result in results},
+        "versions": read_declarations()["versions"],
         "facts": describe_origin(evidence, used, command),
         "varied": list_varied_flags(used),
         "num_runs": len(used),
@@ -111,9 +101,8 @@ def judge_both(evidence: Evidence, command: str = "") -> dict[str, Any]:
 
 def format_json(shown: Mapping[str, Any]) -> str:
     """The content of `claims.json`."""
-    content = {"origin": shown["facts"]}
-    for name, key in (("claims", "results"), ("fresh", "fresh")):
-        content[name] = [result_text.describe_result(r) for r in shown[key]]
+    claims = [result_text.describe_result(r) for r in shown["results"]]
+    content = {"origin": shown["facts"], "claims": claims}
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 

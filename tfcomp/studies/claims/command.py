@@ -49,12 +49,10 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
 
     evidence = read_some_evidence(settings["runs"])
     report = write_report(evidence, settings["output"], command)
-    first = {r.claim.name: str(r.verdict) for r in report.results}
-    print(f"{'':4} {'version 2':14} {'version 1':12}")
-    for result in report.fresh:
-        claim = result.claim
-        before = first.get(claim.name, "")
-        print(f"{claim.name:4} {result.verdict:14} {before:12} {claim.title}")
+    for result in report.results:
+        print(f"{result.claim.name:4} {result.word:14} {result.claim.title}")
+        if len(result.by_part) > 1:
+            print(f"{'':19} {result.badge}")
     for note in evidence.notes:
         print(f"note {note}")
     print(f"\nreport  {report.page}")

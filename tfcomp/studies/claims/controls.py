@@ -19,8 +19,8 @@ from tfcomp.studies.claims.threshold_studies import ThresholdStudy
 from tfcomp.studies.claims.verdict import Verdict
 
 DECLARATIONS = Path(__file__).with_name("claims.toml")
-FIRST_SEED = 100
-NEXT_SEED = 200  # the first one of version 3
+FIRST_SEED = 100  # of version 2
+NEXT_SEED = 200  # of version 3
 NUM_PLANTED = 10
 SEARCHES = "searches"  # the setting that is a threshold study
 
@@ -85,20 +85,20 @@ def read_declarations() -> dict[str, Any]:
     return tomllib.loads(DECLARATIONS.read_text("utf-8"))
 
 
-def describe_claim(name: str, version: str) -> dict[str, str]:
-    """What a claim says and its rule, as arguments of `Claim`.
-
-    Args:
-        name: Of the claim.
-        version: Of the rules, `first` or `fresh`.
-    """
+def describe_claim(name: str) -> dict[str, Any]:
+    """What is declared of a claim but its controls, as arguments of `Claim`."""
     declared = read_declarations()[name]
-    texts = {key: declared[key] for key in ("title", "statement", "place")}
-    for key in ("rule", "method"):
-        own = declared.get(f"{version}_{key}")
-        texts[key] = own or declared[f"first_{key}"]
-    words = {key: " ".join(text.split()) for key, text in texts.items()}
+    kept = {k: v for k, v in declared.items() if k not in set(Kind)}
+    words = {k: _join(v) if isinstance(v, str) else v for k, v in kept.items()}
+    words["means"] = {k: _join(v) for k, v in words.get("means", {}).items()}
+    words["history"] = [
+        row | {"rule": _join(row["rule"])} for row in words["history"]
+    ]
     return {"name": name, **words}
+
+
+def _join(text: str) -> str:
+    return " ".join(text.split())
 
 
 def list_controls(name: str) -> list[Control]:

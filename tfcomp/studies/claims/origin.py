@@ -10,8 +10,8 @@ from pathlib import Path
 
 import tfcomp
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.studies.claims.claim import ClaimResult
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, Run
+from tfcomp.studies.claims.judgement import ClaimResult
 from tfcomp.studies.claims.threshold_studies import count_searches
 
 CPU_INFO = Path("/proc/cpuinfo")

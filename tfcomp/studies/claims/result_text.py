@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tfcomp.studies.claims.claim import ClaimResult
 from tfcomp.studies.claims.controls import Kind
 from tfcomp.studies.claims.estimation import Estimate
+from tfcomp.studies.claims.judgement import IN_PARTS, ClaimResult
 from tfcomp.studies.claims.verdict import Part, Verdict
 
 
@@ -45,11 +45,11 @@ def format_number(value: float) -> str:
 
 def summarize_counts(results: Sequence[ClaimResult]) -> str:
     """As `12 reproduced, 3 refuted, 4 undecided, 1 not run`."""
-    counts = Counter(result.verdict for result in results)
+    counts = Counter(result.word for result in results)
     return ", ".join(
-        f"{counts[verdict]} {verdict}"
-        for verdict in Verdict
-        if counts[verdict] or verdict is not Verdict.NOT_VALID
+        f"{counts[word]} {word}"
+        for word in (*map(str, Verdict), IN_PARTS)
+        if counts[word]
     )
 
 
@@ -62,6 +62,8 @@ def describe_part(part: Part) -> str:
     """A part in a line, as `donut, bump: 0.82 [0.79, 0.85], n = 5`."""
     count = format_count(part.estimate)
     text = f"{part.label}: {format_estimate(part.estimate)}, n = {count}"
+    if part.is_fresh:
+        text += ", fresh seeds"
     if part.fitted:
         text += f" ({part.fitted})"
     return f"{text}, {part.verdict}{shorten_reason(part)}"
@@ -103,7 +105,7 @@ def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
     claim = {
         "claim": result.claim.name,
         "title": result.claim.title,
-        "claim_verdict": str(result.verdict),
+        "claim_verdict": result.word,
     }
     return [claim | _describe_numbers(part) for part in result.parts]
 
@@ -115,14 +117,17 @@ def describe_result(result: ClaimResult) -> dict[str, Any]:
         "claim": result.claim.name,
         **{name: getattr(result.claim, name) for name in texts},
         "verdict": str(result.verdict),
+        "badge": result.badge,
+        "meaning": result.meaning,
         "reason": result.reason,
+        "history": [dict(row) for row in result.claim.history],
         "controls": [
             {"name": c.name, "kind": str(c.kind), "verdict": str(c.verdict)}
             for c in result.controls
         ],
         "parts": [
             {
-                "claim_verdict": str(result.verdict),
+                "claim_verdict": result.word,
                 **_describe_numbers(part),
                 "values": dict(part.estimate.values) if part.estimate else {},
                 "runs": [run.name for run in part.runs],
@@ -138,6 +143,7 @@ def _describe_numbers(part: Part) -> dict[str, Any]:
         "part": part.label,
         "quantity": part.quantity,
         "decides": part.decides,
+        "fresh": part.is_fresh,
         "mean": found.mean,
         "low": found.low,
         "high": found.high,

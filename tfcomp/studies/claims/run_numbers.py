@@ -11,7 +11,6 @@ import statistics
 from collections.abc import Callable
 from itertools import pairwise
 
-from tfcomp.statistics.seed_tests import correlate_ranks
 from tfcomp.studies.claims.estimation import Read
 from tfcomp.studies.claims.evidence import Run
 
@@ -116,21 +115,6 @@ def take_largest_drop(stages: PerStage) -> Read:
         if len(values) < 2 or None in values:
             return None
         return max(before - after for before, after in pairwise(values))
-
-    return compute
-
-
-def rank_with_stage(stages: PerStage, digits: int | None = None) -> Read:
-    """Reads the rank correlation of a number with the stage after the code.
-
-    Numbers that agree in so many decimals are equal, in all by default.
-    """
-
-    def compute(run: Run) -> float | None:
-        values = drop_code(read_stages(run, stages))
-        if digits is not None and None not in values:
-            values = [round(value, digits) for value in values]
-        return correlate_ranks(values)
 
     return compute
 

@@ -8,9 +8,9 @@ over seeds with its 95 % interval. Then
     undecided    it straddles a bound, or there are too few seeds
     not run      there is nothing to judge
 
-A trend has no interval: Page's test decides, of either direction. In version 2
-of the rules refutations are corrected for the number of parts (Holm), and a
-test that a control breaks is not valid.
+A trend has no interval: Page's test decides, of either direction. Refutations
+are corrected for the number of parts (Holm), and a test that a control breaks
+is not valid.
 
 A claim has several parts, each with a number, a rule and a verdict.
 """
@@ -100,7 +100,8 @@ def decide(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
     if estimate is None:
         return Verdict.NOT_RUN, "no such run"
     if estimate.count < MIN_SEEDS:
-        reason = f"{estimate.count} of at least {MIN_SEEDS} {estimate.unit}"
+        unit = "seeds" if estimate.unit == "share" else estimate.unit
+        reason = f"{estimate.count} of at least {MIN_SEEDS} {unit}"
         return Verdict.UNDECIDED, reason
     if estimate.trend is not None:
         return decide_trend(estimate.trend, rule)
@@ -179,6 +180,9 @@ class Part:
         decides: Whether it counts for the claim; otherwise it only supports
             it, and the report shows it in grey.
         required: Whether the claim stays undecided without it.
+        of: The setting that it belongs to.
+        num_runs: How many runs of it there are, fitted or not.
+        is_fresh: Whether these are of seeds that no rule was written on.
     """
 
     label: str
@@ -192,6 +196,9 @@ class Part:
     is_run: bool = False
     decides: bool = True
     required: bool = True
+    of: str = ""
+    num_runs: int = 0
+    is_fresh: bool = False
 
     @property
     def verdict(self) -> Verdict:

@@ -21,7 +21,7 @@ SLOPES = {"bumps": 3.0, "stripes_and_bumps": 1.0}
 CRITERION = "position_accuracy"
 # Flags of a search that say how much is run, not what.
 EXTENT = ("seeds", "first_seed")
-# Version 2: the paper leaves open with which network it searched.
+# The paper leaves open with which network it searched.
 SETTINGS = {
     "small CNN": {"polarity": "bright", "depth": 2, "learning_rate": 2e-3},
     "the donut's CNN": {"polarity": "dark", "depth": 4, "learning_rate": 1e-3},
@@ -71,11 +71,6 @@ def describe_study(study: ThresholdStudy) -> list[str]:
     return list_differences(study.flags, published, EXTENT)
 
 
-def judge_slopes(evidence: Evidence) -> list[Part]:
-    """Exponents of the data that are needed, of both kinds."""
-    return [part for kind in SLOPES for part in judge_exponent(evidence, kind)]
-
-
 def judge_exponent(evidence: Evidence, kind: str) -> list[Part]:
     """The exponents of one kind, first the one that decides."""
     found = judge_kind(evidence, kind)
@@ -88,7 +83,7 @@ def judge_exponent(evidence: Evidence, kind: str) -> list[Part]:
 
 
 def judge_settings(evidence: Evidence) -> list[Part]:
-    """C16, version 2: both settings, each with its name."""
+    """C16: both settings, each with its name."""
     parts = []
     for name, flags in SETTINGS.items():
         studies = [
@@ -102,6 +97,7 @@ def judge_settings(evidence: Evidence) -> list[Part]:
                 replace(
                     part,
                     label=f"{name}: {part.label}",
+                    of=name,
                     problem=part.problem or gap,
                 )
                 for part in judge_exponent(Evidence((), tuple(studies)), kind)
@@ -166,6 +162,7 @@ def judge_slope(
         found,
         near(SLOPES[row["kind"]], SLOPE_MARGIN),
         is_run=True,
+        num_runs=min(seeds.values(), default=0),
         note=", ".join([*filter(None, [row["note"]]), *notes]),
         problem=find_gap(row, seeds),
         decides=row["criterion"] == CRITERION and row["quantity"] == TOTAL,
@@ -233,6 +230,5 @@ def draw_thresholds(evidence: Evidence) -> Figures:
     }
 
 
-TESTS = {"C16": [judge_slopes]}
-FRESH_TESTS = {"C16": [judge_settings]}
+TESTS = {"C16": [judge_settings]}
 PICTURES = {"C16": draw_thresholds}

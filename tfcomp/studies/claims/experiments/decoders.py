@@ -5,7 +5,7 @@ The donut holds out a square in the centre, the corner a square in a corner.
 
 from collections.abc import Mapping
 
-from tfcomp.studies.claims.claim import FITTED, Gate, Measured, Number
+from tfcomp.studies.claims.claim import FITTED, Measured, Number
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.selection import Condition, Group, Setting, region_is
 
@@ -61,11 +61,11 @@ MLPS = {f"MLP, {code}": make_mlp(code) for code in MAIN_CODES}
 
 
 def measure_all(
-    settings: Mapping[str, Setting], *numbers: Number, gate: Gate = FITTED
+    settings: Mapping[str, Setting], *numbers: Number
 ) -> list[Measured]:
-    """Numbers of the networks of each setting that pass a gate."""
+    """Numbers of the fitted networks of each setting."""
     return [
-        Measured(label, setting, numbers, [gate])
+        Measured(label, setting, numbers, [FITTED])
         for label, setting in settings.items()
     ]
 

@@ -4,13 +4,7 @@ import functools
 from collections.abc import Sequence
 
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
-from tfcomp.studies.claims.claim import (
-    EACH_FITTED,
-    FITTED,
-    Gate,
-    Number,
-    measure,
-)
+from tfcomp.studies.claims.claim import FITTED, Number, measure
 from tfcomp.studies.claims.claim_pictures import (
     Figures,
     draw_lines,
@@ -72,15 +66,13 @@ SMOOTHNESS = tuple(
 )
 
 
-def judge_gap(
-    evidence: Evidence, numbers: Sequence[Number], gate: Gate
-) -> list[Part]:
+def judge_gap(evidence: Evidence, numbers: Sequence[Number]) -> list[Part]:
     """Judges numbers of the rotated digit; the label says which gap it is."""
     group = ROTATED.find(evidence)
     label = "rotated digit"
     if group.runs:
         label += f", {group.runs[0].flags['region']}"
-    return measure(label, [group], numbers, [gate])
+    return measure(label, [group], numbers, [FITTED])
 
 
 def draw_errors(evidence: Evidence) -> Figures:
@@ -108,11 +100,8 @@ def draw_jumps(evidence: Evidence) -> Figures:
     )
 
 
-TESTS, FRESH_TESTS = (
-    {
-        "C19": [functools.partial(judge_gap, numbers=INTERPOLATION, gate=gate)],
-        "C20": [functools.partial(judge_gap, numbers=SMOOTHNESS, gate=gate)],
-    }
-    for gate in (FITTED, EACH_FITTED)
-)
+TESTS = {
+    "C19": [functools.partial(judge_gap, numbers=INTERPOLATION)],
+    "C20": [functools.partial(judge_gap, numbers=SMOOTHNESS)],
+}
 PICTURES = {"C19": draw_errors, "C20": draw_jumps}

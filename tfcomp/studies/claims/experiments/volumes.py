@@ -7,10 +7,9 @@ what is left after the code's value is subtracted.
 
 from collections.abc import Sequence
 
-from tfcomp.statistics.limits import CORRELATION, POSITIVE
+from tfcomp.statistics.limits import SHARE
 from tfcomp.studies.claims import run_numbers
 from tfcomp.studies.claims.claim import (
-    EACH_FITTED,
     FITTED,
     Gate,
     Number,
@@ -61,48 +60,34 @@ def read_spread(run: Run) -> Stages:
     return run_numbers.subtract_code(compare_sides(run, "log_volume_sd"))
 
 
-def read_warp(run: Run) -> Stages:
-    """Its size: signs differ between stages and would cancel in a mean."""
-    return {s: v if v is None else abs(v) for s, v in read_spread(run).items()}
-
-
 def read_deviation(run: Run) -> Stages:
-    """How far log-volume lies from that over ID, OOD less ID."""
-    return compare_sides(run, "log_volume_deviation")
+    """How far log-volume lies from that over ID, OOD less ID: medians."""
+    return compare_sides(run, "log_volume_median_deviation")
 
 
 def read_shift(run: Run) -> Stages:
-    """Mean, OOD less ID, less the same of the code."""
-    return run_numbers.subtract_code(run.get_stages("log_volume_difference"))
+    """Median over OOD less that over ID, less the same of the code."""
+    return run_numbers.subtract_code(compare_sides(run, "log_volume_median"))
 
 
+LATE_DEVIATION = run_numbers.net(run_numbers.average_late(read_deviation))
 WARP = (
     Number(
-        "standard deviation of log-volume, OOD less ID, less that of the "
-        "code: size, mean over stages",
-        run_numbers.average(read_warp),
-        above(VOLUME_MARGIN),
-        "warp",
-        limits=POSITIVE,
-    ),
-    Number(
-        "rank correlation of this size with the stage after the code",
-        run_numbers.rank_with_stage(read_warp),
-        above(0),
-        "growth",
-        limits=CORRELATION,
-    ),
-)
-LATE_DEVIATION = run_numbers.net(run_numbers.average_late(read_deviation))
-FRESH_WARP = (
-    Number(
-        "mean of |log V - its median over ID|, OOD less ID, net of the start, "
-        "later half of the stages",
+        "median of |log V - its median over ID|, OOD less ID, net of the "
+        "start, later half of the stages",
         LATE_DEVIATION,
         above(0.1),
         "warp",
     ),
     make_trend("this number", read_deviation, above(0)),
+    Number(
+        "share of OOD points at the floor, largest of the stages",
+        run_numbers.reduce_stages(max, "floor_fraction_ood"),
+        below(0.1),
+        "at the floor",
+        decides=False,
+        limits=SHARE,
+    ),
 )
 # Is log-volume more even in the second of two groups? (C13, C17)
 UNEVENNESS = tuple(
@@ -120,7 +105,8 @@ UNEVENNESS = tuple(
 def make_shift(rule: Rule) -> Number:
     """Whether networks expand (> 0) or compress the region."""
     return Number(
-        "mean log-volume, OOD less ID, less that of the code, mean over stages",
+        "median log-volume, OOD less ID, less that of the code, mean over "
+        "stages",
         run_numbers.average(read_shift),
         rule,
     )
@@ -128,7 +114,7 @@ def make_shift(rule: Rule) -> Number:
 
 def judge_signs(
     evidence: Evidence,
-    gates: Sequence[Gate] = (FITTED,),
+    gates: Sequence[Gate],
     words: str = "",
     *,
     decides: bool = True,
@@ -166,7 +152,7 @@ def judge_signs(
 
 def judge_signs_by_length(evidence: Evidence) -> list[Part]:
     """C10: when fitted, which decides, and after 1,260 steps."""
-    fitted = judge_signs(evidence, [EACH_FITTED], epochs=is_full_length)
+    fitted = judge_signs(evidence, [FITTED], epochs=is_full_length)
     authors = judge_signs(
         evidence, [], ", 1,260 steps", decides=False, **AUTHORS_LENGTH
     )
@@ -203,10 +189,6 @@ def draw_signs(evidence: Evidence) -> Figures:
 
 TESTS = {
     "C9": decoders.measure_all(decoders.DONUTS, *WARP),
-    "C10": [judge_signs],
-}
-FRESH_TESTS = {
-    "C9": decoders.measure_all(decoders.DONUTS, *FRESH_WARP, gate=EACH_FITTED),
     "C10": [judge_signs_by_length],
 }
 PICTURES = {"C9": draw_warp, "C10": draw_signs}

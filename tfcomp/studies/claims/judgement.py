@@ -1,0 +1,219 @@
+"""Claims and how they are judged: seeds, Holm, controls, badges.
+
+A rule must recognize what it claims to see. Its controls are planted evidence,
+which passes through the same tests: a positive one must be reproduced; a
+negative one must not be, nor the untrained networks of the same seeds, whose
+gates are open. If one misbehaves, the test is not valid.
+
+Rules of version 3 were written after seeds 100 to 199 had been seen. On these
+seeds they can make a verdict weaker, not better than that of version 2. Fresh
+seeds (200 and up) can do both, in one look: when as many are in as `fresh`
+says, part by part. Before, nothing is computed of them. Seeds below 100, which
+all rules were written on, are judged where there are no others: as a trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.studies.claims.claim import Test
+from tfcomp.studies.claims.controls import (
+    FIRST_SEED,
+    NEXT_SEED,
+    Control,
+    ControlOutcome,
+    Kind,
+)
+from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.verdict import (
+    Part,
+    Verdict,
+    combine,
+    correct_refutations,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TRIAL_SEEDS = range(FIRST_SEED)
+OLD_SEEDS = range(FIRST_SEED, NEXT_SEED)
+FRESH_SEEDS = range(NEXT_SEED, 2**32)
+IN_PARTS = "in parts"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper and how it is tested.
+
+    Attributes:
+        name: As `C1`.
+        statement: What the paper says, in our words.
+        place: Where it says so.
+        rule: The rule as text.
+        method: What is measured, on which runs.
+        tests: What gives its parts, in their order.
+        draw: Makes further figures of the evidence, by caption.
+        controls: Planted evidence.
+        fresh: How many fresh seeds judge the parts whose label begins so.
+        history: The rule and the verdict of every version, the first first.
+        means: What a verdict says to a reader of the paper.
+        is_one: Whether its parts are conditions and not settings, so that no
+            part has a verdict of its own.
+    """
+
+    name: str
+    title: str
+    statement: str
+    place: str
+    rule: str
+    method: str
+    tests: Sequence[Test]
+    draw: Callable[[Evidence], dict[str, Figure]] | None = None
+    controls: Sequence[Control] = ()
+    fresh: Mapping[str, int] | None = None
+    history: Sequence[Mapping[str, Any]] = ()
+    means: Mapping[str, str] | None = None
+    is_one: bool = False
+
+    def judge(self, evidence: Evidence) -> ClaimResult:
+        """Judges all parts of the claim, it as a whole, and its test."""
+        old = self._judge_parts(select_old(evidence))
+        parts, waits = self._take_fresh(evidence, old)
+        outcomes = tuple(self._run_controls(parts))
+        verdict, reason = combine(parts)
+        is_new = all(p.is_fresh for p in parts if p.decides)
+        if not is_new and (cap := self._find_cap(verdict)):
+            reason = f"{verdict} on seeds that the rule was written on"
+            verdict = cap
+        reason = "; ".join(filter(None, [reason, waits]))
+        wrong = [outcome for outcome in outcomes if not outcome.is_right]
+        if wrong:
+            names = ", ".join(f"{o.kind}: {o.name}" for o in wrong)
+            reason = f"it fails at controls ({names}), else {verdict}"
+            verdict = Verdict.NOT_VALID
+        return ClaimResult(self, parts, verdict, reason, outcomes)
+
+    def _judge_parts(self, evidence: Evidence) -> tuple[Part, ...]:
+        parts = [part for test in self.tests for part in test(evidence)]
+        return tuple(correct_refutations(parts))
+
+    def _take_fresh(
+        self, evidence: Evidence, old: tuple[Part, ...]
+    ) -> tuple[tuple[Part, ...], str]:
+        """Fresh parts in place of old ones where all of their seeds are in.
+
+        And what is still to come.
+        """
+        if not self.fresh:
+            return old, ""
+        fresh = select_seeds(evidence, FRESH_SEEDS)
+        found = [part for test in self.tests for part in test(fresh)]
+        taken, waits, done = [], [], []
+        for start, planned in self.fresh.items():
+            those = [p for p in found if p.label.startswith(start)]
+            count = min((p.num_runs for p in those if p.decides), default=0)
+            if count >= planned:
+                done.append(start)
+                taken += [replace(part, is_fresh=True) for part in those]
+            else:
+                words = f"{count} of {planned} fresh seeds are in"
+                waits.append(f"{start}: {words}" if start else words)
+        kept = [p for p in old if not p.label.startswith(tuple(done))]
+        return tuple(correct_refutations([*kept, *taken])), "; ".join(waits)
+
+    def _find_cap(self, verdict: Verdict) -> Verdict | None:
+        """What version 2 said, if that was less than reproduced and this is."""
+        before = [h["verdict"] for h in self.history if h["version"] == 2]
+        if verdict is not Verdict.REPRODUCED or not before:
+            return None
+        cap = Verdict(before[0])
+        return None if cap is Verdict.REPRODUCED else cap
+
+    def _run_controls(self, parts: Iterable[Part]) -> Iterable[ControlOutcome]:
+        for control in self.controls:
+            verdict, _ = combine(self._judge_parts(control.plant()))
+            yield ControlOutcome(control.name, control.kind, verdict)
+        runs = {run.path: run for part in parts for run in part.runs}
+        yield from self._judge_starts(list(runs.values()))
+
+    def _judge_starts(self, runs: Sequence[Run]) -> Iterable[ControlOutcome]:
+        """The untrained networks, with no gate in their way."""
+        found = self._judge_parts(Evidence(tuple(map(untrain, runs))))
+        # Alone, whatever else the claim requires.
+        found = tuple(part for part in found if part.estimate)
+        if any(part.decides for part in found):
+            verdict, _ = combine(found)
+            yield ControlOutcome("by its number", Kind.UNTRAINED, verdict)
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim with its verdict, and how that follows from its parts."""
+
+    claim: Claim
+    parts: tuple[Part, ...]
+    verdict: Verdict
+    reason: str
+    controls: tuple[ControlOutcome, ...] = ()
+
+    @property
+    def by_part(self) -> dict[Verdict, list[str]]:
+        """The settings of the claim by what was found of each.
+
+        With one verdict if all agree, or if it says nothing of any.
+        """
+        found: dict[Verdict, list[str]] = {}
+        deciding = [part for part in self.parts if part.decides]
+        for name in dict.fromkeys(part.of or part.label for part in deciding):
+            those = [p for p in deciding if (p.of or p.label) == name]
+            found.setdefault(combine(those)[0], []).append(name)
+        is_whole = self.claim.is_one or self.verdict is Verdict.NOT_VALID
+        return {self.verdict: []} if is_whole or len(found) < 2 else found
+
+    @property
+    def word(self) -> str:
+        """The verdict, or `in parts` if true of some settings: for counts."""
+        found = self.by_part
+        is_split = len(found) > 1 and Verdict.REPRODUCED in found
+        return IN_PARTS if is_split else str(self.verdict)
+
+    @property
+    def badge(self) -> str:
+        """The verdict with the part that it stands for."""
+        return "; ".join(
+            f"{verdict} ({', '.join(names)})" if names else str(verdict)
+            for verdict, names in self.by_part.items()
+        )
+
+    @property
+    def meaning(self) -> str:
+        """What it says to a reader of the paper; empty if nothing is known."""
+        return (self.claim.means or {}).get(self.word, "")
+
+
+def select_old(evidence: Evidence) -> Evidence:
+    """The runs and searches of seeds that rules were written on."""
+    found = select_seeds(evidence, OLD_SEEDS)
+    if found.runs or found.studies:
+        return found
+    return select_seeds(evidence, TRIAL_SEEDS)
+
+
+def select_seeds(evidence: Evidence, seeds: range) -> Evidence:
+    """The runs and searches of some seeds."""
+    return Evidence(
+        tuple(run for run in evidence.runs if run.seed in seeds),
+        tuple(
+            study
+            for study in evidence.studies
+            if len(study.thresholds)
+            and study.thresholds["seed"].map(seeds.__contains__).all()
+        ),
+    )
+
+
+def untrain(run: Run) -> Run:
+    """A run with the measures of its start, and no gate in their way."""
+    return replace(run.start, metrics={"id": run.metrics.get("id", {})})
