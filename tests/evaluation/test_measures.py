@@ -293,7 +293,7 @@ def test_few_dead_points_move_the_mean_and_not_the_median(make_study) -> None:
         return keras.ops.where(is_dead[:, None], 0.0, 3.0 * f)
 
     study = make_study("truth", stage_0=kill)
-    found = stage_measures.measure_log_volume(study)
+    found = geometry_measures.measure_log_volume(study)
     dead, within, mean, median = (
         by_stage(study, found[name])["stage_0"]
         for name in (

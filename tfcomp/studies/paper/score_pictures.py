@@ -6,8 +6,7 @@ from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.claim_pictures import draw_stages
 from tfcomp.studies.claims.estimation import estimate
-from tfcomp.studies.claims.experiments.volumes import read_shift
-from tfcomp.studies.claims.run_numbers import PerStage
+from tfcomp.studies.claims.run_numbers import PerStage, subtract_code
 from tfcomp.studies.paper.paper_figure import Drawn, Found
 
 # What is read of a run, its unit, and what it is.
@@ -15,7 +14,7 @@ STAGES: dict[str, tuple[PerStage, str, str]] = {
     "factorization": ("factorization", "F (eq. 7)", "Factorization"),
     "probes": ("probe_r2_ood", "R²", "Linear probes from ID to OOD"),
     "volume": (
-        read_shift,
+        lambda run: subtract_code(run.get_stages("log_volume_difference")),
         "log-volume, OOD - ID - code",
         "Mean log-volume over OOD less that over ID points, less the same of "
         "the code",
