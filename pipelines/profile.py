@@ -63,7 +63,6 @@ class Profile:
     """A profile with all of its flags resolved.
 
     Attributes:
-        name: The name of the folder.
         sweeps: The flags of each sweep.
         searches: The flags of each threshold search.
         rules: When a model may be pushed.

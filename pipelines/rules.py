@@ -16,7 +16,6 @@ class Threshold:
 
     Attributes:
         score: A column of `trials.csv`, such as `id_relative_mse`.
-        bound: The value.
         is_upper: Whether the score must be below it, rather than above.
     """
 

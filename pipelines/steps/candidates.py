@@ -29,11 +29,9 @@ class TrialRow:
     """One row of `trials.csv`.
 
     Attributes:
-        name: The trial's hash.
         reason: Why it failed; empty if it did not.
         is_finished: Whether it has scores.
         setting: Its varied flags and their values, as text.
-        seed: Its seed.
         scores: Its scores; None where a score does not exist.
     """
 

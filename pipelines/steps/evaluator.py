@@ -62,12 +62,9 @@ class Check:
     """One rule and what came of it.
 
     Attributes:
-        score: The score.
         rule: What must hold, in words.
         value: The mean over seeds, or the candidate's score.
         half_width: Half of the 95 % interval of a mean over several seeds.
-        count: Number of seeds.
-        passed: Whether it holds.
     """
 
     score: str
@@ -90,7 +87,6 @@ class Evaluation:
 
     Attributes:
         candidate: The trial, None if there is none to choose.
-        checks: The thresholds.
         reasons: Why it is not blessed; empty if it is.
         compared: Comparisons with the model that was pushed before; none if
             it is the candidate itself.

@@ -27,14 +27,13 @@ import math
 import numpy as np
 
 from tfcomp.analysis.finite import mean_or_none
-from tfcomp.statistics.limits import REAL, SHARE, Limits
-from tfcomp.statistics.measure import Chart, Measure, declare
+from tfcomp.statistics.measure import Chart, declare, parse_measures
 
 # Singular values and lengths, in activation per unit of the factor. It is
 # above the rounding noise of a float32 Jacobian with entries of order one.
 FLOOR = 1e-6
 
-HALF = Limits(0.5, 1.0)
+LEADING = ("factorization", "cosine_factorization")
 FACTORIZATION = Chart(
     "factorization",
     "Factorization",
@@ -150,51 +149,24 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
 
 
 @declare(
-    Measure(
-        "factorization",
-        "factorization score",
-        HALF,
-        "mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. 7), from "
-        "1/2 to 1",
-        per="stage",
-        better="high",
-        chart=FACTORIZATION,
-        is_leading=True,
-    ),
-    Measure(
-        "cosine_factorization",
-        "factorization, cosine form",
-        SHARE,
-        "mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1",
-        per="stage",
-        better="high",
-        chart=FACTORIZATION,
-        is_leading=True,
-    ),
-    Measure(
-        "log_volume_id",
-        "log-volume, ID",
-        REAL,
-        "mean over ID points",
-        per="stage",
-        chart=VOLUME,
-    ),
-    Measure(
-        "log_volume_ood",
-        "log-volume, OOD",
-        REAL,
-        "mean over OOD points",
-        per="stage",
-        chart=VOLUME,
-    ),
-    Measure(
-        "dead_fraction",
-        "share of dead points",
-        SHARE,
-        "share of the points at which some factor moves nothing",
-        per="stage",
-        better="low",
-    ),
+    *parse_measures(
+        """
+        factorization: factorization score [.5, 1] high
+            mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. 7),
+            from 1/2 to 1
+        cosine_factorization: factorization, cosine form [0, 1] high
+            mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1
+        log_volume_id: log-volume, ID
+            mean over ID points
+        log_volume_ood: log-volume, OOD
+            mean over OOD points
+        dead_fraction: share of dead points [0, 1] low
+            share of the points at which some factor moves nothing
+        """,
+        charts=dict.fromkeys(LEADING, FACTORIZATION)
+        | dict.fromkeys(("log_volume_id", "log_volume_ood"), VOLUME),
+        leading=LEADING,
+    )
 )
 def summarize_geometry(
     g: np.ndarray, is_ood: np.ndarray

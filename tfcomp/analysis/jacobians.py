@@ -80,7 +80,6 @@ def compute_difference_jacobians(
     range.
 
     Args:
-        stage_fn: Maps factors to stages.
         factors: Float tensor [n, F].
         low: Smallest value of each factor.
         high: Largest value of each factor.

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from tfcomp.analysis.finite import finite_or_none
-from tfcomp.statistics.limits import POSITIVE, SHARE
-from tfcomp.statistics.measure import Measure, declare
+from tfcomp.statistics.measure import declare, parse_measures
 
 FloatArray = NDArray[np.float64]
 
@@ -175,60 +174,28 @@ def compute_scores(
 
 
 @declare(
-    Measure(
-        "mse",
-        "MSE",
-        POSITIVE,
-        "squared error, mean over pixels and channels",
+    *parse_measures(
+        """
+        mse: MSE [0, inf] low
+            squared error, mean over pixels and channels
+        relative_mse: relative MSE [0, inf] low
+            the mean MSE over the mean MSE of a blank image: 1 is no better than
+            drawing nothing (where data have no blank background, over that of
+            the mean training image)
+        hit_rate: hit rate [0, 1] high
+            share of the images whose peak lies within 1 px of the truth in x
+            and in y and whose MSE is less than half of that of a blank image
+        position_accuracy: position accuracy [0, 1] high
+            share of the images whose peak, however faint, lies within 1 px of
+            the truth in x and in y
+        position_error: position error [0, inf] in px low
+            distance of the peak from the truth
+        num_peaks: number of peaks [0, inf]
+            number of local extrema above half the height of a bump
+        """,
         per="image",
-        better="low",
-    ),
-    Measure(
-        "relative_mse",
-        "relative MSE",
-        POSITIVE,
-        "the mean MSE over the mean MSE of a blank image: 1 is no better than "
-        "drawing nothing (where data have no blank background, over that of "
-        "the mean training image)",
-        per="image",
-        better="low",
-        is_leading=True,
-    ),
-    Measure(
-        "hit_rate",
-        "hit rate",
-        SHARE,
-        "share of the images whose peak lies within 1 px of the truth in x "
-        "and in y and whose MSE is less than half of that of a blank image",
-        per="image",
-        better="high",
-        is_leading=True,
-    ),
-    Measure(
-        "position_accuracy",
-        "position accuracy",
-        SHARE,
-        "share of the images whose peak, however faint, lies within 1 px of "
-        "the truth in x and in y",
-        per="image",
-        better="high",
-    ),
-    Measure(
-        "position_error",
-        "position error",
-        POSITIVE,
-        "distance of the peak from the truth",
-        per="image",
-        unit="px",
-        better="low",
-    ),
-    Measure(
-        "num_peaks",
-        "number of peaks",
-        POSITIVE,
-        "number of local extrema above half the height of a bump",
-        per="image",
-    ),
+        leading=("relative_mse", "hit_rate"),
+    )
 )
 def score_images(
     images: ArrayLike,

@@ -15,7 +15,6 @@ def read_points(
     """A table of factor values, float32 [n, F].
 
     Args:
-        space: The factors.
         factors: Values [n, F] or [F], a mapping from names to values, or a
             table with columns of these names (pandas); None if they are given
             by name.

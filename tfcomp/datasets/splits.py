@@ -113,8 +113,6 @@ def make_splits(
     """Checks the invariants and derives the evaluation masks.
 
     Args:
-        space: The factors.
-        region: What is held out.
         train: Training table [n, F]; NaN where a factor is absent.
         eval_points: The most points that are evaluated, as the flag has it;
             None is no limit.

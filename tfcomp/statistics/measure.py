@@ -18,7 +18,7 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -125,45 +125,53 @@ def declare_stages(
 ) -> Callable[[Function], Function]:
     """Declares lists with a number per stage that a function of a study gives.
 
-    Texts are those of `declare_runs`; `charts` says which are shown where.
+    Arguments are those of `parse_measures`.
     """
-    measures = [m for text in texts for m in _parse(text, per="stage")]
-    charted = [
-        dataclasses.replace(m, chart=(charts or {}).get(m.name))
-        for m in measures
-    ]
-    return declare(*charted, of="study")
+    return declare(*parse_measures(*texts, charts=charts), of="study")
 
 
 def declare_runs(*texts: Text) -> Callable[[Function], Function]:
-    """Declares numbers of a run that a function of a study gives.
+    """Declares numbers of a run that a function of a study gives."""
+    return declare(*parse_measures(*texts, per="run"), of="study")
 
-    A text has a line for each measure, and below it what it is.
+
+def parse_measures(
+    *texts: Text,
+    per: str = "stage",
+    charts: Mapping[str, Chart] | None = None,
+    leading: Collection[str] = (),
+) -> list[Measure]:
+    """Measures from texts: a line for each, and below it what it is.
 
         name: label [least, largest] in unit better
             what it is, which may go on in further lines
 
-    With words beside it, all are declared for each of them, in place of `{key}`
-    and `{text}`. What follows the label may be left out.
+    With words beside a text, all in it are declared for each of them, in place
+    of `{key}` and `{text}`. What follows the label may be left out.
+
+    Args:
+        *texts: The texts, or pairs of a text and its words.
+        per: As of `Measure`.
+        charts: Which measures are shown where.
+        leading: Names of those that figures of sweeps show.
+
+    Raises:
+        ValueError: If a line cannot be read.
     """
-    measures = [m for text in texts for m in _parse(text)]
-    return declare(*measures, of="study")
-
-
-def _parse(text: Text, **others: Any) -> list[Measure]:
-    text, words = (text, {"": ""}) if isinstance(text, str) else text
-    blocks = re.split(r"\n(?=[\w{])", textwrap.dedent(text).strip())
+    pairs = [(t, {"": ""}) if isinstance(t, str) else t for t in texts]
     found = []
-    for (key, word), block in itertools.product(words.items(), blocks):
-        head, _, about = block.format(key=key, text=word).partition("\n")
-        match = _HEAD.fullmatch(" ".join(head.split()))
-        if match is None:
-            raise ValueError(f"{head!r} must be NAME: LABEL [LOW, HIGH]")
-        name, label, low, high, unit, better = match.groups()
-        limits = Limits(float(low), float(high)) if low else REAL
-        about = " ".join(about.split())
-        traits = {"unit": unit or "", "better": better, **others}
-        found.append(Measure(name, label, limits, about, **traits))
+    for text, words in pairs:
+        blocks = re.split(r"\n(?=[\w{])", textwrap.dedent(text).strip())
+        for (key, word), block in itertools.product(words.items(), blocks):
+            head, _, about = block.format(key=key, text=word).partition("\n")
+            match = _HEAD.fullmatch(" ".join(head.split()))
+            if match is None:
+                raise ValueError(f"{head!r} must be NAME: LABEL [LOW, HIGH]")
+            name, label, low, high, unit, better = match.groups()
+            limits = Limits(float(low), float(high)) if low else REAL
+            about, chart = " ".join(about.split()), (charts or {}).get(name)
+            traits = (unit or "", better, chart, name in leading)
+            found.append(Measure(name, label, limits, about, per, *traits))
     return found
 
 

@@ -21,11 +21,9 @@ class SizeMean:
     """The counts of one size, averaged over seeds.
 
     Attributes:
-        size: The size.
         mean: Geometric mean of the counts.
         low: Lower end of the 95 % interval of the mean, Student's over seeds
             in log scale; None for one seed.
-        high: Its upper end.
         num_seeds: Number of counts.
     """
 
@@ -41,10 +39,7 @@ class PowerLaw:
     """count = constant * size ** slope.
 
     Attributes:
-        slope: The exponent.
         low: Lower end of its 95 % interval; None with two sizes.
-        high: Its upper end.
-        constant: The factor.
     """
 
     slope: float

@@ -34,12 +34,9 @@ class Statistics:
     """A number over seeds.
 
     Attributes:
-        mean: Mean over seeds.
         deviation: Sample standard deviation; None for one seed.
         low: Lower end of the 95 % interval of the mean; None for one seed,
             and for seeds that are all alike.
-        high: Its upper end.
-        count: Number of seeds.
     """
 
     mean: float

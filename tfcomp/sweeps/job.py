@@ -32,8 +32,6 @@ def run_job(
         command: The command; None in the first place is the Python of the
             worker, which may lie elsewhere than ours.
         log: File that its output is appended to.
-        folder: Working directory.
-        environment: Variables to set.
         gpus: GPUs of the machine; the process takes the one that belongs to
             its worker. None at all leaves the choice to the environment.
         setup: See `scheduling.Task`.

@@ -65,10 +65,8 @@ class Outcome:
     """How a command ended.
 
     Attributes:
-        name: Name of the task.
         returncode: Exit status; negative is the signal that killed it.
         reason: Why it failed, in one line; empty if it did not.
-        seconds: Time that it took.
     """
 
     name: str

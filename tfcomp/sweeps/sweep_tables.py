@@ -124,7 +124,6 @@ def write_tables(
 
     Args:
         folder: The folder of the sweep.
-        trials: All of its trials.
         results: What `read_result` gives, by name of the finished ones.
         failures: Reasons, by name of those that failed.
     """

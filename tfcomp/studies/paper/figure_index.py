@@ -34,8 +34,6 @@ class Entry:
     """What was made of one figure.
 
     Attributes:
-        figure: The figure.
-        found: The runs behind it.
         missing: What is missing, and the command that makes it.
         pictures: Names of the files, by caption.
         tables: Tables in Markdown, by caption.
@@ -64,7 +62,6 @@ def write_figures(
     """Writes pictures as they are drawn, and `index.md` after the last one.
 
     Args:
-        figures: What is drawn.
         evidence: Runs and threshold studies.
         output: The folder; made if it does not exist.
         command: The command that makes it, to be shown.

@@ -24,7 +24,6 @@ class Cell:
         setting: The flags that the study varies.
         config: A run with this setting and the first seed; None if nothing
             is to be trained.
-        seeds: Of its networks.
     """
 
     setting: dict[str, Any]

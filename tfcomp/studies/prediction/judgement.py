@@ -105,7 +105,6 @@ def judge(
 
     Args:
         evidence: The networks of a half.
-        keys: Which measures.
         signs: What the other half has found; by default that of tau.
         confirm: The measures that share the level among them.
     """

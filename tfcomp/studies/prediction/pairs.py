@@ -27,7 +27,6 @@ class Agreement:
     """How a measure and the outcome order the pairs of two cells, [c, c].
 
     Attributes:
-        networks: The networks.
         same: Pairs of which the first has more of both.
         opposite: Pairs of which it has more of the measure and less of the
             outcome.

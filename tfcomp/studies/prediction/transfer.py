@@ -31,7 +31,6 @@ def compute_transfer(
 
     Args:
         features: What is known of every network, [n, d].
-        networks: The networks.
         decoder: The hyperparameter that names the decoder.
     """
     groups, blocks = networks.settings[decoder], networks.blocks

@@ -34,10 +34,7 @@ class Case:
     Attributes:
         kind: `bumps` or `stripes_and_bumps`.
         region: Held-out region with bounds in fractions of the side.
-        grid_size: Pixels along a side.
-        seed: Seed of its trainings.
         base: The run whose flags hold for everything else.
-        settings: How to search.
     """
 
     kind: str

@@ -70,7 +70,6 @@ def find_threshold(reaches: Reaches, limits: Limits) -> Found:
     Args:
         reaches: Whether a count reaches the target; asked at most once for
             each count.
-        limits: Where to search.
     """
     answers: dict[int, bool] = {}
 
