@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,45 @@ def break_csv(folder: Path) -> Path:
 def cut(path: Path) -> Path:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     return path
+
+
+def encrypt(path: Path) -> Path:
+    """Sets the flag of encryption of every member."""
+    content = bytearray(write_own(path).read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = content.find(mark)
+        while start >= 0:
+            content[start + place] |= 1
+            start = content.find(mark, start + 4)
+    path.write_bytes(content)
+    return path
+
+
+def claim_size(path: Path, name: str, descr: str, shape: tuple) -> Path:
+    """A member that says it is huge, and has a few bytes."""
+    write_own(path, **{name: None})
+    with (
+        zipfile.ZipFile(path, "a") as archive,
+        archive.open(f"{name}.npy", "w") as file,
+    ):
+        head = {"descr": descr, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, head)
+        file.write(bytes(100))
+    return path
+
+
+def write_large_picture(folder: Path) -> Path:
+    """Twice a head of a picture of 400 million pixels."""
+    content = b"P5 20000 20000 255\n"  # PGM, whatever it is called
+    for name in "ab":
+        (folder / f"{name}.png").write_bytes(content)
+    (folder / "list.csv").write_text("file,x\na.png,0\nb.png,1\n")
+    return folder
+
+
+def write_long_field(folder: Path) -> Path:
+    (folder / "list.csv").write_text(f"file,x\n{'a' * 200_000},1\n")
+    return folder
 
 
 NAN = np.where(CLASSES == 2, np.nan, CLASSES)
@@ -98,6 +138,63 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "cut": (lambda p: cut(write_own(p)), "cannot be read (File is not a zip"),
     "no zip": (lambda p: p.write_text("x") and p, "cannot be read (File is"),
+    "size of text": (
+        lambda p: write_own(p, sizes=["a", "b", "c"]),
+        "sizes must be integers, got ['a', 'b', 'c']",
+    ),
+    "half a size": (
+        lambda p: write_own(p, sizes=[3.5, 2, 4]),
+        "sizes must be integers, got [3.5, 2.0, 4.0]",
+    ),
+    "huge size": (
+        lambda p: write_own(p, sizes=[1e9, 2, 4]),
+        "sizes of shape, which has classes up to 2, must be at most 1,000, "
+        "got 1e+09",
+    ),
+    "values of text": (
+        lambda p: write_own(p, values=np.full((24, 3), "a")),
+        "values must be numbers, got <U1",
+    ),
+    **{
+        f"{name} without dimension": (
+            lambda p, name=name: write_own(p, **{name: np.array(5)}),
+            f"{name} must be a list",
+        )
+        for name in ("sizes", "values", "names", "kinds", "levels", "units")
+    },
+    "levels of numbers": (
+        lambda p: write_own(p, levels=[1, 2, 3]),
+        "levels must be a list of texts, got int64 [3]",
+    ),
+    "turned": (
+        lambda p: write_own(p, names=["a\u202eb", "y", "x"]),
+        "no control characters, and not begin with = or @, got 'a\\u202eb'",
+    ),
+    "deleted": (
+        lambda p: write_own(p, levels=["a,b\x7f,c", "", ""]),
+        "no control characters, and not begin with = or @, got 'b\\x7f'",
+    ),
+    "formula": (
+        lambda p: write_own(p, levels=["=1+1,b,c", "", ""]),
+        "not begin with = or @, got '=1+1'",
+    ),
+    "huge names": (
+        lambda p: claim_size(p, "names", "<U300000000", (3,)),
+        "names must take at most 1,024 MB, got 3,433 MB",
+    ),
+    "huge classes": (
+        lambda p: claim_size(p, "classes", "<i8", (10**12, 3)),
+        "classes must take at most 1,024 MB, got 22,888,183 MB",
+    ),
+    "encrypted": (encrypt, "is encrypted, password required"),
+    "long field": (
+        lambda p: write_long_field(p.parent),
+        "cannot be read (field larger than field limit",
+    ),
+    "large picture": (
+        lambda p: write_large_picture(p.parent),
+        "images must have at most 178,956,970 pixels, got a.png",
+    ),
     "absent": (
         lambda p: break_csv(p.parent),
         "list.csv must name images that are in the folder, got 3.png (1 are",
@@ -140,6 +237,9 @@ def test_truncated_h5(tmp_path: Path) -> None:
     [
         (["--data="], "--data must name a file"),
         (["--data=none.npz"], "--data must be a file or a folder that can be"),
+        (["--data=tfds:"], "--data must be a file or a folder"),
+        (["--data=tfds:/etc"], "--data must be a file or a folder"),
+        (["--data=/dev/zero"], "--data must be a file or a folder"),
         (["--data=tfds:nothing"], "--data must be a file or a folder"),
         (["--coordinates=continuous"], "--coordinates must be grid"),
         (["--data_hash=0"], "is not what the run was made with"),
@@ -154,6 +254,40 @@ def test_bad_flags_write_nothing(
     with pytest.raises((ConfigError, RunError), match=text):
         train.main(["train", *arguments])
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_huge_images_take_no_memory(tmp_path: Path) -> None:
+    """Compressed, or in chunks, nothing of them need be in the file."""
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["classes"] = CLASSES
+        shape = (24, 10**6, 10**6)
+        file.create_dataset("images", shape, np.uint8, chunks=(1, 100, 100))
+    with pytest.raises(RunError, match="images must fit into the memory"):
+        load(tmp_path / "own.h5")
+
+
+@pytest.mark.parametrize("place", ["data", "table", "picture", "tfds"])
+def test_pipes_are_not_waited_for(place: str, tmp_path: Path) -> None:
+    """Before, nothing ever came."""
+    paths = {
+        "data": tmp_path / "own.npz",
+        "table": tmp_path / "own" / "list.csv",
+        "picture": tmp_path / "own" / "a.png",
+        "tfds": tmp_path / "own" / "1.0.0" / "dataset_info.json",
+    }
+    paths[place].parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(paths[place])
+    data = {"data": paths["data"], "tfds": "tfds:own"}
+    flags = [f"--data_dir={tmp_path}"]
+    with pytest.raises(ConfigError, match="is a pipe or a device"):
+        load(data.get(place, tmp_path / "own"), *flags)
+
+
+def test_latents_that_are_no_group(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["imgs"], file["latents"] = IMAGES, np.arange(3)
+    with pytest.raises(RunError, match="latents must be a group, got an array"):
+        load(tmp_path / "own.h5")
 
 
 @pytest.mark.parametrize("kind", ["external", "link", "soft", "virtual"])

@@ -7,6 +7,7 @@ at the end of an `.npz` alone has a checksum of every array.
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def hash_data(data: str, data_dir: str = "") -> str:
     try:
         if data.startswith(TFDS):
             path = find_prepared(data.removeprefix(TFDS), data_dir)
+            for file in path.iterdir():
+                _check_regular(file)
             digest.update((path / "dataset_info.json").read_bytes())
         elif os.path.isdir(data):
             for part in _describe_folder(data):
@@ -50,6 +53,8 @@ def find_prepared(name: str, data_dir: str) -> Path:
         FileNotFoundError: If there is none.
     """
     root = find_data_dir(data_dir)
+    if not name or os.path.isabs(name):
+        raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
     found = [path.parent for path in root.glob(f"{name}/*/dataset_info.json")]
     found += [path.parent for path in root.glob(f"{name}/dataset_info.json")]
     if not found:
@@ -60,10 +65,18 @@ def find_prepared(name: str, data_dir: str) -> Path:
 def find_data_dir(data_dir: str = "") -> Path:
     """The TFDS data directory of a run: flag, environment, TFDS default."""
     chosen = data_dir or os.environ.get("TFDS_DATA_DIR", "")
-    return Path(chosen or "~/tensorflow_datasets").expanduser()
+    return Path(os.path.expanduser(chosen or "~/tensorflow_datasets"))
+
+
+def _check_regular(path: str | Path) -> None:
+    """Refuses what could be read for ever, as a pipe or a device."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ValueError(f"{path} is a pipe or a device")
 
 
 def _sample_file(path: str) -> Iterator[bytes]:
+    _check_regular(path)
     size = os.path.getsize(path)
     yield str(size).encode()
     step = max(SAMPLE, (size - SAMPLE) // (NUM_SAMPLES - 1))
@@ -79,6 +92,7 @@ def _describe_folder(path: str) -> Iterator[bytes]:
         below.sort()
         for name in sorted(files):
             file = Path(folder, name)
+            _check_regular(file)
             relative = file.relative_to(path)
             yield f"{relative}\0{file.stat().st_size}\0".encode()
             if file.suffix.lower() == ".csv":

@@ -6,6 +6,7 @@ rule, so that a library user and a command-line user meet the same checks.
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -18,6 +19,10 @@ NOUNS = {
     "bool": "true or false",
     "str": "a string",
 }
+# Characters that are not shown, or turn around the text that follows.
+CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}
 
@@ -106,6 +111,8 @@ def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
         value != value.strip() or len(value.splitlines()) > 1
     ):  # a flagfile has one line for it
         yield "one line without spaces around it"
+    if expected is str and CONTROLS.search(value):
+        yield "text without control characters"
     if rules["minimum"] is not None and value < rules["minimum"]:
         yield f"at least {rules['minimum']}"
     if rules["maximum"] is not None and value > rules["maximum"]:

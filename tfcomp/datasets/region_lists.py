@@ -1,6 +1,7 @@
 """Regions that list their combinations: a random share, a table in a file."""
 
 import csv
+import os
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
 
 def make_file(arguments: str, space: FactorSpace) -> Predicate:
     """The combinations in the rows of a CSV file, by values or names."""
-    path = Path(arguments).expanduser()
+    path = Path(os.path.expanduser(arguments))
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = list(csv.reader(file))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.factors import Factor
 
 KINDS = ("ordered", "periodic", "categorical")
@@ -12,6 +13,7 @@ KINDS = ("ordered", "periodic", "categorical")
 
 # Classes above have been counted otherwise than from 0, if most are missing.
 SPARSE = 1000
+MAX_TEXT = 100  # characters of a name
 
 
 class TableError(ValueError):
@@ -45,9 +47,12 @@ def make_factors(
     classes = _check_classes(np.asarray(classes), num_images)
     count = classes.shape[1]
     texts = {"names": names, "kinds": kinds, "levels": levels, "units": units}
-    for field, given in {**texts, "sizes": sizes}.items():
-        if isinstance(given, str):
+    for field, given in {**texts, "sizes": sizes, "values": values}.items():
+        flat = isinstance(given, np.ndarray) and not given.ndim
+        if flat or isinstance(given, str | int | float):
             raise TableError(field, "must be a list", repr(given))
+        if field == "values":
+            continue  # `_list_values` knows its layouts
         if given is not None and len(given) != count:
             rule = f"must have one entry for each of the {count} factors"
             raise TableError(field, rule, len(given))
@@ -56,7 +61,7 @@ def make_factors(
     names = list(map(str, names))
     _check_names(names)
     found = classes.max(axis=0) + 1
-    sizes = found if sizes is None else np.asarray(sizes)
+    sizes = found if sizes is None else _check_sizes(sizes, names, found)
     for name, size, largest in zip(names, sizes, found - 1, strict=True):
         if largest >= size:
             row = int(np.argmax(classes[:, names.index(name)] >= size))
@@ -114,7 +119,36 @@ def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     return classes.astype(np.int64)
 
 
+def _check_sizes(
+    sizes: Sequence[int], names: Sequence[str], found: np.ndarray
+) -> np.ndarray:
+    checked = np.asarray(sizes)
+    if checked.dtype.kind not in "uif" or (checked != np.floor(checked)).any():
+        raise TableError("sizes", "must be integers", checked.tolist())
+    for name, size, classes in zip(names, checked, found, strict=True):
+        if size > (most := max(SPARSE, 2 * int(classes))):
+            rule = f"of {name}, which has classes up to {classes - 1}, must be"
+            raise TableError("sizes", f"{rule} at most {most:,}", f"{size:g}")
+    return checked.astype(np.int64)
+
+
+def _check_texts(field: str, texts: Sequence[str]) -> None:
+    """Refuses names that a terminal or a spreadsheet would not show as such."""
+    for text in texts:
+        if (
+            len(text) > MAX_TEXT
+            or CONTROLS.search(text)
+            or text.startswith(("=", "@"))
+        ):
+            rule = (
+                f"must have at most {MAX_TEXT} characters, no control "
+                "characters, and not begin with = or @"
+            )
+            raise TableError(field, rule, repr(text[:MAX_TEXT]))
+
+
 def _check_names(names: Sequence[str]) -> None:
+    _check_texts("names", names)
     for number, name in enumerate(names):
         if not name or name in names[:number] or set(name) & set(",:/ \n"):
             rule = "must differ and be words without spaces, commas and colons"
@@ -131,6 +165,8 @@ def _list_values(
     if values is None:
         return [None] * len(names)
     is_table = isinstance(values, np.ndarray) and values.dtype != object
+    if is_table and values.dtype.kind not in "buif":
+        raise TableError("values", "must be numbers", values.dtype)
     if is_table and values.shape == classes.shape:
         return [
             _read_column(values[:, i], classes[:, i], name, sizes[i])
@@ -187,6 +223,8 @@ def _make_factor(
     unit: str,
 ) -> Factor:
     names = () if levels is None else tuple(map(str, levels))
+    _check_texts("levels", names)
+    _check_texts("units", [unit])
     if len(names) not in (0, size):
         rule = f"of {name} must be {size} names"
         raise TableError("levels", rule, len(names))

@@ -21,7 +21,10 @@ import numpy as np
 from tfcomp.datasets.factor_table import FactorTable, LazyImages
 from tfcomp.datasets.table_factors import TableError
 
-OPTIONS = ("values", "names", "sizes", "kinds", "levels", "units")
+TEXTS = ("names", "kinds", "levels", "units")
+OPTIONS = ("values", "sizes", *TEXTS)
+# Of an array that is not the images; dSprites has values of 35 MB.
+MEMBER_BYTES = 2**30
 Read = Callable[[str], Any]
 
 DSPRITES: dict[str, Any] = {
@@ -80,6 +83,9 @@ def read_npz(path: str) -> FactorTable:
 
         def read(name: str) -> np.ndarray:
             with archive.open(f"{name}.npy") as file:
+                shape, _, dtype = _read_header(file)
+                _check_size(name, shape, dtype)
+                file.seek(0)
                 return np.lib.format.read_array(file, allow_pickle=False)
 
         return _read_layout(
@@ -104,13 +110,20 @@ def read_h5(path: str) -> FactorTable:
             lambda: _load_h5(path, name, 1)[0],
         )
 
+    def read(name: str) -> Any:
+        _check_size(name, file[name].shape, file[name].dtype)
+        return file[name][()]
+
     with h5py.File(path) as file:
         _check_members(file)
-        _check_members(file.get("latents", {}))
+        latents = file.get("latents", {})
+        if isinstance(latents, h5py.Dataset):
+            raise TableError("latents", "must be a group", "an array")
+        _check_members(latents)
         groups = file.items()
         names = {name for name, item in groups if hasattr(item, "shape")}
-        names |= {f"latents/{name}" for name in file.get("latents", ())}
-        return _read_layout(names, lambda name: file[name][()], find)
+        names |= {f"latents/{name}" for name in latents}
+        return _read_layout(names, read, find)
 
 
 def _read_layout(
@@ -166,6 +179,9 @@ def _decode(options: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Text as strings, lists of levels without their padding."""
     found: dict[str, Any] = {}
     for name, value in options.items():
+        if name in TEXTS and (value.dtype.kind not in "SUO" or value.ndim != 1):
+            got = f"{value.dtype} {list(value.shape)}"
+            raise TableError(name, "must be a list of texts", got)
         if value.dtype.kind in "SO":  # HDF5 has bytes
             value = np.array([_to_text(v) for v in value.ravel()])
         found[name] = value
@@ -217,6 +233,13 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(file)
     return np.lib.format.read_array_header_2_0(file)
+
+
+def _check_size(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Refuses an array that says it is huge before memory is taken for it."""
+    if (size := math.prod(shape) * dtype.itemsize) > MEMBER_BYTES:
+        rule = f"must take at most {MEMBER_BYTES >> 20:,} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
 
 
 def _check_members(group: Any) -> None:

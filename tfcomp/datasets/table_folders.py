@@ -99,7 +99,12 @@ def _open_picture(file: Path) -> np.ndarray:
     """Rows, columns and, of a picture in color, red, green and blue."""
     import PIL.Image
 
-    with PIL.Image.open(file) as picture:
+    try:
+        opened = PIL.Image.open(file)
+    except PIL.Image.DecompressionBombError as error:
+        rule = f"must have at most {PIL.Image.MAX_IMAGE_PIXELS * 2:,} pixels"
+        raise TableError("images", rule, file.name) from error
+    with opened as picture:
         if picture.mode[0] in "IF":
             rule = "must have 8 bits per channel"
             raise TableError("images", rule, f"{picture.mode} in {file.name}")

@@ -1,11 +1,13 @@
 """Images of one's own: what is taken, and what is refused with its cure."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tfcomp.config.machine import count_memory
 from tfcomp.datasets.table_factors import TableError
 
 # Images that are looked at together, in bytes.
@@ -50,6 +52,10 @@ def check_images(images: Any) -> np.ndarray | LazyImages:
         if images.dtype.kind == "O":
             rule += " of one size (np.stack(images))"
         raise TableError("images", rule, images.dtype)
+    size = math.prod(shape) * images.dtype.itemsize
+    if isinstance(images, LazyImages) and size > (most := count_memory()):
+        rule = f"must fit into the memory ({most >> 20:,} MB)"
+        raise TableError("images", rule, f"{size >> 20:,} MB")
     return images
 
 

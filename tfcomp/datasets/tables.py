@@ -1,8 +1,6 @@
 """The dataset `table`: a file of images and factors as training data."""
 
 import contextlib
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,16 +16,6 @@ from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table, make_splits
 from tfcomp.datasets.table_factors import TableError
 
-# What reading a damaged file raises.
-DAMAGE = (
-    OSError,
-    EOFError,
-    KeyError,
-    ValueError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 # The last one that was read, by its hash: checks and training look at it.
 _read: dict[str, FactorTable] = {}
 
@@ -165,8 +153,8 @@ def explain_damage(data: str) -> Iterator[None]:
         yield
     except TableError as error:
         raise RunError(f"--data={data}: {error}") from error
-    except ConfigError:
+    except (ConfigError, RunError):
         raise
-    except DAMAGE as error:
+    except Exception as error:  # whatever a damaged file leads to
         text = str(error).strip().splitlines() or [type(error).__name__]
         raise RunError(f"--data={data} cannot be read ({text[0]})") from error
