@@ -8,6 +8,7 @@ again.
 """
 
 import hashlib
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def main(argv: list[str]) -> int:
 def analyze_runs(settings: dict[str, Any]) -> int:
     """Checks the runs, then loads TensorFlow and analyzes them."""
     names = split_patterns(settings["run"])
-    paths = [Path(name).expanduser() for name in names]
+    paths = [Path(os.path.expanduser(name)) for name in names]
     folder = choose_folder(paths, settings)
     version = compute_version(paths, settings)
     # TensorBoard's projector looks into the folders of the runs.

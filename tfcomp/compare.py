@@ -60,6 +60,9 @@ def main(argv: list[str]) -> int:
 
 def compare_runs(settings: dict[str, Any]) -> int:
     """Prints the table; needs no TensorFlow."""
+    output = settings["output"]
+    if output and os.path.basename(output) in ("", ".", ".."):
+        raise ConfigError("output", "must end with a name", output)
     scores = [s.strip() for s in settings["scores"].split(",") if s.strip()]
     runs = read_runs(settings["runs"])
     if scores == ["list"]:
@@ -81,8 +84,8 @@ def compare_runs(settings: dict[str, Any]) -> int:
     table = tabulate_settings(runs, scores)
     text = format_markdown(table, scores)
     print(text, end="")
-    if settings["output"]:
-        write_output(settings["output"], table, text)
+    if output:
+        write_output(output, table, text)
     return 0
 
 

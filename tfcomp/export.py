@@ -7,6 +7,7 @@ format is opened by its own runtime, and what it draws is compared with the
 network on every combination before it is kept.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     """Checks the flags, then loads TensorFlow and writes the formats."""
     if not settings["run"]:
         raise ConfigError("run", "must name a run folder", "")
-    path = Path(settings["run"]).expanduser()
+    path = Path(os.path.expanduser(settings["run"]))
     config = check_run(path)
     admit_plugins(path, config.plugins, settings)
     folder = Path(settings["output"], config.run_name)

@@ -75,6 +75,8 @@ def run_command(
         return 0
     settings = parse_flags(place_words(argv[1:], values), values)
     try:
+        # Figures go to files: no window is opened, whatever is set up.
+        os.environ["MPLBACKEND"] = "agg"
         with use_private_folder():
             return action(settings)
     except Exception as error:

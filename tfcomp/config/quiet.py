@@ -13,8 +13,12 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO
 
+from tfcomp.config.errors import RunError
 from tfcomp.config.failures import explain_failure
 
+# What a shell may have set up for other programs, as ours needs it.
+KERAS = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
+LAYERS = ("tensorflow", "channels_last", "float32")
 # Keras imports them if it can, for inputs and wrappers that we do not use.
 NEEDLESS = ("matplotlib", "pandas", "sklearn")
 
@@ -55,11 +59,29 @@ def start_tensorflow() -> Iterator[None]:
     """
     with quiet_startup():
         if "keras" not in sys.modules:
+            os.environ |= KERAS
             _import_keras()
             # It looks for GPUs once, and complains where it has no driver.
             tensorflow = importlib.import_module("tensorflow")
             tensorflow.config.list_physical_devices()
+        _check_keras()
         yield
+
+
+def _check_keras() -> None:
+    """Checks Keras, which the program may have set up before us.
+
+    Raises:
+        RunError: If its layers would not be ours.
+    """
+    keras = sys.modules["keras"]
+    config = keras.config
+    found = config.backend(), config.image_data_format(), config.floatx()
+    if found != LAYERS:
+        raise RunError(
+            f"Keras must be set up as {', '.join(LAYERS)}, it is "
+            f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
+        )
 
 
 def _import_keras() -> None:
@@ -67,7 +89,10 @@ def _import_keras() -> None:
     sys.modules.update(dict.fromkeys(absent))  # an import of them fails
     gc.disable()
     try:
-        importlib.import_module("keras")
+        keras = importlib.import_module("keras")
+        # Whatever `~/.keras/keras.json` says.
+        keras.config.set_image_data_format(LAYERS[1])
+        keras.config.set_floatx(LAYERS[2])
     finally:
         gc.enable()
         gc.freeze()

@@ -98,8 +98,8 @@ class RunConfig(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         name, batch = self.run_name, self.training.batch_size
-        if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            rule = "must be a plain name without a path"
+        if not name or name in (".", "..") or set(name) & set("/\\\0,"):
+            rule = "must be a plain name without a path or a comma"
             raise ConfigError("run_name", rule, name)
         if len(os.fsencode(name)) > MAX_NAME_BYTES:
             rule = f"must be at most {MAX_NAME_BYTES} bytes long"

@@ -1,0 +1,76 @@
+"""What a shell is set up with for other programs does no harm here."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+from tfcomp import analyze, compare, train
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.quiet import start_tensorflow
+
+START = """
+from tfcomp.config.quiet import start_tensorflow
+with start_tensorflow():
+    import keras
+config = keras.config
+print(config.backend(), config.image_data_format(), config.floatx())
+"""
+ELSEWHERE = (
+    '{"backend": "jax", "image_data_format": "channels_first", '
+    '"floatx": "float64"}'
+)
+
+
+def test_keras_is_set_up_as_ours(tmp_path: Path) -> None:
+    (tmp_path / ".keras").mkdir()
+    (tmp_path / ".keras" / "keras.json").write_text(ELSEWHERE)
+    others = {"KERAS_BACKEND": "torch", "TF_USE_LEGACY_KERAS": "1"}
+    environment = os.environ | others | {"HOME": str(tmp_path)}
+    environment.pop("KERAS_HOME", None)
+    printed = subprocess.check_output(
+        [sys.executable, "-c", START], env=environment, text=True
+    )
+    assert printed.split() == ["tensorflow", "channels_last", "float32"]
+
+
+def test_keras_of_the_program_is_refused() -> None:
+    """It is not changed under somebody who uses it, too."""
+    keras.config.set_image_data_format("channels_first")
+    try:
+        with pytest.raises(RunError, match="it is tensorflow, channels_first"):
+            with start_tensorflow():
+                pass
+    finally:
+        keras.config.set_image_data_format("channels_last")
+
+
+@pytest.mark.parametrize("name", ["a,b", "a\x7fb", "a\u202eb", "a\x1b[31m"])
+def test_names_that_do_not_show(name: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="--run_name must be") as caught:
+        train.main(["train", f"--run_name={name}"])
+    assert str(caught.value).isprintable()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("flag", ["log_dir", "export_dir", "examples_dir"])
+def test_places_elsewhere(flag: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=f"--{flag} must be on this machine"):
+        train.main(["train", f"--{flag}=gs://a/b"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_user() -> None:
+    with pytest.raises(RunError, match="~nouser does not exist"):
+        analyze.main(["analyze", "--run=~nouser"])
+
+
+@pytest.mark.parametrize("output", ["/", "a/", ".", "a/.."])
+def test_tables_need_a_name(output: str) -> None:
+    with pytest.raises(ConfigError, match="--output must end with a name"):
+        compare.main(["compare", "--runs=x", f"--output={output}"])
