@@ -1,6 +1,7 @@
 """Manifolds with and without the extra that draws them by UMAP."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,3 +29,17 @@ def test_without_umap_one_line_says_so(
     assert section.exhibits == ["make_ranks", "make_pca"]
     hint = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
     assert section.introduction.endswith(hint)
+
+
+def test_report_survives_umap(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def fail(_: object) -> None:
+        raise OSError("its process has ended: LLVM ERROR")
+
+    monkeypatch.setattr(manifold_section, "has_umap", lambda: True)
+    monkeypatch.setattr(manifold_section, "make_umap", fail)
+    run = SimpleNamespace(name="donut")
+    assert manifold_section.try_umap(run) == []
+    line = "UMAP of donut is left out: its process has ended: LLVM ERROR\n"
+    assert capsys.readouterr().err == line

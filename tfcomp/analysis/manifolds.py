@@ -18,7 +18,6 @@ gap, whatever the scale of the activations.
 """
 
 import importlib.util
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,12 +26,9 @@ import numpy as np
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.finite import finite_or_none
 from tfcomp.analysis.threads import single_threaded
+from tfcomp.analysis.umap_process import embed_elsewhere
 
 UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
-# Settings of UMAP, as in the published notebook.
-NUM_NEIGHBORS = 15
-MIN_DISTANCE = 0.1
-SEED = 42
 # UMAP starts from eigenvectors of a graph, which needs a few points.
 MIN_POINTS = 5
 # A step up to this fraction of the longest activation vector is rounding of
@@ -107,15 +103,16 @@ def compute_umap(activations: np.ndarray | Components) -> np.ndarray:
     """UMAP embedding of one stage, always the same for the same activations.
 
     From all principal components (of a stage [n, ...] of finite numbers, n at
-    least 5): the distances of the activations in fewer dimensions. The first
-    call in a process compiles for some ten seconds.
+    least 5): the distances of the activations in fewer dimensions. It runs in
+    a process of its own (see `umap_process`), which compiles for some ten
+    seconds when it starts.
 
     Returns:
         Embedding [n, 2], float32; NaN if the points do not differ, as in a
         dead stage.
 
     Raises:
-        ImportError: If umap-learn is not installed: see `has_umap`.
+        OSError: If its process ends, as without umap-learn: see `has_umap`.
     """
     if not isinstance(activations, Components):
         activations = compute_pca(activations)
@@ -125,20 +122,9 @@ def compute_umap(activations: np.ndarray | Components) -> np.ndarray:
             f"activations must have at least {MIN_POINTS} points, received "
             f"{len(features)}."
         )
-    import umap
-
     if not features.any():
         return np.full((len(features), 2), np.nan, np.float32)
-    reducer = umap.UMAP(
-        n_neighbors=min(NUM_NEIGHBORS, len(features) - 1),
-        min_dist=MIN_DISTANCE,
-        random_state=SEED,
-        n_jobs=1,  # what a seed implies; unsaid, it is a warning
-    )
-    with warnings.catch_warnings():
-        # On its use of other libraries and on manifolds in several pieces.
-        warnings.filterwarnings("ignore", module="umap|sklearn|scipy|numba")
-        return reducer.fit_transform(features)
+    return embed_elsewhere(features)
 
 
 def compute_steps(

@@ -48,9 +48,7 @@ def make_factors(
     count = classes.shape[1]
     texts = {"names": names, "kinds": kinds, "levels": levels, "units": units}
     for field, given in {**texts, "sizes": sizes, "values": values}.items():
-        flat = isinstance(given, np.ndarray) and not given.ndim
-        if flat or isinstance(given, str | int | float):
-            raise TableError(field, "must be a list", repr(given))
+        _check_axes(field, given)
         if field == "values":
             continue  # `_list_values` knows its layouts
         if given is not None and len(given) != count:
@@ -117,6 +115,16 @@ def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
             )
             raise TableError("classes", rule, largest)
     return classes.astype(np.int64)
+
+
+def _check_axes(field: str, given: Any) -> None:
+    axes = {"values": (2,), "levels": (1, 2)}.get(field, (1,))
+    if isinstance(given, np.ndarray):
+        ragged = given.dtype == object and given.ndim
+        if given.ndim not in axes and not ragged:
+            raise TableError(field, "must be a list", f"{list(given.shape)}")
+    elif isinstance(given, str | int | float):
+        raise TableError(field, "must be a list", repr(given))
 
 
 def _check_sizes(

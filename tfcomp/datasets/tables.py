@@ -10,6 +10,7 @@ import numpy as np
 from tfcomp.config.data_hash import TFDS, hash_data
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region, parse_region
@@ -152,9 +153,15 @@ def explain_damage(data: str) -> Iterator[None]:
     try:
         yield
     except TableError as error:
-        raise RunError(f"--data={data}: {error}") from error
+        raise RunError(f"--data={data}: {_show(str(error))}") from error
     except (ConfigError, RunError):
         raise
     except Exception as error:  # whatever a damaged file leads to
         text = str(error).strip().splitlines() or [type(error).__name__]
-        raise RunError(f"--data={data} cannot be read ({text[0]})") from error
+        reason = f"cannot be read ({_show(text[0])})"
+        raise RunError(f"--data={data} {reason}") from error
+
+
+def _show(text: str) -> str:
+    """The text with names of others in it, as a terminal may show them."""
+    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)

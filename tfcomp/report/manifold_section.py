@@ -1,5 +1,6 @@
 """Manifolds of stage activations and their rank (figure 9b)."""
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,8 +24,8 @@ PANELS = {"ID": "id", "OOD": "ood"}
 def make_manifolds(studies: Sequence[Study]) -> Section:
     """Shows how the grid of factors lies in the space of a stage."""
     exhibits = [make_ranks(studies)]
-    draw = [make_pca, make_umap] if has_umap() else [make_pca]
-    exhibits += [make(study) for study in studies for make in draw]
+    for study in studies:
+        exhibits += [make_pca(study), *try_umap(study)]
     return Section(
         "manifolds",
         "Manifolds",
@@ -77,6 +78,15 @@ def make_pca(study: Study) -> Exhibit:
         f"variance: {', '.join(shares)}.",
         {s: _take_two(c.features) for s, c in found.items()},
     )
+
+
+def try_umap(study: Study) -> list[Exhibit]:
+    """UMAP of every stage, if it is installed and does not fail."""
+    try:
+        return [make_umap(study)] if has_umap() else []
+    except OSError as error:
+        print(f"UMAP of {study.name} is left out: {error}", file=sys.stderr)
+        return []
 
 
 def make_umap(study: Study) -> Exhibit:

@@ -12,7 +12,6 @@ import numpy as np
 
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import make_factorized_kernel
-from tfcomp.analysis.manifolds import has_umap
 from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
@@ -120,8 +119,7 @@ def show_gap(study: Study) -> list[Exhibit]:
 
 def show_manifold(study: Study) -> list[Exhibit]:
     """Each stage in two dimensions: components, and UMAP if installed."""
-    found = [manifold_section.make_pca(study)]
-    return found + [manifold_section.make_umap(study)] * has_umap()
+    return [manifold_section.make_pca(study), *manifold_section.try_umap(study)]
 
 
 EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
