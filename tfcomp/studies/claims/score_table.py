@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, geometric_mean
 
 from tfcomp.statistics.setting_labels import choose_flags, make_label
+from tfcomp.statistics.setting_table import format_rows
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.result_text import format_number
@@ -40,23 +41,14 @@ def format_sweep(runs: Sequence[Run]) -> str:
     """The table of some runs, a row a setting."""
     groups = list_groups(runs)
     names = choose_flags([group[0].setting for group in groups])
-    lines = [
-        join_cells("setting", "fitted", *ERRORS, POSITIONS[0]),
-        "|" + "---|" * (len(ERRORS) + 3),
-    ]
+    rows = [["setting", "fitted", *ERRORS, POSITIONS[0]]]
     for group in sorted(groups, key=lambda group: _order(group[0], names)):
         fitted = select_fitted(Group(tuple(group))).runs
         shown = fitted or group
-        errors = [_format_errors(shown, score) for score in ERRORS.values()]
-        lines.append(
-            join_cells(
-                make_label(group[0].setting, names),
-                _count(fitted, group),
-                *errors,
-                _format_shares(shown, POSITIONS[1]),
-            )
-        )
-    return "\n".join(lines) + "\n"
+        cells = [make_label(group[0].setting, names), _count(fitted, group)]
+        cells += [_format_errors(shown, score) for score in ERRORS.values()]
+        rows.append([*cells, _format_shares(shown, POSITIONS[1])])
+    return format_rows(rows)
 
 
 def _order(run: Run, names: Sequence[str]) -> list[tuple[bool, float, str]]:
@@ -90,8 +82,3 @@ def format_spread(mean: float, values: Sequence[float]) -> str:
     low, high = format_number(min(values)), format_number(max(values))
     ends = "all" if low == high else f"{low} to {high}"
     return f"{format_number(mean)} ({ends})"
-
-
-def join_cells(*cells: str) -> str:
-    """A row of a table in Markdown."""
-    return "| " + " | ".join(cells) + " |"

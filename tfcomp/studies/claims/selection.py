@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets.regions import split_region
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, Run
 from tfcomp.studies.claims.flag_text import Flags
 
@@ -145,8 +146,8 @@ def make_group(
 
 def region_is(region: str) -> Callable[[str], bool]:
     """Accepts regions of one kind, as all corners for `corner:14`."""
-    kind = region.partition(":")[0]
-    return lambda spec: spec.partition(":")[0] == kind
+    kind, _ = split_region(region)
+    return lambda spec: split_region(spec)[0] == kind
 
 
 def is_positive(value: float) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
+from tfcomp.statistics.setting_table import format_rows
 from tfcomp.studies.claims.result_text import format_number
-from tfcomp.studies.claims.score_table import format_spread, join_cells
+from tfcomp.studies.claims.score_table import format_spread
 from tfcomp.studies.claims.threshold_studies import TOTAL, ThresholdStudy
 
 if TYPE_CHECKING:
@@ -31,16 +32,13 @@ def format_study(study: ThresholdStudy) -> str:
     found = study.thresholds
     sizes = sorted(found["grid_size"].unique())
     heads = [f"N = {size:g}" for size in sizes]
-    lines = [
-        join_cells("training set", "held out", "criterion", *heads, "slope"),
-        "|" + "---|" * (len(sizes) + 4),
-    ]
+    rows = [["training set", "held out", "criterion", *heads, "slope"]]
     for row, searches in found.groupby(ROW, sort=False):
         sized = [searches[searches["grid_size"] == size] for size in sizes]
         words = [str(word).replace("_", " ") for word in row]
         counts = map(format_searches, sized)
-        lines.append(join_cells(*words, *counts, find_slope(study, row)))
-    return "\n".join(lines) + "\n"
+        rows.append([*words, *counts, find_slope(study, row)])
+    return format_rows(rows)
 
 
 def format_searches(searches: DataFrame) -> str:

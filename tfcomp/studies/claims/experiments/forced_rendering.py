@@ -35,8 +35,6 @@ PENALTIES = {
     "both": ("low_rank.flags", is_positive, is_positive),
 }
 STEPS = [("none", "entropy"), ("entropy", "variance"), ("variance", "both")]
-# What the variance is taken of, and how the report calls it.
-BASES = {"raw": "", "unit": " on unit vectors"}
 HELD_OUT = {"corner": "corner:12", "centre": "square:8-23"}
 DECAYING = {"epochs": 1000, "decay": "linear", "decay_share": 0.2}
 STEP = 1.25  # a smaller ratio of errors is none
@@ -94,10 +92,6 @@ HARD = {
     for region in HELD_OUT
 }
 
-GENERALIZATION = [
-    Number("OOD relative MSE (1: blank)", ERROR, below(0.1), "error"),
-    Number("OOD position accuracy", ACCURACY, above(0.95), "position"),
-]
 SMOOTHNESS = (
     Number(
         "mean cosine of matrices of neighbouring values, net of the start",
