@@ -108,7 +108,7 @@ def test_flagfile_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_a_command_lists_the_flagfiles_that_it_can_read() -> None:
-    assert list_flagfiles() == sorted(p.name for p in SHIPPED.iterdir())
+    assert list_flagfiles() == sorted(p.name for p in SHIPPED.glob("*.flags"))
     assert {"donut.flags", "sweep_depth.flags"} <= set(list_flagfiles())
     assert "donut.flags" in RUN_FLAGFILES
     assert "sweep_depth.flags" not in RUN_FLAGFILES

@@ -15,7 +15,7 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS, canvas
 from tfcomp.models.acting import (
     TEMPLATE_RATE,
-    TEMPLATE_SHRINK,
+    SHRINK,
     Acts,
     measure_channels,
 )
@@ -123,7 +123,7 @@ def test_blur_keeps_the_sum_and_none_is_the_image(rng) -> None:
 
 
 def test_shrinking_is_the_proximal_step() -> None:
-    for channel, scale in (("x", 1.0), ("template", TEMPLATE_SHRINK)):
+    for channel, scale in (("x", 1.0), ("template", SHRINK["template"])):
         check_shrinking(channel, scale)
 
 
