@@ -14,8 +14,8 @@ from tfcomp.datasets.batches import make_batches
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS, canvas
 from tfcomp.models.acting import (
-    TEMPLATE_RATE,
     SHRINK,
+    TEMPLATE_RATE,
     Acts,
     measure_channels,
 )
