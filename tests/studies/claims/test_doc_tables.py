@@ -59,8 +59,12 @@ def test_the_tables_of_decoders_are_those_of_the_evidence(
     page = (ROOT / "docs/decoders.md").read_text("utf-8")
     for table in (tmp_path / "decoders.md").read_text("utf-8").split("\n\n"):
         assert table.strip() in page
-    made = (tmp_path / "decoders.csv").read_text("utf-8")
-    assert (ROOT / "docs/tables/decoders.csv").read_text("utf-8") == made
+    page = (ROOT / "docs/solved.md").read_text("utf-8")
+    for table in (tmp_path / "solved.md").read_text("utf-8").split("\n\n"):
+        assert table.strip() in page
+    for name in ("decoders.csv", "solved.csv"):
+        made = (tmp_path / name).read_text("utf-8")
+        assert (ROOT / "docs/tables" / name).read_text("utf-8") == made
 
 
 def test_a_mismatch_is_found(tmp_path: Path) -> None:

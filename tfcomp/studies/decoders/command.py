@@ -4,9 +4,12 @@
 
 judges every decoder on every split
 (`tfcomp.studies.decoders.decoder_table`) and writes
-decoders.csv, decoders.md and decoders.png. The runs come from the sweeps
-decoders_truth.flags, decoders_bumps.flags and decoders_sprites.flags; a decoder
-of your own becomes a row once it is in such a sweep (docs/decoders.md).
+decoders.csv, decoders.md and decoders.png; and, of splits of sprites, whether
+it solves what training determines (`tfcomp.studies.decoders.solved`), in
+solved.csv, solved.md and solved.png. The runs come from the sweeps
+decoders_truth.flags, decoders_bumps.flags, decoders_sprites.flags,
+decoders_acting.flags and decoders_law.flags; a decoder of your own becomes a
+row once it is in such a sweep (docs/decoders.md).
 """
 
 from collections import Counter
@@ -19,7 +22,7 @@ from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.studies.decoders.decoder_table import NUMBERS, Case
+from tfcomp.studies.decoders.decoder_table import FRESH, NUMBERS, Case
 
 FLAGS = {
     "runs": (
@@ -46,8 +49,12 @@ def tabulate(settings: dict[str, Any]) -> int:
     check_folder("output", settings["output"])
     from tfcomp.studies.claims import read_some_evidence
     from tfcomp.studies.decoders.decoder_table import judge_truth, list_cases
+    from tfcomp.studies.decoders.solved import list_splits
+    from tfcomp.studies.decoders.solved_report import write_splits
 
-    cases = list_cases(read_some_evidence(settings["runs"]).runs)
+    runs = read_some_evidence(settings["runs"]).runs
+    old = [run for run in runs if run.seed < FRESH]
+    cases = list_cases(old or runs)
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
     rows = [describe_case(case) for case in cases]
@@ -64,7 +71,8 @@ def tabulate(settings: dict[str, Any]) -> int:
     )
     write_text(output / "decoders.md", text)
     write_bytes(output / "decoders.png", draw_picture(cases))
-    print(text, end="")
+    splits = list_splits(runs)
+    print(text + write_splits(splits, output), end="")
     print(f"tables  {output}")
     return 0
 
@@ -78,6 +86,7 @@ def describe_case(case: Case) -> dict[str, Any]:
         "split": case.split,
         "decoder": case.decoder,
         "seeds": len(case.runs),
+        "fitted": len(case.fitted),
         "verdict": case.verdict,
         "expected": case.expected,
         "ood_r2": mean(ood) if ood else None,
@@ -141,8 +150,7 @@ def draw_picture(cases: list[Case]) -> bytes:
     values, texts = {}, {}
     for case in cases:
         key, ood = (case.decoder, case.split), case.compute_r2("ood")
-        is_fitted = ood and case.verdict != "not fitted"
-        values[key] = mean(ood) if is_fitted else float("nan")
+        values[key] = mean(ood) if ood else float("nan")
         texts[key] = _describe_cell(case)
     figure = draw_score_table(
         values,
@@ -157,7 +165,9 @@ def draw_picture(cases: list[Case]) -> bytes:
 
 def _describe_cell(case: Case) -> str:
     ood, sign = case.compute_r2("ood"), SIGNS[case.verdict]
-    return f"{sign} {mean(ood):.2f}" if ood else sign
+    count = f" ({len(case.fitted)} of {len(case.runs)})"
+    count *= len(case.fitted) < len(case.runs)
+    return f"{sign} {mean(ood):.2f}{count}" if ood else f"{sign}{count}"
 
 
 def _shorten(value: Any) -> Any:

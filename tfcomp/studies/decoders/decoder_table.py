@@ -2,9 +2,9 @@
 
 A **case** is a decoder on a split: data, region and, of data that compose in a
 known way, their composition. R^2 refers to the mean training image: 1 - MSE /
-MSE of that image. Over the seeds of a case,
+MSE of that image. A run counts if its ID R^2 is at least `FITTED`. Over these,
 
-    not fitted   a seed has an ID R^2 below `FITTED`: nothing follows
+    not fitted   there is none: nothing follows
     composes     the 95 % interval of the mean OOD R^2 lies above `COMPOSES`
     fails        it lies below
     undecided    it has both sides, or there are too few seeds
@@ -29,6 +29,7 @@ from tfcomp.studies.claims.selection import list_groups
 FITTED = 0.9
 COMPOSES = 0.9
 MIN_SEEDS = 3
+FRESH = 200  # the first seed of version 2 of the comparison
 R2 = Limits(high=1.0)
 # Composition of the data to the decoder that is it, and to those that have it
 # as a special case. A constant mask makes a sum of objects. A product of dark
@@ -61,15 +62,18 @@ class Case:
     runs: tuple[Run, ...]
 
     def compute_r2(self, subset: str) -> list[float]:
-        """R^2 of every seed on `id` or `ood` points; empty if one has none."""
-        found = []
-        for run in self.runs:
-            error = run.get(f"{subset}/relative_mse")
-            mean = run.get(f"references/mean_image/{subset}")
-            if error is None or not mean:
-                return []
-            found.append(1 - error / mean)
-        return found
+        """R^2 of every fitted seed on `id` or `ood` points, as far as known."""
+        found = [_compute_r2(run, subset) for run in self.fitted]
+        return [value for value in found if value is not None]
+
+    @property
+    def fitted(self) -> list[Run]:
+        """The runs that have a say."""
+        return [
+            run
+            for run in self.runs
+            if (value := _compute_r2(run, "id")) is not None and value >= FITTED
+        ]
 
     @property
     def data(self) -> str:
@@ -80,15 +84,15 @@ class Case:
     def interval(self) -> tuple[float, float] | None:
         """Of the mean OOD R^2."""
         values = self.compute_r2("ood")
-        if len(values) < MIN_SEEDS:
-            return None
+        if len(values) < max(MIN_SEEDS, len(self.fitted)):
+            return None  # a fitted seed lacks a score
         # Seeds that are all alike have no spread to speak of.
         return compute_student(values, R2) or (values[0], values[0])
 
     @property
     def verdict(self) -> str:
         """See above."""
-        if min(self.compute_r2("id"), default=0) < FITTED:
+        if not self.fitted:
             return "not fitted"
         ends = self.interval
         if ends is None or ends[0] <= COMPOSES <= ends[1]:
@@ -107,10 +111,16 @@ class Case:
         return "composes" if is_exact else "fails"
 
     def average(self, name: str) -> float | None:
-        """Mean over seeds of one of `NUMBERS`."""
-        found = [run.get(NUMBERS[name]) for run in self.runs]
+        """Mean of one of `NUMBERS` over fitted seeds, or all if none fits."""
+        found = [run.get(NUMBERS[name]) for run in self.fitted or self.runs]
         known = [value for value in found if value is not None]
         return sum(known) / len(known) if known else None
+
+
+def _compute_r2(run: Run, subset: str) -> float | None:
+    error = run.get(f"{subset}/relative_mse")
+    mean = run.get(f"references/mean_image/{subset}")
+    return None if error is None or not mean else 1 - error / mean
 
 
 def list_cases(runs: Sequence[Run]) -> list[Case]:

@@ -1,0 +1,157 @@
+"""Splits by certificate, of runs with planted scores and of real splits."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.decoders.solved import Solved, correlate, list_splits
+from tfcomp.studies.decoders.solved_report import write_splits
+from tfcomp.studies.decoders.split_facts import find_facts, get_r2
+
+SPRITES = [
+    "--flagfile=sprites.flags",
+    "--grid_size=16",
+    "--sprite_sizes=2,2,2,3,3",
+    "--eval_points=0",
+]
+REGIONS = (  # certified: all, some, none, all
+    "x:#2,y:#2",
+    "wiedemer:diagonal:.4",
+    "montero:extrapolation",
+    "shape:#0,x:#0",
+    "random:.8:1",
+)
+
+
+def make_runs(
+    region: str,
+    model: str = "acting",
+    ood: float = 0.95,
+    ids: tuple[float, ...] = (0.99, 0.98, 0.97),
+    first_seed: int = 200,
+    **r2: float,
+) -> list[Run]:
+    """Runs with R^2 of ID and of held-out points."""
+    config = parse_config([*SPRITES, f"--region={region}", "--model=mlp"])
+    flags = config.to_flags() | {"model": model}
+    return [
+        Run(
+            Path(f"{model}_{region}_{place}"),
+            flags | {"seed": first_seed + place},
+            {
+                "r2": {"id": value, "ood": ood + 0.01 * place, **r2},
+                "references": {
+                    "additive": {"ood": 0.5},
+                    "nearest_id": {"ood": 0.25},
+                },
+            },
+        )
+        for place, value in enumerate(ids)
+    ]
+
+
+def test_a_run_that_does_not_fit_has_no_say_and_is_counted() -> None:
+    found = Solved.make(make_runs(REGIONS[0], ids=(0.5, 0.95, 0.91, 0.89)))
+    assert found.values == {201: 0.96, 202: 0.97}
+    assert found.mean == pytest.approx(0.965)
+    assert str(found).endswith("2 of 4")
+    assert [found.count(gate) for gate in (0.85, 0.95)] == [3, 1]
+    none = Solved.make(make_runs(REGIONS[0], ids=(0.5, 0.2)))
+    assert none.mean is None and str(none) == "not fitted (0 of 2)"
+
+
+def test_facts_are_those_of_the_data() -> None:
+    (run, *_) = make_runs("wiedemer:diagonal:.4")
+    facts = find_facts(run)
+    config = parse_config([*SPRITES, "--region=wiedemer:diagonal:.4"])
+    dataset = make_dataset(config)
+    splits = dataset.splits
+    assert facts.num_train == len(splits.train)
+    truth = dataset.render_array(splits.grid)[splits.is_ood].astype(float)
+    # A blank image is black, so that its error is that of the sum of squares.
+    around = ((truth - truth.mean(axis=0)) ** 2).sum()
+    assert facts.spread["ood"] == pytest.approx(around / (truth**2).sum())
+    # The mean image has an R^2 of 0, whatever it is a multiple of.
+    mean = np.broadcast_to(truth.mean(axis=0), truth.shape)
+    relative = ((mean - truth) ** 2).sum() / (truth**2).sum()
+    assert facts.convert(relative, "ood") == pytest.approx(0)
+    assert facts.convert(0.0, "ood") == 1
+    assert facts.convert(None, "ood") is None
+
+
+def test_runs_of_earlier_versions_have_it_from_their_errors() -> None:
+    (run, *_) = make_runs(REGIONS[0])
+    assert get_r2(run, "ood") == 0.95
+    del run.metrics["r2"]
+    run.metrics["ood"] = {"relative_mse": 0.1}
+    facts = find_facts(run)
+    assert get_r2(run, "ood") == pytest.approx(1 - 0.1 / facts.spread["ood"])
+    assert get_r2(run, "certified") is None
+    run.flags["dataset"], run.flags["data"] = "table", "nowhere.npz"
+    assert get_r2(run, "ood") is None  # data that are not here
+
+
+def test_splits_are_in_the_order_of_what_they_determine() -> None:
+    runs = [run for region in REGIONS for run in make_runs(region)]
+    runs += make_runs(REGIONS[0], "cnn", 0.2, first_seed=0)
+    # Fresh seeds of a decoder take the place of older ones.
+    runs += make_runs(REGIONS[0], "acting", -1.0, first_seed=0)
+    splits = list_splits(runs)
+    shares = [split.certified for split in splits]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1 and shares[-1] == 0
+    (first,) = [s for s in splits if s.name == REGIONS[0]]
+    assert set(first.decoders) == {"acting", "cnn"}
+    assert first.decoders["acting"].mean == pytest.approx(0.96)
+    predicted = first.facts.convert(0.5, "ood")
+    assert first.predictors["additive"] == pytest.approx(predicted)
+    assert first.predictors["blank"] < 0 < first.predictors["nearest"]
+
+
+@pytest.mark.parametrize(("slope", "sign"), [(1.0, 1), (-1.0, -1), (0.0, 0)])
+def test_a_law_is_found_where_it_is(slope: float, sign: int) -> None:
+    regions = [*REGIONS, "wiedemer:diagonal:.5", "x:#0,y:#0|x:#1,y:#1"]
+    shares = {
+        split.name: split.certified
+        for split in list_splits([r for g in regions for r in make_runs(g)])
+    }
+    runs = [
+        run
+        for region, share in shares.items()
+        for run in make_runs(region, ood=0.5 * slope * share)
+    ]
+    found = correlate(list_splits(runs), "acting")
+    if not sign:  # all alike: no rank at all
+        assert found is None or not found[1] > 0
+        return
+    tau, low, high, count = found
+    assert count == len(regions) and sign * tau > 0.5
+    assert low <= tau <= high
+    assert correlate(list_splits(runs)[:3], "acting") is None
+
+
+def test_tables_and_picture(tmp_path: Path) -> None:
+    runs = [run for region in REGIONS for run in make_runs(region)]
+    runs += make_runs(REGIONS[1], "cnn", 0.1, (0.95, 0.2, 0.3))
+    for run in runs:
+        if run.flags["region"] == REGIONS[1]:
+            run.metrics["r2"] |= {"certified": 0.875, "others": 0.625}
+    text = write_splits(list_splits(runs), tmp_path)
+    (row,) = [x for x in text.splitlines() if x.startswith(f"| `{REGIONS[1]}`")]
+    assert "| 0.88, 0.62 |" in row and "cnn 0.10, 1 of 3" in row
+    assert "not run" in text
+    with open(tmp_path / "solved.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    (cnn,) = [r for r in rows if r["decoder"] == "cnn"]
+    assert (cnn["runs"], cnn["fitted"], cnn["r2"]) == ("3", "1", "0.1")
+    assert cnn["fitted_at_95"] == "1"
+    assert {"(additive)", "(nearest)", "(blank)"} <= {
+        r["decoder"] for r in rows
+    }
+    assert (tmp_path / "solved.png").read_bytes()[:4] == b"\x89PNG"
+    assert write_splits([], tmp_path / "none") == ""

@@ -1,0 +1,189 @@
+"""Does a decoder solve what training determines? Splits by certificate.
+
+Rules (docs/decoders_plan.md, fixed before the runs): a run counts if its ID R^2
+is at least .9; the number is the mean R^2 of held-out images over these, with
+Student's interval over seeds; a decoder without one is not fitted. R^2 is about
+the mean held-out image.
+
+The law: over splits, the R^2 of a decoder rises with the share of combinations
+that are certified at order 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from tfcomp.statistics.limits import Limits, compute_student
+from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.decoders.decoder_table import (
+    FITTED,
+    FRESH,
+    describe_split,
+)
+from tfcomp.studies.decoders.split_facts import (
+    SplitFacts,
+    find_facts,
+    get_predictors,
+    get_r2,
+)
+
+R2 = Limits(high=1.0)
+RESAMPLES = 1000
+MIN_SPLITS = 5  # for a law
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The runs of a decoder on a split that fit, of all.
+
+    Attributes:
+        runs: All, in the order of their seeds.
+        values: R^2 of held-out images by seed, of those that fit.
+    """
+
+    runs: tuple[Run, ...]
+    values: Mapping[int, float]
+
+    @classmethod
+    def make(cls, runs: Sequence[Run]) -> Solved:
+        """Judges the gate run by run."""
+        ordered = sorted(runs, key=lambda run: run.seed)
+        fitted = [run for run in ordered if (get_r2(run, "id") or 0) >= FITTED]
+        values = {run.seed: get_r2(run, "ood") for run in fitted}
+        known = {seed: v for seed, v in values.items() if v is not None}
+        return cls(tuple(ordered), known)
+
+    @property
+    def mean(self) -> float | None:
+        """Of the fitted runs."""
+        return fmean(self.values.values()) if self.values else None
+
+    def average(self, subset: str) -> float | None:
+        """Mean R^2 over fitted runs of `certified` or `others`."""
+        chosen = [run for run in self.runs if run.seed in self.values]
+        found = [v for r in chosen if (v := get_r2(r, subset)) is not None]
+        return fmean(found) if found else None
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The 95 % interval of the mean; None of a single run."""
+        found = compute_student(list(self.values.values()), R2)
+        return found or (None, None)
+
+    def count(self, gate: float) -> int:
+        """How many runs would fit if the gate were another one."""
+        return sum((get_r2(run, "id") or 0) >= gate for run in self.runs)
+
+    def __str__(self) -> str:
+        """As `0.94 [0.91, 0.97]`, with `4 of 5` if some do not fit."""
+        count = f"{len(self.values)} of {len(self.runs)}"
+        if self.mean is None:
+            return f"not fitted ({count})"
+        text = f"{self.mean:.2f}"
+        low, high = self.ends
+        if low is not None:
+            text += f" [{low:.2f}, {high:.2f}]"
+        return (
+            text if len(self.values) == len(self.runs) else f"{text}, {count}"
+        )
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split with all that was run on it.
+
+    Attributes:
+        name: As `montero:range`.
+        facts: What it says of itself.
+        predictors: R^2 of those that need no network.
+        decoders: By name.
+    """
+
+    name: str
+    facts: SplitFacts
+    predictors: Mapping[str, float | None]
+    decoders: Mapping[str, Solved]
+
+    @property
+    def certified(self) -> float:
+        """The share at order 1; 0 if it is not known."""
+        return self.facts.certified.get(1) or 0.0
+
+
+def list_splits(runs: Sequence[Run], data: str = "sprites") -> list[Split]:
+    """The splits of some data: the certified first, then the larger ones.
+
+    Of several sweeps of a decoder on a split, the one with the highest first
+    seed counts.
+    """
+    found: dict[str, dict[str, dict[bool, list[Run]]]] = {}
+    for run in runs:
+        name = describe_split(run)
+        if run.flags["dataset"] != data:
+            continue
+        sweeps = found.setdefault(name, {}).setdefault(run.flags["model"], {})
+        sweeps.setdefault(run.seed >= FRESH, []).append(run)
+    splits = []
+    for name, decoders in found.items():
+        chosen = {m: sweeps[max(sweeps)] for m, sweeps in decoders.items()}
+        # Those that were scored at all points know the spread best.
+        first = max((r[0] for r in chosen.values()), key=lambda r: r.seed)
+        facts = find_facts(first)
+        if facts is not None:
+            solved = {m: Solved.make(r) for m, r in sorted(chosen.items())}
+            short = _shorten(name.removeprefix(f"{data} "))
+            predictors = get_predictors(first)
+            splits.append(Split(short, facts, predictors, solved))
+    return sorted(splits, key=lambda s: (-s.certified, -s.facts.num_train))
+
+
+def _shorten(region: str) -> str:
+    """A region that leaves out what would complete its certificate."""
+    region, _, images = region.partition("&not:")
+    return f"{region} completed" if images else region
+
+
+def list_new(splits: Sequence[Split]) -> list[Split]:
+    """The splits that nobody had run before version 2: no older seeds."""
+    return [
+        split
+        for split in splits
+        if len(split.decoders) > 1
+        and all(s.runs[0].seed >= FRESH for s in split.decoders.values())
+    ]
+
+
+def correlate(
+    splits: Sequence[Split], decoder: str
+) -> tuple[float, float, float, int] | None:
+    """Kendall's tau of R^2 and certified share over splits.
+
+    Returns:
+        Tau, its 95 % interval over splits that are drawn again, and how many
+        there are; None of fewer than five, or where all are certified alike.
+    """
+    from scipy import stats
+
+    pairs = [
+        (split.certified, solved.mean)
+        for split in splits
+        if (solved := split.decoders.get(decoder)) and solved.mean is not None
+    ]
+    if len(pairs) < MIN_SPLITS or len({share for share, _ in pairs}) < 2:
+        return None
+    table = np.array(pairs)
+    rng = np.random.default_rng(0)
+    taus = [
+        stats.kendalltau(*table[rng.integers(0, len(table), len(table))].T)[0]
+        for _ in range(RESAMPLES)
+    ]
+    known = np.array(taus)[np.isfinite(taus)]
+    if not len(known):
+        return None  # all R^2 are alike
+    low, high = np.percentile(known, [2.5, 97.5])
+    tau = stats.kendalltau(*table.T)[0]
+    return float(tau), float(low), float(high), len(table)

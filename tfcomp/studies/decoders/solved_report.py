@@ -1,0 +1,177 @@
+"""Tables and a picture of splits by what training determines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tfcomp.statistics.setting_table import format_rows
+from tfcomp.storage.files import write_bytes, write_csv, write_text
+from tfcomp.studies.decoders.solved import (
+    Solved,
+    Split,
+    correlate,
+    list_new,
+)
+
+OWN = "acting"
+HEAD = (
+    "held out",
+    "certified",
+    "training images",
+    "images missing",
+    "pixels lit",
+    "nearest image",
+    "additive predictor",
+    "acting",
+    "of certified, others",
+    "best of the others",
+)
+
+
+def write_splits(splits: Sequence[Split], output: Path) -> str:
+    """Writes solved.csv, solved.md and solved.png; returns the Markdown.
+
+    Nothing if there is no split.
+    """
+    if not splits:
+        return ""
+    rows = [row for split in splits for row in list_rows(split)]
+    write_csv(output / "solved.csv", rows)
+    text = f"{format_splits(splits)}\n{format_law(splits)}"
+    write_text(output / "solved.md", text)
+    write_bytes(output / "solved.png", draw_splits(splits))
+    return f"\n{text}"
+
+
+def list_rows(split: Split) -> list[dict[str, Any]]:
+    """Numbers for solved.csv: a row for each decoder and predictor."""
+    shares = {f"certified_{k}": v for k, v in split.facts.certified.items()}
+    shared = {
+        "split": split.name,
+        "training_images": split.facts.num_train,
+        **{name: _round(value) for name, value in shares.items()},
+        "missing_images": split.facts.missing,
+        "lit_pixels": _round(split.facts.lit),
+    }
+    rows = [
+        shared
+        | {
+            "decoder": name,
+            "runs": len(solved.runs),
+            "fitted": len(solved.values),
+            "fitted_at_85": solved.count(0.85),
+            "fitted_at_95": solved.count(0.95),
+            "r2": _round(solved.mean),
+            "r2_low": _round(solved.ends[0]),
+            "r2_high": _round(solved.ends[1]),
+            "r2_certified": _round(solved.average("certified")),
+            "r2_others": _round(solved.average("others")),
+        }
+        for name, solved in split.decoders.items()
+    ]
+    empty = dict.fromkeys(list(rows[0])[len(shared) :])
+    return rows + [
+        shared | empty | {"decoder": f"({name})", "r2": _round(value)}
+        for name, value in split.predictors.items()
+    ]
+
+
+def format_splits(splits: Sequence[Split]) -> str:
+    """A row for each split, the certified ones first."""
+    rows = []
+    for split in splits:
+        acting = split.decoders.get(OWN)
+        predictors = [split.predictors.get(n) for n in ("nearest", "additive")]
+        missing = split.facts.missing
+        rows.append(
+            [
+                f"`{split.name}`",
+                f"{split.certified:.0%}",
+                f"{split.facts.num_train:,}",
+                "–" if missing is None else f"{missing:,.0f}",
+                f"{split.facts.lit:.0%}",
+                *map(_format, predictors),
+                "not run" if acting is None else str(acting),
+                _describe_kinds(acting),
+                _describe_best(split),
+            ]
+        )
+    return format_rows([list(HEAD), *rows])
+
+
+def format_law(splits: Sequence[Split]) -> str:
+    """How R^2 goes with the certified share, over splits that were new."""
+    splits = list_new(splits)
+    names = sorted({name for split in splits for name in split.decoders})
+    rows = []
+    for name in names:
+        if found := correlate(splits, name):
+            tau, low, high, count = found
+            rows.append(
+                [name, f"{count}", f"{tau:.2f} [{low:.2f}, {high:.2f}]"]
+            )
+    head = ["decoder", "splits", "Kendall's tau of R² and certified share"]
+    return format_rows([head, *rows]) if rows else ""
+
+
+def draw_splits(splits: Sequence[Split]) -> bytes:
+    """All decoders and predictors on all splits, a PNG file."""
+    from tfcomp.figures.render import figure_to_png
+    from tfcomp.figures.score_tables import draw_score_table
+
+    values, texts = {}, {}
+    names = [
+        f"{', '.join(s.name.split(','))} {s.certified:.0%}" for s in splits
+    ]
+    for split, column in zip(splits, names, strict=True):
+        for name, solved in split.decoders.items():
+            mean = solved.mean
+            values[name, column] = float("nan") if mean is None else mean
+            texts[name, column] = "–" if mean is None else f"{mean:.2f}"
+        for name, value in split.predictors.items():
+            if value is not None:
+                values[f"({name})", column] = value
+                texts[f"({name})", column] = f"{value:.2f}"
+    order = sorted(
+        {row for row, _ in values},
+        key=lambda row: (row.startswith("("), row != OWN, row),
+    )
+    figure = draw_score_table(
+        values,
+        texts,
+        order,
+        names,
+        label="R² of held-out images (below 0 as 0)",
+        title="Held-out combinations by the share that training determines; "
+        "gray: does not fit, white: not run, in parentheses: no network",
+    )
+    return figure_to_png(figure, num_colors=256, dpi=110)
+
+
+def _describe_kinds(solved: Solved | None) -> str:
+    if solved is None:
+        return "–"
+    kinds = [solved.average(name) for name in ("certified", "others")]
+    return ", ".join(map(_format, kinds)) if any(kinds) else "–"
+
+
+def _describe_best(split: Split) -> str:
+    others = {
+        name: solved
+        for name, solved in split.decoders.items()
+        if name != OWN and solved.mean is not None
+    }
+    if not others:
+        return "not run"
+    name = max(others, key=lambda name: others[name].mean or 0.0)
+    return f"{name} {others[name]}"
+
+
+def _format(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")

@@ -1,0 +1,142 @@
+"""What a split says of itself: size, certificate, pixels, simple predictors.
+
+Computed from the flags of a run, so that runs of any version have it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.studies.claims.evidence import Run
+
+SUBSETS = ("id", "ood")
+# Of a predictor, where `metrics.json` has its relative MSE.
+PREDICTORS = {"additive": "additive", "nearest": "nearest_id"}
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """Numbers of a split.
+
+    Attributes:
+        num_train: Training images.
+        certified: By order, the share of held-out combinations that training
+            determines; None where it was not computed, or nothing is held out.
+        missing: The fewest further images that certify all at order 1.
+        lit: The share of the pixels that change over the data whose range in
+            training is at least half of that.
+        spread: For `id` and `ood`, the mean squared deviation from the mean
+            image over the mean squared error of a blank one.
+    """
+
+    num_train: int
+    certified: dict[int, float | None]
+    missing: float | None
+    lit: float
+    spread: dict[str, float]
+
+    def convert(self, relative: float | None, subset: str) -> float | None:
+        """R^2 about the mean image of a subset, from a relative MSE."""
+        spread = self.spread.get(subset)
+        if relative is None or not spread:
+            return None
+        return 1 - relative / spread
+
+
+def find_facts(run: Run) -> SplitFacts | None:
+    """The facts of the split of a run; None if its data are not here.
+
+    What the run has recorded is taken from there.
+    """
+    known = parse_config([]).to_flags()
+    flags = tuple(
+        f"--{name}={value}"
+        for name, value in sorted(run.flags.items())
+        if name in known
+        and name not in LOCATION_FLAGS
+        and name not in ("seed", "model", "width", "depth", "resume")
+        and value != known[name]
+    )
+    recorded = run.metrics.get("certificate"), run.metrics.get("coverage")
+    return _find_facts(flags, json.dumps(recorded))
+
+
+@functools.cache
+def _find_facts(flags: tuple[str, ...], recorded: str) -> SplitFacts | None:
+    try:
+        return measure_facts(parse_config(list(flags)), *json.loads(recorded))
+    except (ConfigError, RunError):
+        return None
+
+
+def measure_facts(
+    config: RunConfig,
+    orders: dict[str, dict[str, float | None]] | None = None,
+    coverage: dict[str, float] | None = None,
+) -> SplitFacts:
+    """Renders the data of a run and looks at its split.
+
+    Args:
+        config: Of the run.
+        orders: Its certificates, if they are known.
+        coverage: What training covers, if it is known.
+
+    Raises:
+        ConfigError, RunError: If the data cannot be made here.
+    """
+    from tfcomp.datasets import make_dataset
+    from tfcomp.datasets.coverage import measure_coverage
+    from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
+
+    dataset = make_dataset(config)
+    if orders is None:
+        orders = summarize_certificates(dataset, certify_dataset(dataset))
+    points = dataset.splits.scored
+    truth = dataset.render_array(points.factors).astype(np.float64)
+    blank = np.broadcast_to(dataset.reference, truth.shape)
+    spread = {}
+    for name, rows in points.subsets.items():
+        if name in SUBSETS and rows.any():
+            around = truth[rows] - truth[rows].mean(axis=0)
+            error = np.square(truth[rows] - blank[rows]).sum()
+            spread[name] = float(np.square(around).sum() / error)
+    return SplitFacts(
+        len(np.unique(dataset.splits.train, axis=0)),
+        {int(order): found["certified"] for order, found in orders.items()},
+        orders["1"]["missing_rank"],
+        (coverage or measure_coverage(dataset))["pixels"],
+        spread,
+    )
+
+
+def get_r2(run: Run, subset: str) -> float | None:
+    """R^2 of a run over `id`, `ood`, `certified` or `others`.
+
+    About the mean image of the subset. Runs of earlier versions have it of
+    `id` and `ood` alone, from their errors.
+    """
+    value = run.get(f"r2/{subset}")
+    if value is not None or "r2" in run.metrics or subset not in SUBSETS:
+        return value
+    facts = find_facts(run)
+    relative = run.get(f"{subset}/relative_mse")
+    return facts.convert(relative, subset) if facts else None
+
+
+def get_predictors(run: Run) -> dict[str, float | None]:
+    """R^2 of held-out images of predictors without a network, and of blank."""
+    facts = find_facts(run)
+    if facts is None:
+        return {}
+    found = {
+        name: facts.convert(run.get(f"references/{key}/ood"), "ood")
+        for name, key in PREDICTORS.items()
+    }
+    return found | {"blank": facts.convert(1.0, "ood")}
