@@ -5,7 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.datasets.coverage import measure_coverage
-from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
+from tfcomp.datasets.solvable import (
+    certify_dataset,
+    mark_certified,
+    summarize_certificates,
+)
 from tfcomp.evaluation.image_measures import measure_border
 from tfcomp.evaluation.pictures import (
     choose_spread,
@@ -48,7 +52,8 @@ def make_overview(studies: Sequence[Study]) -> Section:
     for study in mapped:
         key = (study.dataset.space, study.dataset.region.spec)
         groups.setdefault(key, []).append(study)
-    exhibits += map(make_landscapes, groups.values())
+    for group in groups.values():
+        exhibits += [make_landscapes(group), *map_certified(group[0])]
     exhibits += [make_border(s) for s in studies if has_border(s)]
     return Section(
         "overview",
@@ -224,6 +229,36 @@ def make_landscapes(studies: Sequence[Study]) -> Exhibit:
         picture_maps(first.dataset, errors, label_error(first.dataset)),
         list_points(first, errors),
     )
+
+
+def map_certified(study: Study) -> list[Exhibit]:
+    """Maps what training determines, if that is some but not all of it."""
+    data = study.mapped.dataset
+    marks = {
+        f"order {order}": mark_certified(data, found)
+        for order, found in certify_dataset(data).items()
+        if found is not None
+    }
+    mixed = {
+        name: values
+        for name, values in marks.items()
+        if {0.0, 1.0} <= set(np.unique(values[np.isfinite(values)]))
+    }
+    if not mixed:
+        return []
+    return [
+        show_run(
+            study,
+            "certified",
+            "What training determines",
+            "Held-out combinations that follow from the training combinations "
+            "(1) for whatever has no interactions of more factors than the "
+            "order, and those that do not (0). Gray: not held out."
+            + describe_planes(data),
+            picture_maps(data, mixed, "certified", limits=(0.0, 1.0)),
+            list_points(study.mapped, mixed),
+        )
+    ]
 
 
 def make_border(study: Study) -> Exhibit:
