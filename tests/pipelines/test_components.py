@@ -198,4 +198,4 @@ def test_report(trained: Inputs, tmp_path: Path) -> None:
     call(report, trained | {"work_dir": str(tmp_path / "work")})
     page = tmp_path / "work" / "report" / "report.html"
     assert page.read_text() == Path(trained["page"].path).read_text()
-    assert sum(trained["metrics"].metadata.values()) == 20  # claims
+    assert sum(trained["metrics"].metadata.values()) == 22  # claims

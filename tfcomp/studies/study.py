@@ -37,10 +37,7 @@ PLANS = {
     "claims": CAMPAIGN,
     "decoders": (
         *("decoders_truth", "decoders_bumps", "decoders_sprites"),
-        "decoders_law --run_name=decoders_rates --first_seed=90 --seeds=2 "
-        "--grid=learning_rate=1e-3,3e-3,1e-2 --epochs=5",
-        "decoders_acting",
-        "decoders_law --learning_rate=3e-3",
+        *("decoders_rates", "decoders_acting", "decoders_law"),
     ),
     "prediction": ("predict --confirm",),
     "thresholds": ("threshold",),
