@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from tfcomp.figures.exhibits import Exhibit
 
@@ -33,16 +34,19 @@ def render_page(
     sections: Sequence[Section],
     origins: dict[str, str],
     folder: Path,
+    explorer: str = "",
 ) -> str:
     """Renders the report as HTML.
 
     Sections without exhibits are left out. `origins` are run names to the text
-    of their `run.flags`; the folder has the pictures of the exhibits.
+    of their `run.flags`; the folder has the pictures of the exhibits, and the
+    explorer is HTML of `explorer_fragment`.
     """
     return render_template(
         TEMPLATES / "analysis.html",
         title=title,
         subtitle=subtitle,
+        explorer=Markup(explorer),
         sections=[section for section in sections if section.exhibits],
         origins=origins,
         shown_rows=SHOWN_ROWS,

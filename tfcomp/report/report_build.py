@@ -12,6 +12,7 @@ from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.report.curve_section import make_curves
 from tfcomp.report.embedding_section import make_embeddings
+from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.interaction_section import make_interactions
 from tfcomp.report.kernel_section import make_kernels
 from tfcomp.report.layer_section import make_layers
@@ -64,6 +65,7 @@ def build_report(studies: Sequence[Study], folder: Path) -> Path:
         [*sections, *own],
         {study.name: study.run.description for study in studies},
         folder,
+        explorer_fragment(studies),
     )
     for study in studies:
         if study.run.path is not None:
