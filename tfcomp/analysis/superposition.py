@@ -120,6 +120,46 @@ def compute_superposition(
     return SuperpositionScores(r2, is_blank, distance)
 
 
+@single_threaded
+def superpose(
+    index: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the predictor `superposition` gives, and R^2 of outputs on it.
+
+    At every point, of grid indices [n, F] and bright outputs [n, pixels]. An
+    ID point is predicted from the others. Images [n, pixels], zero where no ID
+    point shares a level, and [n], NaN there and for an output that is zero.
+    """
+    known = ~np.asarray(is_ood, bool)
+    flat = flatten_outputs(outputs)
+    codes = [_encode(column) for column in np.asarray(index).T]
+    sums = [code[known].T @ flat[known] for code in codes]
+    counts = [code[known].sum(axis=0) for code in codes]
+    levels = [code.argmax(axis=1) for code in codes]
+    images, r2 = np.zeros_like(flat), np.full(len(flat), np.nan)
+    for i, target in enumerate(flat):
+        means = [
+            (total[level[i]] - known[i] * target) / number
+            for total, count, level in zip(sums, counts, levels, strict=True)
+            if (number := count[level[i]] - known[i]) > 0
+        ]
+        if not means or not np.isfinite([target, *means]).all():
+            continue
+        regressors = normalize_outputs(np.stack(means))
+        # The normal equations of few unit vectors: one product of each two.
+        inverse = np.linalg.pinv(regressors @ regressors.T, rcond=1e-9)
+        images[i] = (inverse @ (regressors @ target)) @ regressors
+        if length := target @ target:
+            r2[i] = 1 - np.sum((target - images[i]) ** 2) / length
+    return images, np.clip(r2, 0, 1)
+
+
+def _encode(column: np.ndarray) -> np.ndarray:
+    """A one for the level of every point, [n, levels]."""
+    levels, rows = np.unique(column, return_inverse=True)
+    return np.eye(len(levels))[rows]
+
+
 def choose_scored(count: int, num_factors: int) -> np.ndarray:
     """Which of the OOD points are scored: all, or some of many factors."""
     chosen = np.ones(count, bool)

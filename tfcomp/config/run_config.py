@@ -27,6 +27,7 @@ LOCATION_FLAGS = (
     "overwrite",
     "pictures",
     "export",
+    "keep_outputs",
 )
 # Of a run's name, which is part of names of figures, of 255 bytes at most.
 MAX_NAME_BYTES = 180
@@ -74,6 +75,13 @@ class RunConfig(Settings):
         True,
         "Draw images into TensorBoard, which takes a third of the time of a "
         "short run.",
+    )
+    keep_outputs: int = setting(
+        0,
+        "Keep what the network draws at so many times, evenly spread over the "
+        "training, for a slider over epochs in the report; the last of them is "
+        "the trained network.",
+        minimum=0,
     )
     resume: bool = setting(
         False,

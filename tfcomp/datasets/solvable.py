@@ -16,14 +16,17 @@ MAX_ORDER = 3
 Certificates = Mapping[int, Certificate | None]
 
 
-def certify_dataset(dataset: Dataset) -> dict[int, Certificate | None]:
-    """Certificates of all combinations that exist, by order from 1.
+def certify_dataset(
+    dataset: Dataset, points: np.ndarray | None = None
+) -> dict[int, Certificate | None]:
+    """Certificates of points [n, F], by order from 1.
 
-    Positions between the values of the grid count as the nearest value.
-    Orders end at the number of factors. None where the equations would take
-    too much memory.
+    By default of all combinations that exist. Positions between the values of
+    the grid count as the nearest value. Orders end at the number of factors.
+    None where the equations would take too much memory.
     """
-    space, every = dataset.space, dataset.splits.all.factors
+    space = dataset.space
+    every = dataset.splits.all.factors if points is None else points
     train = np.unique(space.to_index(dataset.splits.train), axis=0)
     rows = space.to_index(every)
     orders = range(1, min(MAX_ORDER, len(space)) + 1)

@@ -140,11 +140,11 @@ def make_splits(
     limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
     if len(points) <= limit:
         return Splits(train, points, hidden, is_whole)
-    shown, is_streamed = points[_sample_rows(is_ood, limit)], eval_points == 0
+    shown, is_streamed = points[sample_rows(is_ood, limit)], eval_points == 0
     return Splits(train, shown, hidden, False, points, is_streamed)
 
 
-def _sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
+def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
     """Rows of a sample in order, half of them OOD if there are so many.
 
     The same for every seed of the training, so that runs can be compared.

@@ -11,11 +11,21 @@ def brighten(dataset: Dataset, images: np.ndarray) -> np.ndarray:
     Of data without a background, what they differ by from the mean training
     image.
     """
-    sign = -1.0 if dataset.polarity == "dark" else 1.0
-    reference: float | np.ndarray = dataset.background
-    if not dataset.has_background:
-        reference = dataset.reference.ravel().astype(np.float32)
+    sign, reference = _find_origin(dataset)
     return sign * (images.reshape(len(images), -1) - reference)
+
+
+def undo_brighten(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
+    """The images [n, H, W, C] that `brighten` makes these of."""
+    sign, reference = _find_origin(dataset)
+    return (sign * bright + reference).reshape(-1, *dataset.image_shape)
+
+
+def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
+    sign = -1.0 if dataset.polarity == "dark" else 1.0
+    if dataset.has_background:
+        return sign, dataset.background
+    return sign, dataset.reference.ravel().astype(np.float32)
 
 
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:

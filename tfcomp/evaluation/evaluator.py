@@ -131,6 +131,10 @@ class Evaluator:
         """Scores the model, ID and OOD apart; images are those of the grid."""
         return evaluate_images(self._dataset, self._draw)
 
+    def draw(self, points: np.ndarray) -> np.ndarray:
+        """What the model draws at any points [n, F]: [n, H, W, C]."""
+        return evaluate_in_batches(self._draw, points)["image"]
+
     def measure_geometry(self) -> dict[str, np.ndarray]:
         """Metric tensors of every stage over the whole grid, [n, F, F].
 

@@ -18,12 +18,11 @@ MAX_KNOWN = 2**16
 References = dict[str, dict[str, float]]
 
 
-def score_references(dataset: Dataset, truth: np.ndarray) -> References:
-    """Relative MSE over ID and over OOD points of the grid.
+def draw_references(dataset: Dataset) -> dict[str, np.ndarray]:
+    """What the predictors draw at every point of the grid, [n, H, W, C].
 
     Training points that lack a factor, as stripes do, teach nothing here; of
-    many, a fixed random choice counts. By name of the predictor, then by `id`
-    and `ood`, what exists.
+    many, a fixed random choice counts. Nothing if there is none.
     """
     splits, space = dataset.splits, dataset.space
     train = splits.train[np.isfinite(splits.train).all(axis=1)]
@@ -35,14 +34,24 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
     images = dataset.render_array(train[rows])
     effects = fit_effects(known[rows], space.shape, images)
     drawn = (
-        np.broadcast_to(effects[0], (len(truth), effects.shape[1])),
+        np.broadcast_to(effects[0], (len(index), effects.shape[1])),
         make_design(index, space.shape) @ effects,
         dataset.render_array(train[find_nearest(index, known, space)]),
     )
-    blank = np.broadcast_to(dataset.reference, truth.shape)
-    *found, blank = (
-        compute_mse_per_image(i.reshape(truth.shape), truth)
-        for i in (*drawn, blank)
+    return {
+        name: found.reshape(-1, *dataset.image_shape)
+        for name, found in zip(PREDICTORS, drawn, strict=True)
+    }
+
+
+def score_references(dataset: Dataset, truth: np.ndarray) -> References:
+    """Relative MSE over ID and over OOD points of the grid, of what they draw.
+
+    By name of the predictor, then by `id` and `ood`, what exists.
+    """
+    splits = dataset.splits
+    blank = compute_mse_per_image(
+        np.broadcast_to(dataset.reference, truth.shape), truth
     )
     subsets = {"id": splits.is_id, "ood": splits.is_ood}
     return {
@@ -51,5 +60,6 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
             for subset, rows in subsets.items()
             if blank[rows].any()
         }
-        for name, error in zip(PREDICTORS, found, strict=True)
+        for name, images in draw_references(dataset).items()
+        for error in [compute_mse_per_image(images, truth)]
     }

@@ -82,6 +82,25 @@ def reduce_stage(
     )
 
 
+def show_units(
+    blocks: Iterable[np.ndarray], count: int = SHOWN_UNITS
+) -> tuple[np.ndarray, np.ndarray]:
+    """The units that `reduce_stage` would show, and no more.
+
+    Returns:
+        Their numbers [k], and their activations at all points [k, n].
+    """
+    numbers, columns, start = [], [], 0
+    for block in blocks:
+        chosen = select_units(block, block.var(axis=0), count)
+        numbers.extend(start + chosen)
+        columns.append(block[:, chosen])
+        start += block.shape[1]
+    best = np.concatenate(columns, axis=1)
+    chosen = select_units(best, best.var(axis=0), count)
+    return np.array(numbers, int)[chosen], best[:, chosen].T
+
+
 def measure_stage(
     blocks: Iterable[np.ndarray],
     num_units: int,

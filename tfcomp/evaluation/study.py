@@ -22,6 +22,7 @@ from tfcomp.analysis.superposition import (
 )
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.dataset import choose_rows
+from tfcomp.datasets.explored import choose_explored
 from tfcomp.datasets.grid_curves import Curve, list_curves
 from tfcomp.evaluation.bright_images import brighten
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
@@ -38,6 +39,7 @@ from tfcomp.evaluation.stage_numbers import (
     StageNumbers,
     measure_stage,
     reduce_stage,
+    show_units,
 )
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
@@ -96,6 +98,27 @@ class Study:
         if dataset is self.dataset:
             return self
         return Study(dataclasses.replace(self.run, dataset=dataset))
+
+    def explore(self, limit: int) -> Study:
+        """The run at the points that an explorer shows; itself if these are
+        its own."""
+        dataset = choose_explored(self.dataset, limit)
+        if dataset is self.dataset:
+            return self
+        return Study(dataclasses.replace(self.run, dataset=dataset))
+
+    @cached_property
+    def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Units of every stage [k], and their activations at all points."""
+        if "numbers" in vars(self) and self.splits.is_complete:
+            return {
+                stage: (found.units, found.maps.reshape(len(found.units), -1))
+                for stage, found in self.numbers.items()
+            }
+        return {
+            stage: show_units(blocks)
+            for stage, _, blocks in self._evaluator.read_stages()
+        }
 
     @property
     def is_plane(self) -> bool:

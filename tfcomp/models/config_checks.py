@@ -5,7 +5,11 @@ from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.models import ENCODINGS, MODELS
-from tfcomp.models.run_memory import check_memory, estimate_memory
+from tfcomp.models.run_memory import (
+    check_kept,
+    check_memory,
+    estimate_memory,
+)
 
 # Data sets that make their images; those of plugins may read a file.
 READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
@@ -38,6 +42,7 @@ def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
     if check_model is not None:
         check_model(config)
     dataset = make_dataset(config)
+    check_kept(config, dataset)
     if here:
         check_memory(config, estimate_memory(config, dataset))
     return dataset.announcements()

@@ -10,12 +10,14 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.machine import count_memory
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.explored import choose_explored
 from tfcomp.models import MODELS
 from tfcomp.models.model_sizes import estimate_model
 
 FLOAT = 4  # bytes
 # A weight, its gradient, two moments of AdamW, the copy that is evaluated.
 COPIES = 5
+MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
 class Part(NamedTuple):
@@ -70,3 +72,24 @@ def check_memory(config: RunConfig, parts: list[Part]) -> None:
             f"machine has {memory / 1e9:,.1f} GB"
         )
         raise ConfigError(part.flag, rule, config.to_flags()[part.flag])
+
+
+def check_kept(config: RunConfig, dataset: Dataset) -> None:
+    """Refuses `--keep_outputs` that would fill the disk, or mix restarts.
+
+    Raises:
+        ConfigError: Naming how many would do.
+    """
+    count = config.keep_outputs
+    if count and config.training.id_target:
+        rule = "must be 0 beside --id_target, whose restarts would replace them"
+        raise ConfigError("keep_outputs", rule, count)
+    points = len(choose_explored(dataset).splits.grid) if count else 0
+    size = points * math.prod(dataset.image_shape)
+    if count * size > MAX_KEPT:
+        rule = (
+            f"must be at most {MAX_KEPT // size}: {points:,} images take "
+            f"{size / 1e6:,.1f} MB each time, and a run keeps at most "
+            f"{MAX_KEPT / 1e6:,.0f} MB"
+        )
+        raise ConfigError("keep_outputs", rule, count)

@@ -40,6 +40,7 @@ from tfcomp.report.evaluated_views import (
     plot_layers,
     plot_samples,
 )
+from tfcomp.report.explorer import Explorer
 from tfcomp.report.report_build import build_report
 from tfcomp.storage.output_folders import check_folder
 
@@ -183,6 +184,20 @@ class Evaluated:
     def plot_layers(self) -> Figure:
         """Factorization, probes and volumes, stage by stage."""
         return plot_layers(self.study)
+
+    def explore(self, *others: Evaluated | str | Path) -> Explorer:
+        """What is drawn at every combination, by pointing at a map.
+
+        A notebook shows it; `.write("explorer.html")` makes it a file. The
+        others are models, or folders of runs, to compare this one with.
+
+        Raises:
+            RunError: If a run cannot be loaded.
+        """
+        models = [
+            m if isinstance(m, Evaluated) else load_run(m) for m in others
+        ]
+        return Explorer([model.study for model in (self, *models)])
 
     def write_report(self, folder: str | Path) -> Path:
         """Writes the report of this model alone; returns its page."""

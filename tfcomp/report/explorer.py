@@ -1,8 +1,50 @@
-"""The explorer: what every model drew at every combination, by hovering."""
+"""The explorer: what every run draws at every combination, by pointing at it.
 
+HTML that carries all that it needs: it works from a file, in a mail and in a
+notebook. Plain JavaScript, of a hundredth of the size of Bokeh's (1.6 MB).
+"""
+
+import html
+import json
 from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
 
 from tfcomp.evaluation.study import Study
+from tfcomp.report.explorer_data import collect
+from tfcomp.report.page import TEMPLATES, render_template
+from tfcomp.storage.files import write_text
+
+PAGE = "explorer_page.html"
+HEIGHT = 860  # px, in a notebook
+
+
+class Explorer:
+    """An explorer, which a notebook shows.
+
+    Attributes:
+        html: The whole page.
+    """
+
+    def __init__(self, studies: Sequence[Study]) -> None:
+        names = ", ".join(study.name for study in studies)
+        self.html = render_template(
+            TEMPLATES / PAGE,
+            title=f"Explorer of {names}",
+            explorer=Markup(explorer_fragment(studies)),
+        )
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" title="explorer" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )
+
+    def write(self, path: str | Path) -> Path:
+        """Writes the page to a file; returns its path."""
+        write_text(Path(path), self.html)
+        return Path(path)
 
 
 def explorer_fragment(studies: Sequence[Study]) -> str:
@@ -10,4 +52,17 @@ def explorer_fragment(studies: Sequence[Study]) -> str:
 
     Empty where there is nothing to explore.
     """
-    return ""
+    if not studies:
+        return ""
+    data, sprites = collect(studies), []
+    epochs = [epoch for run in data["runs"] for epoch in run["epochs"]]
+    for part in (*data["groups"], *data["runs"], *epochs):
+        sprites.append(part["sprite"])
+        part["sprite"] = len(sprites) - 1
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return render_template(
+        TEMPLATES / "explorer.html",
+        sprites=sprites,
+        # No end of the script, whatever factors are called.
+        data=Markup(text.replace("<", "\\u003c")),
+    )

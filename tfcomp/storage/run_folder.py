@@ -4,6 +4,7 @@ run.flags       every resolved flag; `--flagfile` of it repeats the run
 checkpoints/    training state
 events.out...   TensorBoard
 history.csv     loss and scores by epoch
+outputs/        what the network drew while it was trained (--keep_outputs)
 samples.png     true images above what the network draws, ID and OOD
 model.keras     the trained model, float32
 metrics.json    scores; written last, so it marks a finished run

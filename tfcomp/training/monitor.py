@@ -7,9 +7,11 @@ import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.explored import choose_explored
 from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
 from tfcomp.evaluation.certified_scores import score_certified
 from tfcomp.evaluation.interactions import WATCHED_POINTS
+from tfcomp.evaluation.kept_outputs import list_kept_epochs, write_outputs
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.evaluation.reference_scores import score_references
 from tfcomp.models.acting import measure_channels
@@ -46,6 +48,9 @@ class Monitor(keras.callbacks.Callback):
         training = config.training
         steps = count_steps(training, dataset)
         self._examples = steps * training.batch_size
+        kept = config.keep_outputs
+        self._kept = list_kept_epochs(training.epochs, kept)
+        self._explored = choose_explored(dataset).splits.grid if kept else None
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         done = epoch + 1
@@ -55,6 +60,11 @@ class Monitor(keras.callbacks.Callback):
         self.history.add(done, loss)
         if done == self._config.training.epochs:
             return
+        if done in self._kept:
+            self._observed.set_weights(self.model.get_weights())
+            images = self._evaluator.draw(self._explored)
+            folder = Path(self._config.run_dir)
+            write_outputs(folder, done, self._explored, images)
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
             self._evaluate(done, self.model, layers_due)

@@ -1,0 +1,110 @@
+"""Combinations to be looked at one by one: all, or a smaller grid of them.
+
+A random sample of many combinations hardly has two that differ in one factor
+alone, so that no map could be drawn of it. Therefore levels are chosen: as many
+of every factor, if it has them, evenly among those that occur in held-out
+combinations and evenly among the others. All that exists at these levels is
+shown.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.splits import Points, sample_rows
+
+MAX_EXPLORED = 4096  # combinations
+
+
+def choose_explored(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
+    """The data with at most `limit` combinations as its grid.
+
+    Itself if its grid is everything that exists. If few combinations exist at
+    chosen levels, as of a table of single images, a sample, half of it held
+    out.
+    """
+    splits, every = dataset.splits, dataset.splits.all
+    if splits.existing is None and len(every) <= limit:
+        return dataset
+    rows = np.arange(len(every))
+    if len(every) > limit:
+        rows = _choose_rows(dataset, every, limit)
+    splits = dataclasses.replace(
+        splits,
+        points=every[rows],
+        existing=every,
+        is_complete=False,
+        is_streamed=False,
+    )
+    return dataclasses.replace(dataset, splits=splits)
+
+
+def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
+    """How many levels of every factor make a grid of at most `limit`.
+
+    As equal as the sizes let them be.
+    """
+    counts = [1] * len(sizes)
+    growing = list(range(len(sizes)))
+    while growing:
+        least = min(growing, key=lambda i: counts[i])
+        grown = counts.copy()
+        grown[least] += 1
+        if grown[least] > sizes[least] or math.prod(grown) > limit:
+            growing.remove(least)
+        else:
+            counts = grown
+    return counts
+
+
+def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
+    index = dataset.space.to_index(every.factors)
+    held_out = index[every.is_ood]
+    known = [np.unique(column) for column in index.T]
+    counts = count_levels([len(levels) for levels in known], limit)
+    levels = [
+        _choose_levels(all_levels, np.unique(of_ood), count)
+        for all_levels, of_ood, count in zip(
+            known, held_out.T, counts, strict=True
+        )
+    ]
+    rows = _find_rows(index, levels)
+    if len(held_out) and not every.is_ood[rows].any():
+        # Levels give way to those of a held-out combination.
+        for chosen, level in zip(
+            levels, held_out[len(held_out) // 2], strict=True
+        ):
+            chosen[np.abs(chosen - level).argmin()] = level
+        rows = _find_rows(index, levels)
+    is_sparse = len(rows) < limit // 4
+    return sample_rows(every.is_ood, limit) if is_sparse else rows
+
+
+def _choose_levels(
+    known: np.ndarray, of_ood: np.ndarray, count: int
+) -> np.ndarray:
+    """Evenly, some of those that are held out somewhere, and of the others."""
+    others = np.setdiff1d(known, of_ood)
+    count = min(count, len(known))
+    if count < 2 or not len(others) or not len(of_ood):
+        return _spread(known, count)
+    share = round(count * len(of_ood) / len(known))
+    share = int(np.clip(share, 1, count - 1))
+    share = min(max(share, count - len(others)), len(of_ood))
+    return np.union1d(_spread(of_ood, share), _spread(others, count - share))
+
+
+def _spread(levels: np.ndarray, count: int) -> np.ndarray:
+    places = np.linspace(0, len(levels) - 1, count)
+    if count == 1:
+        places = np.array([(len(levels) - 1) // 2])
+    return levels[np.round(places).astype(int)]
+
+
+def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
+    columns = zip(index.T, levels, strict=True)
+    found = [np.isin(column, chosen) for column, chosen in columns]
+    return np.flatnonzero(np.all(found, axis=0))
