@@ -14,12 +14,24 @@ __version__ = "0.1.0"
 # Where the public names are; those of `evaluated` need TensorFlow. Their types
 # are in `__init__.pyi`.
 _LATER = {
-    "api": ("describe_run", "judge_claims", "run_sweep", "train_run"),
+    "api": (
+        "describe_run",
+        "judge_claims",
+        "list_published",
+        "run_sweep",
+        "train_run",
+    ),
     "config.errors": ("ConfigError", "RunError"),
     "config.run_config": ("RunConfig",),
     "datasets.factor_table": ("FactorTable",),
     "figures.exhibits": ("Exhibit",),
-    "report.evaluated": ("Evaluated", "evaluate", "load_run", "write_report"),
+    "report.evaluated": (
+        "Evaluated",
+        "evaluate",
+        "load_published",
+        "load_run",
+        "write_report",
+    ),
     "report.own_sections": ("register_section",),
     "statistics.measure": ("register_measure",),
 }

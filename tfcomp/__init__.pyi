@@ -1,6 +1,7 @@
 # What `import tfcomp` offers, for type checkers; `__init__.py` has where it is.
 from tfcomp.api import describe_run as describe_run
 from tfcomp.api import judge_claims as judge_claims
+from tfcomp.api import list_published as list_published
 from tfcomp.api import run_sweep as run_sweep
 from tfcomp.api import train_run as train_run
 from tfcomp.config.errors import ConfigError as ConfigError
@@ -10,6 +11,7 @@ from tfcomp.datasets.factor_table import FactorTable as FactorTable
 from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.report.evaluated import Evaluated as Evaluated
 from tfcomp.report.evaluated import evaluate as evaluate
+from tfcomp.report.evaluated import load_published as load_published
 from tfcomp.report.evaluated import load_run as load_run
 from tfcomp.report.evaluated import write_report as write_report
 from tfcomp.report.own_sections import register_section as register_section

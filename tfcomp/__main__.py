@@ -10,7 +10,8 @@ from tfcomp.config.command import COMPLETES, HELP, exit_on_user_error
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
-    "train analyze compare measure sweep solvable materialize export study"
+    "train analyze compare measure sweep solvable materialize export "
+    "published study"
 ).split()
 # Commands of earlier versions, and where their work went.
 MOVED = {

@@ -22,6 +22,7 @@ from tfcomp import sweep, train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config, parse_flags
+from tfcomp.storage import published_folder
 from tfcomp.sweeps.guarded_process import make_guarded
 
 if TYPE_CHECKING:
@@ -118,6 +119,18 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
     from tfcomp.studies.claims import judge, read_some_evidence
 
     return judge(read_some_evidence(",".join(map(str, runs))))
+
+
+def list_published(source: str = "") -> list[str]:
+    """The names of published models, for `load_published`.
+
+    Args:
+        source: Their folder or address, as in `load_published`.
+
+    Raises:
+        RunError: If there are none, or a file is damaged.
+    """
+    return [model.name for model in published_folder.list_published(source)]
 
 
 def _run_command(module: str, arguments: Sequence[str]) -> None:

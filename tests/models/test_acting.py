@@ -17,6 +17,7 @@ from tfcomp.models.acting import (
     SHRINK,
     TEMPLATE_RATE,
     Acts,
+    forget_candidates,
     measure_channels,
 )
 from tfcomp.models.acting_rules import describe_channels, parse_channels
@@ -229,3 +230,19 @@ def test_channels_are_said_in_words() -> None:
     assert describe_channels(found) == (
         "x moves along x; shape scales and changes the template; z does nothing"
     )
+
+
+def test_other_candidates_draw_nothing() -> None:
+    grid = make()[2].splits.grid
+    for chosen in (0, 2):
+        model, _, _ = make()
+        acts = next(x for x in model.layers if isinstance(x, Acts))
+        acts.chosen.assign(float(chosen))
+        drawn, channels = model(grid), measure_channels(model)
+        forget_candidates(model)
+        np.testing.assert_array_equal(model(grid), drawn)
+        assert measure_channels(model) == channels
+        moves = acts.moves["template"].numpy()
+        assert [bool(part.any()) for part in moves] == [
+            number == chosen for number in range(3)
+        ]

@@ -103,10 +103,14 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
 
 def _read_flag_lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        return split_lines(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"--flagfile must be readable text: {error}") from error
-    stripped = (line.strip() for line in lines)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a flagfile that are no comments."""
+    stripped = (line.strip() for line in text.splitlines())
     return [ln for ln in stripped if ln and not ln.startswith(("#", "//"))]
 
 

@@ -106,7 +106,11 @@ def parse_record(path: Path) -> dict[str, Any]:
         ConfigError: For an ill-formed value.
         RunError: For an unknown flag, or a missing file.
     """
-    expanded = expand_flagfiles([f"--flagfile={path.resolve()}"])
+    return parse_lines(expand_flagfiles([f"--flagfile={path.resolve()}"]))
+
+
+def parse_lines(expanded: Sequence[str]) -> dict[str, Any]:
+    """Parses the lines of such a flagfile; raises as `parse_record`."""
     modules = find_value(expanded, "plugins")
     values = define_run_flags(modules)
     if not set(split_names(modules)) <= set(sys.modules):

@@ -10,7 +10,7 @@ from absl import flags
 from tfcomp.config.errors import RunError
 
 # Flags that words are the value of, separated by commas.
-TARGETS = ("runs", "run", "profile")
+TARGETS = ("runs", "run", "profile", "search")
 
 
 def place_words(

@@ -243,6 +243,13 @@ class Acts(keras.layers.Layer):
             ]
         )
 
+    def forget_others(self) -> None:
+        """Sets all candidates but the chosen one to zero; they draw nothing."""
+        chosen = np.arange(self.candidates) == int(self.chosen.numpy())
+        for part in (self.base, self.moves, self.kept):
+            for weight in part.values():
+                weight.assign(tf.where(chosen[:, None, None], weight, 0.0))
+
     def measure(self) -> dict[str, dict[str, float]]:
         """By factor, the spread of its values in each channel in use."""
         chosen = int(self.chosen.numpy())
@@ -452,6 +459,13 @@ class ActingModel(keras.Model):
         error = tf.reduce_sum((drawn - truth) ** 2, axis=-1)
         blank = tf.reduce_sum(truth**2, axis=-1) + 1e-3
         return tf.reduce_mean(error / blank, axis=1)
+
+
+def forget_candidates(model: keras.Model) -> None:
+    """Empties what training alone has used; the model draws the same."""
+    for layer in model.layers:
+        if isinstance(layer, Acts):
+            layer.forget_others()
 
 
 def measure_channels(model: keras.Model) -> dict[str, dict[str, float]]:

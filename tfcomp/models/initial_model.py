@@ -17,16 +17,23 @@ def make_model(
     Its hidden layers compute in `precision`, a dtype policy of Keras.
     """
     keras.utils.set_random_seed(config.training.seed)
+    model = build_model(config, dataset, precision)
+    if config.model.start == "published":
+        apply_published_start(model)
+    return model
+
+
+def build_model(
+    config: RunConfig, dataset: Dataset, precision: str
+) -> keras.Model:
+    """The model of a run with any weights; the random state decides them."""
     build = MODELS.get(config.model.model).load()
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        model = build(config, dataset)
+        return build(config, dataset)
     finally:
         keras.config.set_dtype_policy(policy)
-    if config.model.start == "published":
-        apply_published_start(model)
-    return model
 
 
 def apply_published_start(model: keras.Model) -> None:

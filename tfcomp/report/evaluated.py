@@ -30,6 +30,7 @@ from tfcomp.evaluation.any_model import wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
+from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.evaluation.study import Study
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.evaluated_views import (
@@ -223,6 +224,27 @@ def load_run(path: str | Path) -> Evaluated:
             imported.
     """
     return Evaluated(loading.load_run(path))
+
+
+def load_published(name: str, source: str = "", sha256: str = "") -> Evaluated:
+    """Loads a published model; `tfcomp.list_published()` has the names.
+
+    Nothing is downloaded unless the source is an address.
+
+    Args:
+        name: As `sprites/acting/montero_range`; empty if the source is the
+            folder of one model.
+        source: A folder of published models, or its address (`file://`,
+            `https://`). By default `saved_models/published` of the working
+            directory, else of the clone that tfcomp runs from.
+        sha256: The hash of its `SHA256SUMS`, for a source that is not trusted.
+
+    Raises:
+        RunError: If there is no such model, or a file is damaged, not the one
+            that was published, or asks for code.
+        ConfigError: If the name or the source cannot be one.
+    """
+    return Evaluated(load_published_run(name, source, sha256))
 
 
 def evaluate(

@@ -10,6 +10,7 @@ from tfcomp import __version__
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.acting_rules import describe_channels
+from tfcomp.statistics.seed_statistics import Statistics
 from tfcomp.storage.run_folder import select_scores
 
 CARD_FILE = "card.md"
@@ -21,12 +22,14 @@ def format_card(
     dataset: Dataset,
     metrics: Mapping[str, Any],
     calls: Sequence[str] = (),
+    seeds: Mapping[str, Statistics] | None = None,
 ) -> str:
     """What a model is, its data, split, scores, limits and use, in Markdown.
 
     It says nothing of the machine and of the time: the same run has the same
     card. The metrics are the content of `metrics.json`; the calls are how the
-    formats beside the card are called, by default the SavedModel.
+    formats beside the card are called, by default the SavedModel; `seeds` has
+    scores of the same training with other seeds.
     """
     template = jinja2.Template(
         TEMPLATE.read_text("utf-8"),
@@ -42,4 +45,6 @@ def format_card(
         channels=describe_channels(metrics.get("channels", {})),
         version=__version__,
         calls=calls,
+        seeds=seeds,
+        r2=metrics.get("r2", {}),
     )

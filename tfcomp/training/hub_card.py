@@ -1,12 +1,13 @@
 """README.md of exported formats, with the header that model hubs read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.statistics.seed_statistics import Statistics
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import select_scores
 from tfcomp.training.card import format_card
@@ -18,9 +19,18 @@ def write_hub_card(
 ) -> None:
     """Writes README.md: the card, behind the header that model hubs read."""
     calls = [FORMATS[name].call for name in formats]
-    card = format_card(run.config, run.dataset, run.metrics, calls)
+    write_text(folder / "README.md", format_hub_card(run, calls))
+
+
+def format_hub_card(
+    run: LoadedRun,
+    calls: Sequence[str],
+    seeds: Mapping[str, Statistics] | None = None,
+) -> str:
+    """The same as text; `seeds` are scores of the same training, repeated."""
+    card = format_card(run.config, run.dataset, run.metrics, calls, seeds)
     header = yaml.safe_dump(make_header(run), sort_keys=False)
-    write_text(folder / "README.md", f"---\n{header}---\n\n{card}")
+    return f"---\n{header}---\n\n{card}"
 
 
 def make_header(run: LoadedRun) -> dict[str, Any]:

@@ -1,0 +1,295 @@
+"""Which published models there are: folders, addresses, and the command."""
+
+import datetime
+import http.server
+import ipaddress
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import tfcomp
+from tfcomp import published
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_flags import format_flags, parse_config
+from tfcomp.storage import fetching, published_folder
+from tfcomp.storage.published_folder import (
+    FILES,
+    SUMS_FILE,
+    format_sums,
+    list_published,
+    read_model,
+    write_index,
+)
+
+NAMES = ["bumps/cnn/square", "bumps/mlp/square", "sprites/cnn/range"]
+METRICS = {
+    "id": {"relative_mse": 0.25},
+    "ood": {"relative_mse": None},
+    "train": {"weights": 1234},
+    "r2": {"ood": 0.5},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of files that say nothing of a network, where they are found."""
+    folder = tmp_path / "saved_models" / "published"
+    for name in NAMES:
+        model = folder / name
+        model.mkdir(parents=True)
+        files = {file: f"{name} {file}".encode() for file in FILES}
+        files["metrics.json"] = json.dumps(METRICS).encode()
+        files[SUMS_FILE] = format_sums(files).encode()
+        for file, content in files.items():
+            (model / file).write_bytes(content)
+    write_index(folder)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Files of a folder, and a way to the protocol that nobody can trust."""
+
+    def do_GET(self) -> None:
+        if "elsewhere" in self.path:
+            self.send_response(302)
+            self.send_header("Location", self.path.replace("/", "http://a/"))
+            self.end_headers()
+        else:
+            super().do_GET()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The folder, served by HTTPS with a certificate of this machine."""
+    pem = tmp_path / "server.pem"
+    pem.write_bytes(make_certificate())
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pem)
+
+    def serve(*arguments: object) -> Handler:
+        return Handler(*arguments, directory=str(folder))
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"https://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def make_certificate() -> bytes:
+    """A key and its own certificate for 127.0.0.1, in one PEM file."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.datetime.now(datetime.UTC)
+    place = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([place]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(
+        pem,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return private + certificate.public_bytes(pem)
+
+
+def test_an_address_is_as_its_folder(folder: Path, address: str) -> None:
+    assert tfcomp.list_published(address) == NAMES
+    assert list_published(address) == list_published(f"file://{folder}")
+    for name in NAMES:
+        assert read_model(address, name) == read_model(str(folder), name)
+    with pytest.raises(RunError, match="did you mean bumps/cnn/square"):
+        read_model(address, "bumps/cnn/sqare")
+    path = folder / NAMES[0] / "weights.npz"
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(RunError, match=r"weights.npz is damaged"):
+        read_model(address, NAMES[0])
+    path.unlink()
+    with pytest.raises(RunError, match=r"weights.npz is missing"):
+        read_model(address, NAMES[0])
+
+
+def test_addresses_that_are_not_trusted(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in (
+        "http://127.0.0.1/x",
+        "ftp://a/b",
+        "https:///x",
+        "file://a/b",
+    ):
+        with pytest.raises(ConfigError, match="--source must be a folder"):
+            list_published(place)
+    with pytest.raises(RunError, match="does not answer"):  # leads to http
+        fetching.fetch(f"{address}/elsewhere", 10)
+    with pytest.raises(RunError, match="too large: at most 10 bytes"):
+        fetching.fetch(f"{address}/index.json", 10)
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(RunError, match="CERTIFICATE_VERIFY_FAILED"):
+        list_published(address)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "[]",
+        '{"a": 1}',
+        '{"a": {}}',
+        '{"../a": ROW}',
+        '{"a\\u001b[2J": ROW}',
+        '{"a": ROW',
+        '{"a": {"sha256": 1, "size": 1, "weights": 1, "id": 1, "ood": 1, '
+        '"r2": 1}}',
+    ],
+)
+def test_a_damaged_index(folder: Path, address: str, index: str) -> None:
+    row = json.dumps(
+        {"sha256": "", "size": 1, "weights": 1, "id": 1, "ood": 1, "r2": None}
+    )
+    path = folder / "index.json"
+    path.write_text(index.replace("ROW", row))
+    with pytest.raises(RunError, match=r"index.json is damaged") as refused:
+        list_published(address)
+    assert str(refused.value).isprintable()
+    path.write_text(f'{{"a": {row}}}')
+    assert tfcomp.list_published(address) == ["a"]
+
+
+def test_a_folder_of_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(published_folder, "CLONE", tmp_path / "site-packages")
+    with pytest.raises(RunError, match="installed without a clone; --source"):
+        tfcomp.list_published()
+    with pytest.raises(RunError, match="no published models in"):
+        tfcomp.list_published(str(tmp_path))
+    with pytest.raises(RunError, match="no published models in"):
+        read_model(str(tmp_path / "new"), "a")
+
+
+def test_the_clone_is_found_from_anywhere(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published_folder, "CLONE", tmp_path)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert tfcomp.list_published() == NAMES
+
+
+def test_files_that_are_too_large_or_none(folder: Path) -> None:
+    sums = folder / NAMES[0] / SUMS_FILE
+    sums.write_bytes(b" " * 5000)
+    with pytest.raises(RunError, match="too large: at most 4,096 bytes"):
+        list_published(str(folder))
+    sums.unlink()
+    sums.mkdir()
+    with pytest.raises(RunError, match="is no file"):
+        read_model(str(folder), NAMES[0])
+
+
+def test_the_command_lists(
+    folder: Path, run_lightly: Callable[..., str]
+) -> None:
+    printed = run_lightly("published")
+    assert [line.split()[0] for line in printed.splitlines()[1:4]] == NAMES
+    cells = printed.splitlines()[1].split()[1:]
+    assert cells == ["1,234", "0", "0.25", "-", "0.500"]
+    sizes = [f.stat().st_size for f in folder.rglob("*") if f.is_file()]
+    total = sum(sizes) - (folder / "index.json").stat().st_size
+    assert f"3 models, {total / 1e6:.1f} MB in" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["cnn"], [0, 2]),
+        (["cnn", "bumps"], [0]),
+        (["*/square"], [0, 1]),
+        (["bumps*", "mlp"], [1]),
+    ],
+)
+def test_search(
+    folder: Path,
+    capsys: pytest.CaptureFixture,
+    words: list[str],
+    found: list[int],
+) -> None:
+    assert published.main(["published", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:-2]
+    assert [line.split()[0] for line in lines] == [NAMES[i] for i in found]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["nothing"], "--search must be part of names"),
+        (["--name=a"], "--name must come with --pack"),
+        (["--pack=x", "--name=A"], "--name must be words"),
+        (["--pack=x", "--name=a", "--source=b"], "--source is where"),
+        (["--pack=x", "--name=a", "--output=/dev/null"], "--output must name"),
+    ],
+)
+def test_bad_flags(folder: Path, flags: list[str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        published.main(["published", *flags])
+
+
+def test_seeds_of_the_same_training(tmp_path: Path) -> None:
+    config = parse_config(["--flagfile=smoke.flags"])
+    for seed, width, r2 in (
+        (0, 16, 0.5),
+        (1, 16, 0.7),
+        (2, 16, 0.9),
+        (3, 8, 0),
+    ):
+        flags = f"--seed={seed} --width={width}".split()
+        run = tmp_path / f"run_{seed}"
+        run.mkdir()
+        text = format_flags(parse_config(["--flagfile=smoke.flags", *flags]))
+        (run / "run.flags").write_text(text)
+        metrics = METRICS | {"r2": {"ood": r2, "id": 0.9}}
+        (run / "metrics.json").write_text(json.dumps(metrics))
+    found = published.score_seeds(config, str(tmp_path))
+    assert found["r2/ood"].count == 3
+    assert found["r2/ood"].mean == pytest.approx(0.7)
+    low, high = found["r2/ood"].low, found["r2/ood"].high
+    assert low < 0.5 and 0.9 < high < 1
+    assert found["r2/id"].low is None  # seeds that are all alike
+    assert "ood/relative_mse" not in found
+    assert published.score_seeds(config, "") == {}
+
+
+def test_the_command_packs(
+    smoke_run: object, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    flags = [f"--pack={smoke_run.run_dir}", "--name=smoke", "--half"]
+    flags.append(f"--output={tmp_path / 'new'}")
+    assert published.main(["published", *flags]) == 0
+    assert str(tmp_path / "new" / "smoke") in capsys.readouterr().out
+    assert tfcomp.list_published(str(tmp_path / "new")) == ["smoke"]
+    text = (tmp_path / "new" / "smoke" / "README.md").read_text()
+    assert 'tfcomp.load_published("smoke")' in text and "float16" in text

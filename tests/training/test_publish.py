@@ -1,0 +1,314 @@
+"""Published models: the round trip, and everything that is refused."""
+
+import dataclasses
+import io
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.published_models import (
+    check_publishable,
+    load_published_run,
+)
+from tfcomp.evaluation.published_weights import format_weights, parse_weights
+from tfcomp.report.evaluated import Evaluated
+from tfcomp.storage.published_folder import (
+    FILES,
+    SUMS_FILE,
+    format_sums,
+    hash_bytes,
+)
+from tfcomp.training.publish import check_scores, publish_run
+
+NAME = "bumps/cnn/square_4-8"
+Change = Callable[[bytes], bytes]
+
+
+@pytest.fixture(scope="module")
+def source(smoke_run: RunConfig, tmp_path_factory: pytest.TempPathFactory):
+    """A folder with one published model."""
+    folder = tmp_path_factory.mktemp("published")
+    publish_run(Path(smoke_run.run_dir), NAME, folder)
+    return folder
+
+
+@pytest.fixture
+def copy(source: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, to be damaged."""
+    shutil.copytree(source, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def sign(model: Path, changes: Mapping[str, Change]) -> None:
+    """Changes files and says that they are as published."""
+    for file, change in changes.items():
+        path = model / file
+        path.write_bytes(change(path.read_bytes()))
+    contents = {file: (model / file).read_bytes() for file in FILES}
+    (model / SUMS_FILE).write_text(format_sums(contents))
+
+
+def put_flags(**values: object) -> Change:
+    lines = "".join(f"--{name}={value}\n" for name, value in values.items())
+    return lambda content: content + lines.encode()
+
+
+def write_npz(*arrays: np.ndarray) -> Change:
+    def change(_: bytes) -> bytes:
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            for number, values in enumerate(arrays):
+                with archive.open(f"{number:03d}.npy", "w") as file:
+                    np.lib.format.write_array(file, values)
+        return content.getvalue()
+
+    return change
+
+
+def test_round_trip(smoke_run: RunConfig, source: Path) -> None:
+    run, known = (
+        load_published_run(NAME, str(source)),
+        load_run(smoke_run.run_dir),
+    )
+    for found, truth in zip(
+        run.model.get_weights(), known.model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(found, truth)
+    assert run.config.identity() == known.config.identity()
+    assert (run.name, run.path) == ("bumps_cnn_square_4_8", None)
+    found, truth = Evaluated(run), Evaluated(known)
+    assert found.stages == truth.stages
+    np.testing.assert_array_equal(found.draw(x=3, y=4), truth.draw(x=3, y=4))
+    for subset in ("id", "ood"):
+        for name, value in run.metrics[subset].items():
+            assert found.scores[subset][name] == pytest.approx(value, rel=1e-6)
+            assert known.metrics[subset][name] == pytest.approx(value, rel=1e-6)
+    grid, is_ood = run.dataset.splits.grid, run.dataset.splits.is_ood
+    drawn = known.model.predict(grid[is_ood], verbose=0)
+    held_out = run.dataset.render_array(grid[is_ood])
+    spread = np.square(held_out - held_out.mean(axis=0)).sum()
+    r2 = 1 - np.square(drawn - held_out).sum() / spread
+    assert run.metrics["r2"]["ood"] == pytest.approx(r2, rel=1e-4)
+
+
+def test_the_same_run_gives_the_same_bytes(
+    smoke_run: RunConfig, source: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):  # the second one replaces the first
+        publish_run(Path(smoke_run.run_dir), NAME, tmp_path)
+    files = [*(f"{NAME}/{file}" for file in (*FILES, SUMS_FILE)), "index.json"]
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (source / file).read_bytes()
+    written = {p.relative_to(tmp_path) for p in tmp_path.rglob("*.*")}
+    assert all(not p.name.startswith(".partial") for p in written)
+    # Nothing says where things lay on this machine.
+    for path in tmp_path.rglob("*"):
+        content = path.read_bytes() if path.is_file() else b""
+        assert str(Path(smoke_run.log_dir).parent).encode() not in content
+
+
+def test_float16_has_the_scores_of_what_is_stored(
+    smoke_run: RunConfig, source: Path, tmp_path: Path
+) -> None:
+    publish_run(Path(smoke_run.run_dir), NAME, tmp_path, dtype="float16")
+    run = load_published_run(NAME, str(tmp_path))
+    whole = load_published_run(NAME, str(source))
+    weights = run.model.get_weights()
+    truth = [w.astype("f2").astype("f4") for w in whole.model.get_weights()]
+    for found, expected in zip(weights, truth, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    recorded = run.metrics["ood"]["mse"]
+    assert Evaluated(run).scores["ood"]["mse"] == pytest.approx(recorded, 1e-6)
+    assert recorded != whole.metrics["ood"]["mse"]
+    assert "float16" in (tmp_path / NAME / "README.md").read_text()
+
+
+@pytest.mark.parametrize("file", [*FILES, SUMS_FILE])
+def test_damaged_files_are_named(copy: Path, file: str) -> None:
+    path = copy / NAME / file
+    content = path.read_bytes()
+    middle = len(content) // 2
+    flipped = bytes([content[middle] ^ 1])
+    for damage in (
+        content[:middle] + flipped + content[middle + 1 :],
+        content[:middle],
+        b"",
+        content + b"\n",
+    ):
+        path.write_bytes(damage)
+        with pytest.raises(RunError, match="damaged") as refused:
+            load_published_run(NAME, str(copy))
+        assert str(path) in str(refused.value) or file == SUMS_FILE
+    path.unlink()
+    words = "published models" if file == SUMS_FILE else "is missing"
+    with pytest.raises(RunError, match=words):
+        load_published_run(NAME, str(copy))
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (put_flags(plugins="evil"), "--plugins must need no code"),
+        (put_flags(flagfile="evil.flags"), "has a line '--flagfile"),
+        (put_flags(dataset="table", data="x.npz"), "--dataset must need no"),
+        (put_flags(region="not:file:x.csv"), "--region must need no code"),
+        (put_flags(unknown=1), "--unknown is not a flag"),
+        (put_flags(width=0), "--width must be at least"),
+        (put_flags(width=64), "the flags ask for"),
+        (put_flags(width=65536), "the flags ask for|of memory"),
+        (put_flags(width=7), "weights.npz must have"),
+        (put_flags(model="mlp"), "weights.npz"),
+        (put_flags(model="nothing"), "--model must be"),
+        (lambda _: b"\xff\xfe", "is no text"),
+        (lambda _: b"import os", "has a line 'import os'"),
+    ],
+)
+def test_foreign_flags(
+    copy: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: Change,
+    words: str,
+) -> None:
+    monkeypatch.chdir(copy)
+    Path("evil.py").write_text("import pathlib; pathlib.Path('ran').touch()")
+    sign(copy / NAME, {"run.flags": flags})
+    with pytest.raises(RunError, match=words) as refused:
+        load_published_run(NAME, str(copy))
+    assert "\n" not in str(refused.value)
+    assert not Path("ran").exists() and "evil" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (lambda c: c[: len(c) // 2], "is no .npz archive"),
+        (lambda _: b"PK\x03\x04 nothing", "is no .npz archive"),
+        (write_npz(np.zeros(12000, "f4")), "must have 8 arrays, 000.npy"),
+        (lambda _: format_weights([], "float32"), "numbers at most"),
+    ],
+)
+def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
+    sign(copy / NAME, {"weights.npz": weights})
+    with pytest.raises(RunError, match=words):
+        load_published_run(NAME, str(copy))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (np.zeros((2, 4), "f4"), r"must have float32 or float16 \[2, 3\]"),
+        (np.zeros(6, "f4"), r"got float32 \[6\]"),
+        (np.zeros((2, 3), "f8"), "got float64"),
+        (np.zeros((2, 3), "i4"), "got int32"),
+        (np.full((2, 3), np.nan, "f4"), "finite"),
+        (np.full((2, 3), np.inf, "f2"), "finite"),
+        (np.zeros(99999, "f4"), "must have 6 numbers"),
+        (np.array([[print, 1, 2], [3, 4, 5]], object), "got object"),
+        (np.zeros((2, 3), ">f4"), "got >f4"),
+    ],
+)
+def test_wrong_arrays(values: np.ndarray, words: str) -> None:
+    content = write_npz(values)(b"")
+    with pytest.raises(RunError, match=words):
+        parse_weights(content, [(2, 3)])
+
+
+def test_order_of_a_matrix_does_not_matter(rng: np.random.Generator) -> None:
+    values = rng.normal(size=(4, 5)).astype("f4")
+    stored = format_weights(
+        [np.asfortranarray(values), values[0, 0]], "float32"
+    )
+    found, scalar = parse_weights(stored, [(4, 5), ()])
+    np.testing.assert_array_equal(found, values)
+    assert scalar == values[0, 0] and scalar.shape == ()
+    forged = write_npz(np.asfortranarray(values))(b"")
+    with pytest.raises(RunError, match="order"):
+        parse_weights(forged, [(4, 5)])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e6])
+def test_weights_must_be_finite_as_stored(value: float) -> None:
+    with pytest.raises(RunError, match="finite"):
+        format_weights([np.array([1.0, value])], "float16")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        (b"{}", "no scores"),
+        (b"[1]", "no JSON object"),
+        (b'{"id": {"mse": NaN}}', "no JSON"),
+        (b'{"id": {"mse": "x"}}', "no numbers"),
+        (b'{"id": 3}', "other things"),
+        (b"[" * 100000, "no JSON"),
+    ],
+)
+def test_foreign_metrics(copy: Path, metrics: bytes, words: str) -> None:
+    sign(copy / NAME, {"metrics.json": lambda _: metrics})
+    for ask in (tfcomp.list_published, lambda s: load_published_run(NAME, s)):
+        with pytest.raises(RunError, match=words):
+            ask(str(copy))
+
+
+def test_a_hash_pins_a_model(copy: Path) -> None:
+    sha256 = hash_bytes((copy / NAME / SUMS_FILE).read_bytes())
+    load_published_run(NAME, str(copy), sha256)
+    sign(copy / NAME, {"README.md": lambda content: content + b"more"})
+    with pytest.raises(RunError, match="is not the model of sha256"):
+        load_published_run(NAME, str(copy), sha256)
+
+
+def test_a_model_alone(copy: Path) -> None:
+    run = load_published_run("", str(copy / NAME))
+    assert run.model.count_params() == run.metrics["train"]["weights"]
+
+
+@pytest.mark.parametrize("name", ["../x", "a//b", "/a", "A", "a b", "a/..", ""])
+def test_names_to_pack(smoke_run: RunConfig, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="--name must be words"):
+        publish_run(Path(smoke_run.run_dir), name, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_scores_must_be_those_of_the_model(
+    smoke_run: RunConfig, tmp_path: Path
+) -> None:
+    path = shutil.copytree(smoke_run.run_dir, tmp_path / "run")
+    metrics = (path / "metrics.json").read_text()
+    value = str(load_run(path).metrics["ood"]["mse"])
+    (path / "metrics.json").write_text(metrics.replace(value, "0.001", 1))
+    with pytest.raises(RunError, match="the model of this run has ood/mse="):
+        publish_run(path, NAME, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_small_differences_of_scores() -> None:
+    known = {"id": {"mse": 1e-4, "hits": None}, "ood": {"mse": 0.5}}
+    close = {"id": {"mse": 1.0005e-4, "hits": None}, "ood": {"mse": 0.5}}
+    check_scores(known, close)
+    for other in (1.01e-4, None):
+        far = close | {"id": {"mse": other, "hits": None}}
+        with pytest.raises(RunError, match="id/mse"):
+            check_scores(known, far)
+
+
+def test_runs_that_need_code_or_files() -> None:
+    config = parse_config(["--flagfile=smoke.flags"])
+    check_publishable(config)
+    data = dataclasses.replace(config.data, dataset="table")
+    for changes, flag in (
+        ({"plugins": "mine"}, "plugins"),
+        ({"data": data}, "dataset"),
+    ):
+        with pytest.raises(ConfigError, match=f"--{flag} must need no code"):
+            check_publishable(dataclasses.replace(config, **changes))

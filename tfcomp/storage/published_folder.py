@@ -1,0 +1,295 @@
+"""Published models, as files: which there are, and whether each is whole.
+
+<source>/<name>/README.md      the card
+<source>/<name>/run.flags      every flag of the training
+<source>/<name>/metrics.json   scores of what the weights draw
+<source>/<name>/weights.npz    the weights: numbers alone
+<source>/<name>/SHA256SUMS     a hash of each file, for `sha256sum -c`, too
+<source>/index.json            all of them, for those who list an address
+
+A source is a folder, or an address (`file://`, `https://`). Files of others
+are read, never run: sizes have limits, and hashes are compared first. No
+TensorFlow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tfcomp.config.errors import ConfigError, RunError, suggest
+from tfcomp.storage.fetching import fetch
+from tfcomp.storage.files import write_text
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
+
+CARD_FILE, WEIGHTS_FILE = "README.md", "weights.npz"
+SUMS_FILE, INDEX_FILE = "SHA256SUMS", "index.json"
+FILES = (CARD_FILE, METRICS_FILE, FLAGS_FILE, WEIGHTS_FILE)
+# Bytes of a file at most.
+LIMITS = {
+    CARD_FILE: 2**18,
+    METRICS_FILE: 2**18,
+    FLAGS_FILE: 2**16,
+    WEIGHTS_FILE: 2**26,
+    SUMS_FILE: 2**12,
+    INDEX_FILE: 2**22,
+}
+DEFAULT = Path("saved_models", "published")
+CLONE = Path(__file__).parents[2]
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*(/[a-z0-9][a-z0-9_.-]*)*")
+MAX_NAME = 120  # characters
+_SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a list of published models says of one.
+
+    Attributes:
+        name: As `sprites/acting/montero_range`.
+        sha256: The hash of its `SHA256SUMS`, thereby of all that it is.
+        size: Bytes of its files.
+        weights: How many numbers it has.
+        id: Relative MSE of combinations that it was trained on.
+        ood: Of those that were held out; None if none were.
+        r2: R^2 of held-out images about their mean.
+    """
+
+    name: str
+    sha256: str
+    size: int
+    weights: int
+    id: float | None
+    ood: float | None
+    r2: float | None
+
+
+def find_source(source: str = "") -> str:
+    """The folder or address that is meant.
+
+    By default `saved_models/published` of the working directory, else of the
+    clone that tfcomp runs from; an installed package brings no models along.
+
+    Raises:
+        RunError: If there is none.
+    """
+    if source:
+        return os.path.expanduser(source).rstrip("/")
+    for folder in (DEFAULT, CLONE / DEFAULT):
+        if folder.is_dir():
+            return str(folder)
+    raise RunError(
+        f"no published models: there is no {DEFAULT} here, and tfcomp was "
+        "installed without a clone; --source=FOLDER or an https:// address "
+        "of that folder names them"
+    )
+
+
+def list_published(source: str = "") -> list[Published]:
+    """All models of a folder or an address, by name.
+
+    Raises:
+        RunError: If there are none, or a file cannot be what was written.
+    """
+    source = find_source(source)
+    folder = _find_folder(source)
+    if folder is None:
+        place = f"{source}/{INDEX_FILE}"
+        rows = _parse_object(_read(source, INDEX_FILE), place)
+        return [_make_row(name, rows[name], place) for name in sorted(rows)]
+    found = sorted(path.parent for path in folder.rglob(SUMS_FILE))
+    names = [path.relative_to(folder).as_posix() for path in found]
+    if not names:
+        raise RunError(f"no published models in {source}")
+    return [_describe(source, name) for name in names if name != "."]
+
+
+def write_index(folder: Path) -> None:
+    """Writes the list of a folder's models, for those who have an address."""
+    rows = {p.name: asdict(p) for p in list_published(str(folder))}
+    lines = (
+        f"{json.dumps(name)}: "
+        f"{json.dumps({k: v for k, v in row.items() if k != 'name'})}"
+        for name, row in rows.items()
+    )  # a line for each model, which changes of the list are readable by
+    write_text(folder / INDEX_FILE, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def read_model(
+    source: str, name: str = "", sha256: str = ""
+) -> dict[str, bytes]:
+    """The files of a model, each compared with its hash.
+
+    Args:
+        source: As `find_source` gives it.
+        name: Of the model; empty if the source is the model itself.
+        sha256: What its `SHA256SUMS` must have, for a source that is not
+            trusted.
+
+    Raises:
+        RunError: If there is no such model, or a file is missing, too large
+            or not the one that was published.
+    """
+    if name:
+        check_name(name)
+    try:
+        sums = _read(source, SUMS_FILE, name)
+    except FileNotFoundError as error:
+        raise RunError(_describe_missing(source, name)) from error
+    place = "/".join(filter(None, (source, name)))
+    if sha256 and hash_bytes(sums) != sha256:
+        raise RunError(f"{place} is not the model of sha256={sha256}")
+    known = {file: key for key, file in _SUM.findall(sums.decode("latin-1"))}
+    if set(known) != set(FILES) or sums.count(b"\n") != len(FILES):
+        rule = f"must list {', '.join(FILES)}"
+        raise RunError(f"{place}/{SUMS_FILE} is damaged: it {rule}")
+    contents = {}
+    for file in FILES:
+        try:
+            contents[file] = _read(source, file, name)
+        except FileNotFoundError as error:
+            raise RunError(f"{place}/{file} is missing") from error
+        if hash_bytes(contents[file]) != known[file]:
+            raise RunError(
+                f"{place}/{file} is damaged: its SHA-256 is not that of "
+                f"{SUMS_FILE}"
+            )
+    return contents
+
+
+def format_sums(contents: Mapping[str, bytes]) -> str:
+    """The text of `SHA256SUMS`."""
+    sums = {file: hash_bytes(contents[file]) for file in FILES}
+    return "".join(f"{key}  {file}\n" for file, key in sums.items())
+
+
+def hash_bytes(content: bytes) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_name(name: str) -> None:
+    """Refuses names that are no path of plain words.
+
+    Raises:
+        ConfigError: Naming the rule.
+    """
+    if not NAME.fullmatch(name) or len(name) > MAX_NAME:
+        rule = (
+            "must be words of a-z, 0-9, _, . and -, separated by slashes, "
+            f"{MAX_NAME} characters at most"
+        )
+        raise ConfigError("name", rule, name)
+
+
+def parse_metrics(content: bytes, place: str) -> dict[str, Any]:
+    """The content of a `metrics.json`.
+
+    Raises:
+        RunError: If it has no scores.
+    """
+    metrics = _parse_object(content, place)
+    if not all(isinstance(part, dict) for part in metrics.values()):
+        raise RunError(f"{place} is damaged (it holds other things)")
+    for subset, scores in select_scores(metrics).items():
+        numbers = [v for v in scores.values() if v is not None]
+        if not all(isinstance(v, int | float) for v in numbers):
+            raise RunError(f"{place} is damaged ({subset} are no numbers)")
+    if "id" not in metrics:
+        raise RunError(f"{place} is damaged (it has no scores)")
+    return metrics
+
+
+def _describe(source: str, name: str) -> Published:
+    """A model of a folder; its weights are not read."""
+    place = f"{source}/{name}/{METRICS_FILE}"
+    metrics = parse_metrics(_read(source, METRICS_FILE, name), place)
+    folder = Path(_find_folder(source) or "", name)
+    sizes = [(folder / f).stat().st_size for f in (*FILES, SUMS_FILE)]
+    row = {
+        "sha256": hash_bytes(_read(source, SUMS_FILE, name)),
+        "size": sum(sizes),
+        "weights": metrics.get("train", {}).get("weights", 0),
+        "id": metrics["id"].get("relative_mse"),
+        "ood": metrics.get("ood", {}).get("relative_mse"),
+        "r2": metrics.get("r2", {}).get("ood"),
+    }
+    return _make_row(name, row, place)
+
+
+def _make_row(name: str, row: Any, place: str) -> Published:
+    """One model, from what may be somebody else's file."""
+    kinds = dict.fromkeys(("size", "weights"), int) | {"sha256": str}
+    kinds |= dict.fromkeys(("id", "ood", "r2"), float | int | None)
+    is_good = isinstance(row, dict) and row.keys() == kinds.keys()
+    if (
+        not is_good
+        or not NAME.fullmatch(name)
+        or not all(isinstance(row[key], kind) for key, kind in kinds.items())
+    ):
+        raise RunError(f"{place} is damaged ({name[:MAX_NAME]!a})")
+    return Published(name, **row)
+
+
+def _read(source: str, file: str, name: str = "") -> bytes:
+    """A file of a model, or of the source.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        RunError: If it is too large, no file, or the address does not answer.
+    """
+    folder, limit = _find_folder(source), LIMITS[file]
+    if folder is None:
+        return fetch("/".join(filter(None, (source, name, file))), limit)
+    path = folder / name / file
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path} is no file")
+    with open(path, "rb") as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise RunError(f"{path} is too large: at most {limit:,} bytes")
+    return content
+
+
+def _find_folder(source: str) -> Path | None:
+    """The folder that a source is; None for an address.
+
+    Raises:
+        ConfigError: For another kind of address.
+    """
+    parts = urlsplit(source)
+    if "://" not in source:
+        return Path(source)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        return Path(unquote(parts.path))
+    if parts.scheme == "https" and parts.netloc:
+        return None
+    rule = "must be a folder, or an address file:// or https://"
+    raise ConfigError("source", rule, source)
+
+
+def _describe_missing(source: str, name: str) -> str:
+    """Why there is no such model, with the name that may have been meant."""
+    try:
+        known = [model.name for model in list_published(source)]
+    except (RunError, OSError):
+        return f"no published models in {source}"
+    hint = suggest(name, known) or " (see tfcomp published)"
+    return f"{name or source!r} is not among the published models{hint}"
+
+
+def _parse_object(content: bytes, place: str) -> dict[str, Any]:
+    try:
+        found = json.loads(content, parse_constant=int)  # NaN is no number
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{place} is damaged (it is no JSON)") from error
+    if not isinstance(found, dict):
+        raise RunError(f"{place} is damaged (it holds no JSON object)")
+    return found

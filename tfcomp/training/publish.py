@@ -1,0 +1,191 @@
+"""A finished run -> a published model: packed, read back, scored, then kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import format_flags
+from tfcomp.evaluation.certified_scores import score_certified
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.evaluation.loading import LoadedRun, load_run
+from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.evaluation.published_models import (
+    check_publishable,
+    make_published,
+    rename_published,
+)
+from tfcomp.evaluation.published_weights import format_weights
+from tfcomp.models.acting import forget_candidates
+from tfcomp.statistics.seed_statistics import Statistics
+from tfcomp.storage.files import PARTIAL
+from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.published_folder import (
+    CARD_FILE,
+    FILES,
+    LIMITS,
+    SUMS_FILE,
+    WEIGHTS_FILE,
+    check_name,
+    format_sums,
+    write_index,
+)
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
+from tfcomp.training.hub_card import format_hub_card
+
+# Entries of `metrics.json` that are taken over.
+KEPT = ("coverage", "points", "channels")
+COSTS = ("epochs", "weights")
+# Of scores that another machine computes from the same weights, relative.
+TOLERANCE = 1e-3
+CALL = """\
+import tfcomp
+
+# Of a copy of this folder alone: tfcomp.load_published("", source=FOLDER)
+run = tfcomp.load_published("{name}")
+image = run.draw(factors)
+stages = {{stage: run.activations(stage, factors) for stage in run.stages}}"""
+HALF = """
+The weights are stored as float16. The scores above are those of what is stored.
+"""
+
+
+def publish_run(
+    path: Path,
+    name: str,
+    folder: Path,
+    *,
+    dtype: str = "float32",
+    seeds: Mapping[str, Statistics] | None = None,
+) -> Path:
+    """Packs a finished run as a model of a folder of published ones.
+
+    What is written is read back as users read it, and its scores are computed
+    from what was read.
+
+    Args:
+        path: The folder of the run.
+        name: Of the model, as `sprites/acting/montero_range`.
+        folder: Where published models lie; it is made.
+        dtype: Of the stored weights, float32 or float16.
+        seeds: Scores of the same training with other seeds, for the card.
+
+    Returns:
+        The folder of the model; one of that name is replaced.
+
+    Raises:
+        RunError: If the run cannot be loaded, its weights are not finite, or
+            its model does not have the scores that it has recorded.
+        ConfigError: If it needs code or files, or for an impossible name.
+    """
+    check_name(name)
+    run = load_run(path)
+    check_publishable(run.config)
+    forget_candidates(run.model)
+    contents = pack_contents(rename_published(run, name), name, dtype, seeds)
+    folder.mkdir(parents=True, exist_ok=True)
+    final = folder / name
+    with lock_folder(folder, wait=True):
+        partial = folder / f"{PARTIAL}{os.getpid()}"
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            partial.mkdir()
+            for file, content in contents.items():
+                (partial / file).write_bytes(content)
+            shutil.rmtree(final, ignore_errors=True)
+            final.parent.mkdir(parents=True, exist_ok=True)
+            os.rename(partial, final)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        write_index(folder)
+    return final
+
+
+def pack_contents(
+    run: LoadedRun,
+    name: str,
+    dtype: str,
+    seeds: Mapping[str, Statistics] | None,
+) -> dict[str, bytes]:
+    """All files of a published model, `SHA256SUMS` among them."""
+    contents = {
+        FLAGS_FILE: _format_flags(run).encode(),
+        METRICS_FILE: _format_metrics(run.metrics).encode(),
+        WEIGHTS_FILE: format_weights(run.model.get_weights(), dtype),
+    }
+    stored = make_published(contents, name)
+    metrics = score_stored(stored)
+    if dtype == "float32":
+        check_scores(run.metrics, metrics)
+    stored = dataclasses.replace(stored, metrics=stored.metrics | metrics)
+    contents[METRICS_FILE] = _format_metrics(stored.metrics).encode()
+    card = format_hub_card(stored, [CALL.format(name=name)], seeds)
+    if dtype != "float32":
+        card = card.replace("\n## Limits", f"{HALF}\n## Limits")
+    contents[CARD_FILE] = card.encode()
+    for file in FILES:
+        if len(contents[file]) > LIMITS[file]:
+            raise RunError(f"{file} is too large to be published")
+    return contents | {SUMS_FILE: format_sums(contents).encode()}
+
+
+def score_stored(run: LoadedRun) -> dict[str, Any]:
+    """The scores of what was read, and R^2; entries of `metrics.json`."""
+    run.dataset.prepare()
+    seed = run.config.training.seed
+    found = Evaluator(run.model, run.dataset, seed).evaluate()
+    return {**found.scores, "r2": score_r2(run, found)}
+
+
+def score_r2(run: LoadedRun, found: Evaluation) -> dict[str, float | None]:
+    """R^2 about the mean image, ID and OOD."""
+    return score_certified(run.dataset, found, None)
+
+
+def check_scores(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuses scores that are not those of the run.
+
+    Raises:
+        RunError: Naming the first that differs.
+    """
+    for subset, scores in select_scores(recorded).items():
+        for name, value in scores.items():
+            other = found.get(subset, {}).get(name)
+            if not is_close(value, other):
+                raise RunError(
+                    f"the model of this run has {subset}/{name}={other}, its "
+                    f"{METRICS_FILE} has {value}"
+                )
+
+
+def is_close(value: float | None, other: float | None) -> bool:
+    """Whether two computations of a score agree."""
+    if value is None or other is None:
+        return value is other
+    return math.isclose(value, other, rel_tol=TOLERANCE, abs_tol=1e-7)
+
+
+def _format_flags(run: LoadedRun) -> str:
+    """The flags, below the versions that the run has recorded."""
+    header = [ln for ln in run.description.splitlines() if ln.startswith("#")]
+    places = {"log_dir": "tensorboard_logs", "export_dir": "saved_models"}
+    data = dataclasses.replace(run.config.data, data_dir="", examples_dir="")
+    config = dataclasses.replace(run.config, data=data, **places)
+    return "\n".join([*header, format_flags(config)])
+
+
+def _format_metrics(metrics: Mapping[str, Any]) -> str:
+    kept = {name: metrics[name] for name in KEPT if name in metrics}
+    kept["train"] = {name: metrics["train"][name] for name in COSTS}
+    if "r2" in metrics:
+        known = metrics["r2"]
+        kept["r2"] = {key: known[key] for key in ("id", "ood") if key in known}
+    found = {**select_scores(metrics), **kept}
+    return json.dumps(found, indent=2, allow_nan=False) + "\n"
