@@ -210,3 +210,44 @@ def test_points_that_share_nothing_have_no_score() -> None:
 def test_without_id_or_ood_points_there_is_nothing(all_ood: bool) -> None:
     summary = summarize(BUMPS, is_ood=np.full(len(GRID), all_ood))
     assert summary["superposition_r2"] is None
+
+
+def test_images_that_are_superposed(rng: np.random.Generator) -> None:
+    """Least squares on the means of what shares a level, less the point."""
+    index = np.stack(np.meshgrid(range(4), range(5), indexing="ij"), -1)
+    index = index.reshape(-1, 2)
+    outputs = rng.uniform(size=(20, 7)).astype("f4")
+    is_ood = (index >= 2).all(axis=1)
+    outputs[0] = 0
+    images, r2 = sp.superpose(index, outputs, is_ood)
+    for i, target in enumerate(outputs.astype(float)):
+        others = ~is_ood & (np.arange(20) != i)
+        means = np.stack(
+            [
+                outputs[others & (index[:, f] == index[i, f])].mean(axis=0)
+                for f in range(2)
+            ],
+            axis=1,
+        )
+        expected = means @ np.linalg.lstsq(means, target, rcond=None)[0]
+        np.testing.assert_allclose(images[i], expected, atol=1e-5)
+        share = (
+            1 - ((target - expected) ** 2).sum() / (target**2).sum()
+            if i
+            else np.nan
+        )
+        np.testing.assert_allclose(r2[i], share, atol=1e-5)
+    scores = sp.compute_superposition(index.astype(float), outputs, is_ood)
+    np.testing.assert_allclose(
+        r2[is_ood], scores.r2["superposition"], atol=1e-6
+    )
+
+
+def test_nothing_to_superpose() -> None:
+    index = np.array([[0, 0], [1, 1]])
+    outputs = np.ones((2, 3))
+    images, r2 = sp.superpose(index, outputs, np.array([False, True]))
+    assert not images.any() and np.isnan(r2).all()
+    broken = np.where([[True], [False]], np.inf, outputs)
+    images, r2 = sp.superpose(index[:1].repeat(2, 0), broken, [False, True])
+    assert not images.any() and np.isnan(r2).all()

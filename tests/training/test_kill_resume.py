@@ -25,6 +25,7 @@ FLAGS = (
     "--layerwise_every=0",
     "--checkpoint_seconds=0",
     "--nopictures",
+    "--keep_outputs=3",
 )
 Start = Callable[[Path], BaseProcess]
 
@@ -67,13 +68,18 @@ def kill_later(process: BaseProcess, folder: Path, seconds: float) -> bool:
     return process.exitcode != 0
 
 
-def read_result(folder: Path) -> tuple[list[np.ndarray], bytes]:
-    """The weights and the curves of a run with one SavedModel."""
+def read_result(
+    folder: Path,
+) -> tuple[list[np.ndarray], dict[str, bytes]]:
+    """The weights, and the curves and images, of a run with one SavedModel."""
     run = folder / "logs" / "smoke"
     model = keras.models.load_model(run / "model.keras")
     (version,) = list_versions(folder / "models" / "smoke")
     assert version.name == "1"
-    return model.get_weights(), (run / "history.csv").read_bytes()
+    files = [run / "history.csv", *sorted(run.glob("outputs/*"))]
+    kept = {file.name: file.read_bytes() for file in files}
+    assert list(kept)[1:] == ["epoch_4.npz", "epoch_8.npz"]
+    return model.get_weights(), kept
 
 
 @pytest.mark.parametrize(

@@ -73,16 +73,12 @@ def describe_group(study: Study, total: int) -> Data:
                 "levels": [factor.describe(value) for value in values],
             }
         )
-    truth, sprite = study.evaluation.truth, Sprite(data.first_row == "top")
-    images = {"truth": sprite.add(truth)}
-    blank = compute_mse_per_image(
-        np.broadcast_to(data.reference, truth.shape), truth
-    )
-    errors = {}
+    sprite, errors = Sprite(data.first_row == "top"), {}
+    images = {"truth": sprite.add(study.evaluation.truth)}
     for name, drawn in draw_references(data).items():
         if name in ("nearest_id", "additive"):
             images[name] = sprite.add(drawn)
-            errors[name] = _round(_divide(_measure(drawn, truth), blank))
+            errors[name] = _round(rate(study, drawn))
     return {
         "factors": factors,
         "index": columns,
@@ -122,7 +118,7 @@ def describe_run(study: Study) -> Data:
         "output": sprite.add(found.images),
         "superposition": sprite.add(undo_brighten(data, superposed)),
     }
-    scores = {"relative_mse": (label_error(data), study.error_ratio)}
+    scores = {"relative_mse": (label_error(data), rate(study, found.images))}
     each = score_points(
         data, found.images, found.truth, splits.grid, splits.is_ood
     )
@@ -144,6 +140,14 @@ def describe_run(study: Study) -> Data:
     }
 
 
+def rate(study: Study, images: np.ndarray) -> np.ndarray:
+    """The error of images at every combination, in that of the reference."""
+    truth = study.evaluation.truth
+    blank = np.broadcast_to(study.dataset.reference, truth.shape)
+    error = compute_mse_per_image(images, truth)
+    return _divide(error, compute_mse_per_image(blank, truth))
+
+
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     """Least and largest value of images that leave 0..1, by their number."""
     flat = images.reshape(len(images), -1)
@@ -157,13 +161,11 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
 
 def list_epochs(study: Study) -> list[Data]:
     """What the run drew while it was trained, and its errors then."""
-    truth, listed = study.evaluation.truth, []
-    blank = np.broadcast_to(study.dataset.reference, truth.shape)
-    scale = compute_mse_per_image(blank, truth)
+    listed = []
     for epoch, images in read_outputs(study.run, study.splits.grid).items():
         sprite = Sprite(study.dataset.first_row == "top")
         tiles = sprite.add(images)
-        errors = _round(_divide(_measure(images, truth), scale))
+        errors = _round(rate(study, images))
         listed.append(
             {"epoch": epoch, "output": tiles, "errors": errors, **_show(sprite)}
         )
@@ -231,10 +233,6 @@ def _show(sprite: Sprite) -> Data:
         "columns": sprite.columns,
         "sprite": sprite.to_url(),
     }
-
-
-def _measure(images: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    return compute_mse_per_image(images, truth)
 
 
 def _divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:

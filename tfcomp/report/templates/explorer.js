@@ -507,7 +507,7 @@ function make(tag, properties, ...children) {
 
 function addChoice(label, names, value, change) {
   if (names.length < 2) return;
-  const select = make("select", {onchange: () => {
+  const select = make("select", {ariaLabel: label, onchange: () => {
     change(select.selectedIndex);
     refresh();
   }}, ...names.map((name) => make("option", {textContent: name})));
@@ -519,7 +519,7 @@ function addSlider(label, names, value, change) {
   if (names.length < 2) return;
   const text = make("span", {textContent: `${label}: ${names[value]}`});
   const input = make("input", {type: "range", min: 0, max: names.length - 1,
-    value, oninput: () => {
+    value, ariaLabel: label, oninput: () => {
       text.textContent = `${label}: ${names[input.value]}`;
       input.setAttribute("aria-valuetext", names[input.value]);
       change(Number(input.value));

@@ -1,0 +1,109 @@
+"""Combinations that an explorer shows: a grid of evenly chosen levels."""
+
+import numpy as np
+import pytest
+
+from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.explored import choose_explored, count_levels
+from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets.regions import Region, parse_region
+from tfcomp.datasets.splits import make_splits
+
+
+def make(
+    sizes: dict[str, int],
+    region: str,
+    eval_points: int | None = None,
+    cells: np.ndarray | None = None,
+) -> Dataset:
+    space = FactorSpace(
+        tuple(Factor(n, size, 0.0, size - 1.0) for n, size in sizes.items())
+    )
+    found = parse_region(region, space)
+    every = space.grid() if cells is None else cells
+    train = every[~found.contains(every)]
+    splits = make_splits(space, found, train, eval_points, cells)
+    return Dataset("own", space, found, splits, lambda f: f, (1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit"),
+    [
+        ((3, 6, 40), 100),
+        ((9, 9), 50),
+        ((2, 2, 2, 2), 9),
+        ((30,), 7),
+        ((1, 5), 3),
+    ],
+)
+def test_counts_are_as_equal_as_can_be(
+    sizes: tuple[int, ...], limit: int
+) -> None:
+    found = count_levels(sizes, limit)
+    assert np.prod(found) <= limit
+    for count, size in zip(found, sizes, strict=True):
+        assert 1 <= count <= size
+        # A level more does not fit, for any factor, and none that is not
+        # used up has fewer by more than one.
+        grown = np.prod(found) // count * (count + 1)
+        assert count == size or grown > limit
+        assert count == size or count >= max(found) - 1
+
+
+def test_a_small_grid_stays_as_it_is() -> None:
+    data = make({"x": 6, "y": 6}, "square:2-3")
+    assert choose_explored(data, 36) is data
+
+
+def test_a_sample_of_few_becomes_all_of_them() -> None:
+    data = make({"x": 6, "y": 6}, "square:2-3", eval_points=10)
+    assert len(data.splits.grid) == 10
+    shown = choose_explored(data, 36).splits
+    np.testing.assert_array_equal(shown.grid, data.space.grid())
+    np.testing.assert_array_equal(
+        shown.is_ood, data.region.contains(shown.grid)
+    )
+
+
+@pytest.mark.parametrize(
+    "region", ["box:x:13-13", "box:x:19-19,y:0-0,z:0-0", "box:x:0-18", "none"]
+)
+def test_a_grid_of_both_kinds(region: str) -> None:
+    data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
+    splits = choose_explored(data, 60).splits
+    assert 30 <= len(splits.grid) <= 60
+    levels = [np.unique(column) for column in splits.grid.T]
+    assert np.prod([len(column) for column in levels]) == len(splits.grid)
+    is_ood = data.region.contains(splits.grid)
+    np.testing.assert_array_equal(splits.is_ood, is_ood)
+    assert is_ood.any() == (region != "none")
+    assert not is_ood.all()
+    assert not splits.is_complete and not splits.is_streamed
+    np.testing.assert_array_equal(splits.existing.factors, data.space.grid())
+
+
+def test_held_out_combinations_that_no_level_gives_away() -> None:
+    """Every level occurs among them, and no two share one."""
+    data = make({"x": 30, "y": 30}, "none")
+    diagonal = Region("own", lambda f: f[:, 0] == (f[:, 1] + 7) % 30)
+    splits = make_splits(
+        data.space,
+        diagonal,
+        data.space.grid()[~diagonal.contains(data.space.grid())],
+    )
+    data = Dataset("own", data.space, diagonal, splits, data.render, (1, 1, 1))
+    for limit in (4, 9, 16, 100):
+        shown = choose_explored(data, limit).splits
+        assert shown.is_ood.any() and len(shown.grid) <= limit
+
+
+def test_of_single_images_a_sample() -> None:
+    """A grid of levels would hardly have any of them."""
+    rng = np.random.default_rng(0)
+    cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
+    data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
+    splits = choose_explored(data, 200).splits
+    assert len(splits.grid) == 200
+    assert splits.is_ood.sum() == 100
+    known = {tuple(row) for row in cells}
+    assert all(tuple(row) in known for row in splits.grid)

@@ -1,0 +1,89 @@
+"""What a run draws while it is trained, and how much of it is kept."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.evaluation.kept_outputs import (
+    list_kept_epochs,
+    read_outputs,
+    write_outputs,
+)
+from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.models.config_checks import check_config
+from tfcomp.training.experiment import train_and_evaluate
+
+GRID = np.array([[0, 1], [2, 3]], np.float32)
+
+
+def test_epochs_are_evenly_spread() -> None:
+    assert list_kept_epochs(50, 5) == [10, 20, 30, 40]
+    assert list_kept_epochs(7, 3) == [2, 5]
+    assert list_kept_epochs(3, 10) == [1, 2]
+    for count in (0, 1):
+        assert list_kept_epochs(50, count) == []
+
+
+def test_what_is_kept_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    run = LoadedRun(tmp_path, None, None, None, {}, "")
+    assert read_outputs(run, GRID) == {}
+    images = np.random.default_rng(0).uniform(-0.1, 1.1, (2, 3, 4, 1))
+    images[0, 0, 0] = np.nan
+    for epoch in (10, 9):
+        write_outputs(tmp_path, epoch, GRID, images * epoch / 10)
+    found = read_outputs(run, GRID)
+    assert list(found) == [9, 10]
+    expected = np.nan_to_num(images).clip(0, 1)
+    assert np.abs(found[10] - expected).max() <= 0.5 / 255 + 1e-6
+    assert read_outputs(run, GRID + 1) == {}
+    assert "has other combinations" in capsys.readouterr().err
+    (tmp_path / "outputs" / "epoch_9.npz").write_bytes(b"PK damaged")
+    assert list(read_outputs(run, GRID)) == [10]
+    assert "epoch_9.npz is left out" in capsys.readouterr().err
+    assert read_outputs(dataclasses.replace(run, path=None), GRID) == {}
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--keep_outputs=437", r"at most 436: 784 images take 0.6 MB each"),
+        ("--keep_outputs=-1", "at least 0"),
+        ("--keep_outputs=2 --id_target=0.1", "must be 0 beside --id_target"),
+        (
+            "--dataset=sprites --sprite_sizes=3,6,40,32,32 --grid_size=64 "
+            "--region=shape:2,x:20-30 --keep_outputs=17",
+            r"at most 16: 3,888 images take 15.9 MB each",
+        ),
+    ],
+)
+def test_too_much_is_refused_in_advance(flags: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=f"--keep_outputs.*{words}"):
+        check_config(parse_config(["--flagfile=donut.flags", *flags.split()]))
+
+
+def test_a_run_keeps_what_it_draws(
+    make_smoke: Callable[..., RunConfig],
+) -> None:
+    config = make_smoke("--epochs=4", "--keep_outputs=4", "--eval_every=0")
+    train_and_evaluate(config)
+    run = tfcomp.load_run(config.run_dir)
+    kept = read_outputs(run.run, run.dataset.splits.grid)
+    assert list(kept) == [1, 2, 3]
+    truth = run.dataset.render_array(run.dataset.splits.grid)
+    errors = [((images - truth) ** 2).mean() for images in kept.values()]
+    errors.append(((run.draw().clip(0, 1) - truth) ** 2).mean())
+    assert errors == sorted(errors, reverse=True) and errors[0] > errors[3]
+    # One that ends there has drawn the same.
+    short = make_smoke("--epochs=2", "--run_name=short", "--eval_every=0")
+    train_and_evaluate(short)
+    drawn = tfcomp.load_run(short.run_dir).draw().clip(0, 1)
+    assert np.abs(drawn - kept[2]).max() <= 0.5 / 255 + 1e-6
