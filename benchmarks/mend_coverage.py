@@ -63,7 +63,7 @@ def measure(config: RunConfig) -> dict[str, float]:
     """The coverage of a split."""
     with start_tensorflow():
         from tfcomp.datasets import make_dataset
-        from tfcomp.datasets.coverage import measure_coverage
+        from tfcomp.datasets.solvable import measure_coverage
 
     return measure_coverage(make_dataset(config))
 

@@ -5,8 +5,6 @@
 The file contains the profile, as the default value of a parameter.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

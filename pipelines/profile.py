@@ -14,8 +14,6 @@ need none of its files, so a cluster can run a profile that its image does not
 contain.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json
@@ -36,12 +34,12 @@ from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
+from tfcomp.datasets.digits import has_mnist
 from tfcomp.datasets.materialized import select_settings
-from tfcomp.datasets.mnist import has_mnist
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import read_json
 from tfcomp.studies.thresholds import command as threshold
-from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
+from tfcomp.studies.thresholds.command import ThresholdSearches
 from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
 
 PROFILE_FLAG = {

@@ -1,7 +1,5 @@
 """The rules by which a model is chosen and blessed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any

@@ -7,13 +7,11 @@ cluster. If they were interrupted, or something has changed, the same command
 with --resume runs only what is missing. On a finished one it prints the result.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
 
-from pipelines.local.pipeline_root import PipelineRoot, check_path
+from pipelines.pipeline_root import PipelineRoot, check_path
 from pipelines.profile import (
     PROFILE_FLAG,
     Profile,
@@ -22,7 +20,7 @@ from pipelines.profile import (
     make_sweeps,
     replace_missing_digits,
 )
-from pipelines.step_events import count
+from pipelines.running_step import count
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
@@ -82,7 +80,7 @@ def run_steps(settings: dict[str, Any]) -> int:
     check_scheduler(scheduler)
     print(described, flush=True)
     with quiet_startup():
-        from pipelines.local.pipeline_runner import run_pipeline
+        from pipelines.pipeline_runner import run_pipeline
     lines = run_pipeline(profile, root, settings["export_dir"], scheduler)
     root.write_result(profile.name, inputs, lines)
     return 0

@@ -1,21 +1,117 @@
-"""A step while it runs: what it reports, and where its outputs lie."""
+"""A step while it runs: what it reports, and where its outputs lie.
+
+A step is a process that the SDK starts. Whenever it starts, gets on or ends,
+it writes an event, `MARK` and JSON as a line of its output. On this machine
+`pipelines.run_local` turns these into its progress; on a cluster they are part
+of the log.
+
+The parent of a step is a shell of the SDK, which outlives a runner that is
+killed. So the runner locks a file, which the system unlocks however the runner
+ends, and every step waits for that lock.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import io
 import json
 import os
+import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kfp import dsl
-
-from pipelines.lifeline import die_with_runner
-from pipelines.step_events import LineStream, emit
 from tfcomp.config.command import check_streams
-from tfcomp.config.failures import explain_failure
+from tfcomp.config.errors import explain_failure
 from tfcomp.storage.files import write_text
+
+if TYPE_CHECKING:
+    from kfp import dsl
+
+MARK = "@tfcomp "
+# The variable that tells the steps which file the runner has locked.
+LIFELINE = "TFCOMP_PIPELINE_LIFELINE"
+
+
+def emit(**event: object) -> None:
+    """Writes one event to the output."""
+    print(f"{MARK}{json.dumps(event)}", file=sys.__stdout__, flush=True)
+
+
+def read_event(line: str) -> dict[str, Any] | None:
+    """The event in a line of output; None if there is none."""
+    text = line.strip()
+    if not text.startswith(MARK):
+        return None
+    try:
+        return json.loads(text.removeprefix(MARK))
+    except ValueError:
+        return None
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number of things, as `1 trial` or `2 trials`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+class LineStream(io.TextIOBase):
+    """A stream that hands on whole lines, except blank ones."""
+
+    def __init__(self, take: Callable[[str], None]) -> None:
+        self._take = take
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        """Takes a piece of text, which need not be a whole line."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in filter(str.strip, lines):
+            self._take(line)
+        return len(text)
+
+
+@contextmanager
+def keep_steps_alive(folder: Path) -> Iterator[None]:
+    """Holds the lock for the steps that the block starts.
+
+    Each runner makes a file of its own in the folder, so that a step of an
+    earlier runner does not take a later one for it.
+    """
+    for stale in folder.glob(".alive-*"):
+        stale.unlink()
+    path = folder / f".alive-{os.getpid()}"
+    with open(path, "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.environ[LIFELINE] = str(path)
+        try:
+            yield
+        finally:
+            del os.environ[LIFELINE]
+            path.unlink()
+
+
+def die_with_runner() -> None:
+    """Ends this process as soon as the runner of the pipeline is gone.
+
+    On a cluster there is no such runner, and nothing happens.
+    """
+    path = os.environ.get(LIFELINE)
+    if path:
+        threading.Thread(
+            target=_wait_and_exit, args=(path,), daemon=True
+        ).start()
+
+
+def _wait_and_exit(path: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)  # waits for the runner's end
+    except FileNotFoundError:
+        pass  # the runner ended before this step began
+    os._exit(1)
 
 
 @contextlib.contextmanager

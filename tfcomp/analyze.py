@@ -20,7 +20,12 @@ from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
-from tfcomp.storage.code_version import hash_files, hash_modules
+from tfcomp.storage.code_version import (
+    hash_files,
+    hash_modules,
+    is_current,
+    write_stamp,
+)
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import (
     FLAGS_FILE,
@@ -29,7 +34,6 @@ from tfcomp.storage.run_folder import (
     check_run,
 )
 from tfcomp.storage.run_search import split_patterns
-from tfcomp.storage.stamps import is_current, write_stamp
 
 PAGE = "report.html"
 

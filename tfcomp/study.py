@@ -29,18 +29,17 @@ from tfcomp.config.command import (
     COMPLETES,
     HELP,
     exit_on_user_error,
+    format_help,
     run_command,
 )
 from tfcomp.config.errors import RunError, suggest
-from tfcomp.config.help_text import format_help
 from tfcomp.config.run_flags import define_settings, make_flags
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import split_patterns
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_all
 
-STUDIES = "claims decoders prediction thresholds paper".split()
-JUDGED = ("claims", "decoders", "paper")
+NAMES = "claims decoders prediction thresholds paper".split()
 PACK_FLAGS = {
     "runs": (
         "",
@@ -70,10 +69,10 @@ def main(argv: list[str]) -> int:
         raise RunError("the study must be named")
     if name in HELP:
         print(__doc__)
-        print("\n".join(map(_describe, STUDIES)))
+        print("\n".join(map(_describe, NAMES)))
         return 0
-    if name not in STUDIES:
-        hint = suggest(name, STUDIES) or f" ({', '.join(STUDIES)})"
+    if name not in NAMES:
+        hint = suggest(name, NAMES) or f" ({', '.join(NAMES)})"
         raise RunError(f"{name!r} is not a study{hint}")
     program = [f"tfcomp study {name}", *rest]
     given = {argument.lstrip("-").partition("=")[0] for argument in rest}
@@ -107,16 +106,16 @@ def follow_plan(settings: dict[str, Any], name: str) -> int:
     """
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
-    from tfcomp.studies.study import PLANS, describe_plan, list_works
+    from tfcomp.studies.study import STUDIES, describe_plan, list_works
 
-    works = list_works(PLANS[name], f"--log_dir={settings['log_dir']}")
+    works = list_works(STUDIES[name].plan, f"--log_dir={settings['log_dir']}")
     if settings["plan"]:
         print(describe_plan(works, settings["runs"], options.workers))
         return 0
     failures = run_all(works, options)
     for line in failures:
         print(f"failed   {line}", file=sys.stderr)
-    if name in JUDGED:  # the others judge as they run
+    if not STUDIES[name].start:  # the others judge as they run
         folders = [str(w.folder) for w in works if w.folder.exists()]
         output = settings["output"] or f"{name}_report"
         flags = [f"--runs={','.join(folders)}", f"--output={output}"]

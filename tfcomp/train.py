@@ -12,8 +12,8 @@ from tfcomp.config.run_flags import define_run_flags
 from tfcomp.datasets.solvable import describe_certificates
 from tfcomp.evaluation.in_words import describe_scores
 from tfcomp.models.acting_rules import describe_channels
-from tfcomp.models.axes import AXES
 from tfcomp.models.config_checks import check_config
+from tfcomp.models.model_rules import AXES
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import (
     SAMPLES_FILE,

@@ -4,8 +4,6 @@ They are compared with the rules of a held-out region and with what the flags
 describe. Every check yields a reason in one line for each anomaly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -7,8 +7,6 @@ an `.npz` with a factor table [n, F] under each name; ANSWERS has, for each
 signature, request and output, an array `<signature>/<request>/<output>`.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Sequence

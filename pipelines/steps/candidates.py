@@ -5,8 +5,6 @@ held-out combinations to select the model, and its OOD scores would then prove
 nothing.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

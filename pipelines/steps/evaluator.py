@@ -5,8 +5,6 @@ single run proves anything. The model that was pushed before draws the same
 images as the candidate, and both are scored.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """example_gen: the data sets that the trials of a profile train on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +7,7 @@ from pathlib import Path
 from kfp import dsl
 
 from pipelines.profile import Profile, make_sweeps, parse_profile
-from pipelines.running_step import run_step
-from pipelines.step_events import count
+from pipelines.running_step import count, run_step
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.materialized import (
     Examples,

@@ -1,7 +1,5 @@
 """example_validator: checks the data sets on disk, and corrects nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,8 +8,7 @@ from pathlib import Path
 from kfp import dsl
 
 from pipelines.profile import parse_profile
-from pipelines.running_step import run_step
-from pipelines.step_events import count
+from pipelines.running_step import count, run_step
 from pipelines.steps.anomaly_checks import find_anomalies
 from pipelines.steps.example_gen import (
     describe_dataset,

@@ -5,8 +5,6 @@ nothing else (see `canary.py`). Its answers must be those of the trained
 network.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Scores of a model that was pushed before, on the data of a new run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """pusher: puts a SavedModel where models are served from."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """report: the paper's claims, judged by the runs of a pipeline."""
 
-from __future__ import annotations
-
 import glob
 import shutil
 from collections import Counter

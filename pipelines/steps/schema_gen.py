@@ -5,8 +5,6 @@ profile as `schema.json` and committed, it is what the examples of the next run
 must be: `example_validator` stops the pipeline at any difference.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,8 +14,7 @@ import numpy as np
 from kfp import dsl
 
 from pipelines.profile import parse_profile
-from pipelines.running_step import run_step
-from pipelines.step_events import count
+from pipelines.running_step import count, run_step
 from pipelines.steps.example_gen import (
     describe_dataset,
     list_datasets,

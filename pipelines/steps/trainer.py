@@ -1,7 +1,5 @@
 """trainer: runs the sweeps and searches of a profile."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kfp import dsl
@@ -12,8 +10,7 @@ from pipelines.profile import (
     make_sweeps,
     parse_profile,
 )
-from pipelines.running_step import run_step
-from pipelines.step_events import count
+from pipelines.running_step import count, run_step
 from tfcomp.storage.code_version import hash_files
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_all

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.planted import make_bumps, make_grid
-from tfcomp.analysis.image_interaction import (
+from tfcomp.analysis.kernel_anova import (
     compute_interaction_r2,
     remove_marginals,
 )

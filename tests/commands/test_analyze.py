@@ -12,7 +12,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
-from tfcomp.figures.render import figure_to_pdf
+from tfcomp.figures.exhibits import figure_to_pdf
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ import pytest
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import find_finished
 from tfcomp.training import experiment
 

@@ -15,7 +15,7 @@ import tfcomp
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flag_lines
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run, workload
 from tfcomp.sweeps.scheduling import Outcome, Task

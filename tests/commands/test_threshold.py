@@ -14,7 +14,7 @@ import pytest
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.studies.thresholds import command as threshold
-from tfcomp.studies.thresholds.threshold_run import ThresholdSearches
+from tfcomp.studies.thresholds.command import ThresholdSearches
 
 FLAGS = (
     "--flagfile=threshold_quick.flags",

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.command import exit_on_user_error, run_command
-from tfcomp.config.errors import DivergedError, RunError
-from tfcomp.config.failures import explain_failure
+from tfcomp.config.errors import DivergedError, RunError, explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_flags import make_flags
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tfcomp.config.progress import show_progress
+from tfcomp.config.quiet import show_progress
 
 
 @pytest.mark.parametrize("terminal", [True, False])

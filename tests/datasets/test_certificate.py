@@ -2,12 +2,11 @@
 
 import itertools
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+from tfcomp import solvable as command
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.certificate import certify
@@ -178,15 +177,10 @@ def test_row_space_equals_elimination_over_fractions(rng) -> None:
     assert null.any(axis=0).all()
 
 
-def test_the_command_prints_json_alone() -> None:
+def test_the_command_prints_json_alone(capsys: pytest.CaptureFixture) -> None:
     flags = [*SPRITES, "--region=wiedemer:diagonal:.4", "--json"]
-    result = subprocess.run(
-        [sys.executable, "-m", "tfcomp.solvable", *flags],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    orders = json.loads(result.stdout)["orders"]
+    assert command.main(["tfcomp solvable", *flags]) == 0
+    orders = json.loads(capsys.readouterr().out)["orders"]
     assert list(orders) == ["1", "2", "3"]
     assert orders["1"]["missing_rank"] == len(orders["1"]["images"]) == 2
     assert set(orders["1"]["images"][0]) == {

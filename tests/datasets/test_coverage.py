@@ -5,7 +5,7 @@ import pytest
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.coverage import measure_coverage
+from tfcomp.datasets.solvable import measure_coverage
 
 
 def measure(*flags: str) -> dict[str, float]:

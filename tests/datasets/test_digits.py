@@ -1,8 +1,6 @@
 """Rotated digits: table, factors, stand-ins, MNIST where it is found."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from unittest import mock
 
@@ -13,10 +11,11 @@ import tensorflow_datasets as tfds
 
 import tfcomp
 import tfcomp.datasets.rotated_digits
+from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset, mnist
-from tfcomp.datasets.stand_in_digit import draw_stand_in
+from tfcomp.datasets import Dataset, digits, make_dataset
+from tfcomp.datasets.digits import draw_stand_in
 
 STAND_IN = "--digit_source=stand_in"
 SEVERAL = (
@@ -123,7 +122,7 @@ def test_first_four(mnist_dir: Path) -> None:
     examples = tfds.load("mnist", split="train[:50]", data_dir=mnist_dir)
     fours = [e for e in tfds.as_numpy(examples) if e["label"] == 4]
     for index in (0, 1):
-        image = mnist.load_digit(str(mnist_dir), 4, index)
+        image = digits.load_digit(str(mnist_dir), 4, index)
         expected = fours[index]["image"][..., 0] / np.float32(255)
         np.testing.assert_array_equal(image, expected)
 
@@ -155,7 +154,7 @@ def test_damaged_directory_is_one_line(info: str, tmp_path: Path) -> None:
     version.mkdir(parents=True)
     (version / "dataset_info.json").write_text(info)
     with pytest.raises(RunError, match="cannot be read") as caught:
-        mnist.load_digit(str(tmp_path), 4, 0)
+        digits.load_digit(str(tmp_path), 4, 0)
     assert "\n" not in str(caught.value)
 
 
@@ -169,18 +168,17 @@ def test_truncated_records_are_one_line(
         (copy / file.name).write_bytes(file.read_bytes()[:20_000])
     # The first example is whole; later ones are not there.
     with pytest.raises(RunError, match="cannot be read"):
-        mnist.load_digit(str(tmp_path), 4, 5000)
+        digits.load_digit(str(tmp_path), 4, 5000)
 
 
-def test_command_without_data(tmp_path: Path) -> None:
+def test_command_without_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     flags = ("--flagfile=rotated_mnist.flags", f"--data_dir={tmp_path / 'no'}")
-    command = [sys.executable, "-m", "tfcomp.train", *flags]
-    result = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path
-    )
-    assert result.returncode == 2
-    line = result.stderr.strip().splitlines()[-1]
-    assert line.startswith("error: --data_dir: no MNIST in ")
+    with pytest.raises(RunError, match="^--data_dir: no MNIST in ") as caught:
+        train.main(["tfcomp train", *flags])
+    line = str(caught.value)
     assert "t.load('mnist'" in line and "stand_in" in line
     assert not list(tmp_path.iterdir())
 

@@ -8,7 +8,7 @@ from tfcomp.datasets.factors import (
     make_categories,
     make_pixel_space,
 )
-from tfcomp.datasets.grid_curves import find_interval, list_curves
+from tfcomp.datasets.grid_maps import find_interval, list_curves
 
 ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)
 DIGITS = make_categories("digit", [4, 0])

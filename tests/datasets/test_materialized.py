@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfcomp.config.errors import RunError
+from tfcomp import materialize as command
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, materialized
@@ -245,12 +246,11 @@ def test_dataset_without_a_builder(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_command_needs_a_folder(tmp_path: Path) -> None:
-    result = subprocess.run(
-        COMMAND, capture_output=True, text=True, cwd=tmp_path
-    )
-    assert result.returncode == 2
-    assert result.stderr == (
-        "error: --examples_dir must name a folder, got ''\n"
-    )
+def test_command_needs_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rule = "^--examples_dir must name a folder, got ''$"
+    with pytest.raises(ConfigError, match=rule):
+        command.main(["tfcomp materialize", *COMMAND[3:]])
     assert not list(tmp_path.iterdir())

@@ -8,8 +8,7 @@ import pytest
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.renderers import render_sprites
-from tfcomp.datasets.renderers.sprite import ELLIPSE, HALF_SIDE
+from tfcomp.datasets.renderers import ELLIPSE, HALF_SIDE, render_sprites
 
 SIDE = 40
 

@@ -6,8 +6,8 @@ import pytest
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.solvable import certify_dataset
-from tfcomp.evaluation.certified_scores import compute_r2, score_certified
 from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.evaluation.reference_scores import compute_r2, score_certified
 
 SPRITES = (
     "--dataset=sprites --model=mlp --encoding=one_hot --grid_size=16 "

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation import interactions, stage_measures
+from tfcomp.evaluation import derivatives, stage_measures
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.interaction_section import make_interactions
@@ -71,12 +71,12 @@ def test_measures_and_report_of_known_stages(study: Study) -> None:
 
 
 def test_tracing_and_batches_change_nothing(study: Study) -> None:
-    points = interactions.choose_points(study.splits.grid, 20)
+    points = derivatives.choose_points(study.splits.grid, 20)
     small, large = (
-        interactions.make_interaction_fn(
+        derivatives.make_interaction_fn(
             study.run.model, study.dataset.space, num_units
         )
-        for num_units in (1, interactions.MAX_NUMBERS // 50)
+        for num_units in (1, derivatives.MAX_NUMBERS // 50)
     )
     expected, found = small(points), large(points)
     for stage in ("code", "stage_2"):
@@ -101,7 +101,7 @@ def test_decoders_of_known_composition(name: str) -> None:
     config = parse_config([*flags, f"--model={name}"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    measure = interactions.make_interaction_fn(model, dataset.space, 1)
+    measure = derivatives.make_interaction_fn(model, dataset.space, 1)
     found = measure(dataset.splits.grid)
     # Each unit belongs to one branch, and a branch to one factor.
     assert found["stage_0"]["contrast"] == 0

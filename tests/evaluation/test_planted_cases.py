@@ -22,7 +22,7 @@ from tfcomp.analysis.geometry import (
     compute_pair_scores,
     find_floored,
 )
-from tfcomp.analysis.image_interaction import compute_interaction_r2
+from tfcomp.analysis.kernel_anova import compute_interaction_r2
 from tfcomp.analysis.sharing import (
     compute_sharing,
     find_faint,
@@ -31,7 +31,7 @@ from tfcomp.analysis.sharing import (
 from tfcomp.analysis.tuning import compute_tuning, summarize_tuning
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.coverage import measure_coverage
+from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation import geometry_measures, stage_measures
 
 GRID = make_grid(14, 14)

@@ -7,15 +7,14 @@ import pytest
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.figures.cells import compute_outline
 from tfcomp.figures.curve_plots import draw_curve_panels, draw_curves
 from tfcomp.figures.embedding_plots import draw_embeddings, draw_spectrum
 from tfcomp.figures.forest_plots import ForestPanel, draw_forest
-from tfcomp.figures.gram_plots import draw_gram_matrices
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.manifold_plots import draw_manifolds
-from tfcomp.figures.map_plots import draw_maps
+from tfcomp.figures.map_plots import draw_gram_matrices, draw_maps
 from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
-from tfcomp.figures.region_marks import compute_outline
 from tfcomp.figures.stage_plots import draw_stage_panels, merge_stages
 from tfcomp.figures.tuning_plots import draw_index_distribution, draw_tuning
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.figures.looks import get_legend
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels, draw_curves
-from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.exhibits import figure_to_png
 
 X = np.array([1.0, 10.0, 100.0])
 LABELS = {"xlabel": "number of bumps", "ylabel": "MSE"}

@@ -11,7 +11,7 @@ from tfcomp.figures.embedding_plots import (
     draw_profiles,
     draw_spectrum,
 )
-from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.exhibits import figure_to_png
 
 FACTOR = Factor("x", 5, 0.0, 300.0, "km", periodic=True)
 

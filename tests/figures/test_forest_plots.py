@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.figures.looks import get_legend
+from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.forest_plots import (
     KIND_COLORS,
     ForestPanel,
     ForestRow,
     draw_forest,
 )
-from tfcomp.figures.render import figure_to_png
 
 ROWS = (
     ForestRow("first", 0.8, 0.55, 1.05, (0.7, 0.8, 0.9), "reproduced"),

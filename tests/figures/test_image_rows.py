@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.figures.looks import assert_text_is_apart, get_legend, get_outline
+from tfcomp.figures.cells import compute_outline
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.region_marks import compute_outline
 
 IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 

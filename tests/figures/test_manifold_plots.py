@@ -9,8 +9,8 @@ from matplotlib.collections import LineCollection, PathCollection
 
 from tests.figures.looks import get_legend
 from tfcomp.datasets.factors import Factor
+from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.manifold_plots import draw_manifolds
-from tfcomp.figures.render import figure_to_png
 
 INDEX = np.arange(12.0)
 POINTS = np.random.default_rng(0).normal(size=(3, 12, 2))

@@ -12,9 +12,9 @@ from tests.figures.looks import (
 )
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.figures.cells import compute_outline
+from tfcomp.figures.exhibits import figure_to_array, figure_to_png
 from tfcomp.figures.map_plots import draw_maps
-from tfcomp.figures.region_marks import compute_outline
-from tfcomp.figures.render import figure_to_array, figure_to_png
 
 LABELS = {"label": "MSE (1)"}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
-from tfcomp.figures.render import figure_to_png
 
 SIZES = (16, 24, 32)
 

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.figures.looks import get_outline
-from tfcomp.figures.region_marks import compute_outline, draw_outline
+from tfcomp.figures.cells import compute_outline, draw_outline
 
 
 def make_rectangle(x0: float, x1: float, y0: float, y1: float) -> set[tuple]:

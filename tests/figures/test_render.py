@@ -12,8 +12,12 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tfcomp import figures
+from tfcomp.figures.exhibits import (
+    figure_to_array,
+    figure_to_pdf,
+    figure_to_png,
+)
 from tfcomp.figures.layout import add_panel_title, finish_figure, make_panels
-from tfcomp.figures.render import figure_to_array, figure_to_pdf, figure_to_png
 
 
 @pytest.fixture
@@ -87,8 +91,8 @@ def test_figures_never_import_pyplot() -> None:
     modules = pkgutil.iter_modules(figures.__path__, "tfcomp.figures.")
     code = (
         f"import sys, numpy, {', '.join(m.name for m in modules)};"
-        "from tfcomp.figures.gram_plots import draw_gram_matrices;"
-        "from tfcomp.figures.render import figure_to_png;"
+        "from tfcomp.figures.map_plots import draw_gram_matrices;"
+        "from tfcomp.figures.exhibits import figure_to_png;"
         "figure_to_png(draw_gram_matrices({'a': numpy.eye(3)}, 2));"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )

@@ -3,7 +3,7 @@
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from tfcomp.figures.score_tables import draw_score_table
+from tfcomp.figures.map_plots import draw_score_table
 
 
 def test_every_kind_of_cell() -> None:

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend
-from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.stage_plots import draw_stage_panels, merge_stages
 
 SHALLOW = ["code", "stage_0", "image"]

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from tests.figures.looks import assert_text_is_apart, get_legend
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.figures.tuning_plots import draw_index_distribution, draw_tuning
 
 MAPS = np.arange(30.0).reshape(2, 5, 3)  # [k, nx, ny]

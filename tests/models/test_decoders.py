@@ -12,11 +12,10 @@ from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.factors import FactorSpace, make_pixel_space
-from tfcomp.datasets.groups import parse_groups
+from tfcomp.datasets.factors import FactorSpace, make_pixel_space, parse_groups
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS
-from tfcomp.models.attention import CrossAttention, measure_interaction
+from tfcomp.models.by_pixel import CrossAttention, measure_interaction
 from tfcomp.models.composed import Composition
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.model_sizes import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.local.pipeline_root import PipelineRoot
+from pipelines.pipeline_root import PipelineRoot
 from pipelines.run_local import main
 from tfcomp.config.errors import RunError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.lifeline import LIFELINE
+from pipelines.running_step import LIFELINE
 
 WAIT = """
 import time
@@ -20,7 +20,7 @@ with run_step("trainer"):
 # A runner that starts a step through a shell, as the SDK does.
 RUNNER = """
 import subprocess, sys
-from pipelines.local.pipeline_root import PipelineRoot
+from pipelines.pipeline_root import PipelineRoot
 with PipelineRoot(sys.argv[1]).claim("own"):
     step = ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", sys.argv[2]]
     with subprocess.Popen(step, stdout=subprocess.PIPE, text=True) as process:

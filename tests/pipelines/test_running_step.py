@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 from kfp import dsl
 
-from pipelines.lifeline import LIFELINE
-from pipelines.running_step import RunningStep, run_step
-from pipelines.step_events import MARK, read_event
+from pipelines.running_step import (
+    LIFELINE,
+    MARK,
+    RunningStep,
+    read_event,
+    run_step,
+)
 from tfcomp.config.errors import RunError
 
 

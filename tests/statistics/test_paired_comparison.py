@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tfcomp.statistics import paired_comparison
-from tfcomp.statistics.paired_comparison import adjust_by_holm, compare_settings
+from tfcomp.statistics import seed_tests
+from tfcomp.statistics.seed_tests import adjust_by_holm, compare_settings
 
 
 def compare(
@@ -81,7 +81,7 @@ def test_pairs_that_tell_little() -> None:
 def test_rows_grow_with_the_square_only_if_asked(
     pairs: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paired_comparison, "_compare", lambda *_: {"p": None})
+    monkeypatch.setattr(seed_tests, "_compare", lambda *_: {"p": None})
     rows = compare({d: {0: 1.0} for d in range(80)}, pairs=pairs)
     assert len(rows) == count
     first = [row for row in rows if row["depth_a"] == 0]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:

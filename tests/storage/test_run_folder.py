@@ -11,7 +11,7 @@ import pytest
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import (
     check_run,
     claim_run,

@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
-import sysconfig
+import tarfile
 from pathlib import Path
 
 import pytest
+
+from tfcomp.study import NAMES
 
 ROOT = Path(__file__).parents[2]
 # To Python a module that cannot be imported.
@@ -36,12 +38,13 @@ def tfcomp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "venv", folder / "venv")
     (site,) = folder.glob("venv/lib/python*/site-packages")
     # A folder that is named here does not bring its own .pth files along.
-    borrowed = sysconfig.get_path("purelib")
-    (site / "borrowed.pth").write_text(f"{borrowed}\n")
-    pip = folder / "venv/bin/pip"
+    borrowed = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "borrowed.pth").write_text("\n".join([*borrowed, ""]))
+    # By the setuptools of here: that of a new environment may be old.
     build = ("wheel", "-q", "--no-deps", "--no-build-isolation")
-    run(pip, *build, "-w", folder, source)
+    run(sys.executable, "-m", "pip", *build, "-w", folder, source)
     (wheel,) = folder.glob("*.whl")
+    pip = folder / "venv/bin/pip"
     run(pip, "install", "-q", "--no-deps", "--force-reinstall", wheel)
     (site / "sitecustomize.py").write_text(WITHOUT)
     return folder / "venv/bin/tfcomp"
@@ -67,3 +70,33 @@ def test_claims_are_judged_from_a_wheel(tfcomp: Path, tmp_path: Path) -> None:
     # The flagfiles of the plan are in the wheel, too.
     plan = ask(tfcomp, tmp_path, "claims", "--plan", runs)
     assert "| penalties | 40 | 0 | 40 |" in plan
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(6 * PATIENCE)
+def test_every_study_plans_and_packs_from_a_wheel(
+    tfcomp: Path, tmp_path: Path
+) -> None:
+    for name in NAMES:
+        plan = ask(tfcomp, tmp_path, name, "--plan")
+        assert " to run, about " in plan and "not known" in plan
+    assert list(tmp_path.iterdir()) == []
+    packed = {
+        "hard_given": ROOT / "docs/evidence/hard_given.tar.xz",
+        "threshold_small": ROOT / "docs/evidence/threshold_small.tar.xz",
+        "predict": ROOT / "docs/predict_evidence/predict.tar.xz",
+    }
+    for path in packed.values():
+        with tarfile.open(path) as archive:
+            archive.extractall(tmp_path / "runs", filter="data")
+    flags = [f"--runs={tmp_path}/runs/*", f"--pack={tmp_path}/packed"]
+    ask(tfcomp, tmp_path, "claims", *flags)
+    for name, path in packed.items():
+        again = tmp_path / "packed" / f"{name}.tar.xz"
+        assert read_members(again) == read_members(path)
+
+
+def read_members(path: Path) -> dict[str, bytes]:
+    with tarfile.open(path) as archive:
+        files = [member for member in archive if member.isfile()]
+        return {file.name: archive.extractfile(file).read() for file in files}

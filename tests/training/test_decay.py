@@ -8,7 +8,7 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.training_config import TrainingConfig
-from tfcomp.training.decay import FinalDecay, make_rate
+from tfcomp.training.plateau import FinalDecay, make_rate
 
 
 def test_rates_by_hand() -> None:

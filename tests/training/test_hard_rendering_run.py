@@ -13,7 +13,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.train import format_report
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.pruning import PruneAxes, measure_blank
+from tfcomp.training.plateau import PruneAxes, measure_blank
 
 
 def test_outputs_of_hard_rendering(

@@ -17,7 +17,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.measures import make_study, measure_run
 from tfcomp.sweeps import one_trial
-from tfcomp.training import prepared_models, pruning
+from tfcomp.training import plateau, prepared_models
 from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import (
     PreparedModels,
@@ -61,7 +61,7 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
 def test_same_bits(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "FITTED", 9.0)  # prunes the first run, too
+    monkeypatch.setattr(plateau, "FITTED", 9.0)  # prunes the first run, too
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
     flags += " --steps_per_epoch=9 --grid_size=16 --sigma=2"
 

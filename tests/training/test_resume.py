@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tfcomp.config.errors import RunError
-from tfcomp.training import pruning
+from tfcomp.training import plateau
 
 SMOKE = ("--flagfile=smoke.flags", "--epochs=4")
 # A rate so large that the loss stops falling within a few epochs.
@@ -119,7 +119,7 @@ class Weaken(keras.callbacks.Callback):
 def test_pruned_axes_are_resumed(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "FITTED", 9.0)  # however bad the fit is
+    monkeypatch.setattr(plateau, "FITTED", 9.0)  # however bad the fit is
     axes = Weaken()
     trained = fit(PRUNED, tmp_path / "whole", axes)
     assert axes.decided == [False, True, True, True, True]

@@ -18,8 +18,8 @@ size, or read them beside `num_points`.
 import numpy as np
 from scipy.special import entr
 
+from tfcomp.analysis.features import single_threaded
 from tfcomp.analysis.manifolds import compute_pca
-from tfcomp.analysis.threads import single_threaded
 
 VARIANCE_FRACTION = 0.95
 # Variance of a subset, relative to that of all points, which is rounding of

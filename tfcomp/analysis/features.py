@@ -8,11 +8,15 @@ one of 784.
 Normalization: activations are centered by their mean over ID points and
 divided by one number, the root mean square length of a centered ID row. So
 penalties mean the same in every stage, and units keep their relative sizes.
+
+Beside them, what all analyses of arrays share: numbers as they go into JSON,
+and one thread for linear algebra.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 BLOCK_UNITS = 4096
 
@@ -77,3 +81,20 @@ def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     shifted = block - block[0]
     mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
     return shifted - mean.astype(shifted.dtype)
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """A plain float, or None for a number that does not exist."""
+    if value is None or not np.isfinite(value):
+        return None
+    return float(value)
+
+
+def mean_or_none(values: np.ndarray) -> float | None:
+    """The mean; None without values or if one of them is not finite."""
+    return finite_or_none(np.mean(values)) if np.size(values) else None
+
+
+def single_threaded(function: Callable) -> Callable:
+    """Limits the linear algebra library to one thread during the calls."""
+    return threadpool_limits.wrap(limits=1, user_api="blas")(function)

@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.features import mean_or_none
 from tfcomp.statistics.measure import Chart, declare, parse_measures
 
 # Singular values and lengths, in activation per unit of the factor. It is

@@ -17,7 +17,7 @@ finite (a diverged model) makes its row and column NaN.
 
 import numpy as np
 
-from tfcomp.analysis.threads import single_threaded
+from tfcomp.analysis.features import single_threaded
 
 # Pixels above half of the height of a bump are bright, as in the count of
 # peaks. It is absolute, so that faint outputs count as blank.

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis.finite import finite_or_none, mean_or_none
+from tfcomp.analysis.features import finite_or_none, mean_or_none
 from tfcomp.analysis.geometry import is_dead
 from tfcomp.analysis.jacobians import (
     JacobianFn,

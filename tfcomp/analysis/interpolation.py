@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.finite import finite_or_none, mean_or_none
+from tfcomp.analysis.features import finite_or_none, mean_or_none
 
 
 @dataclass(frozen=True)

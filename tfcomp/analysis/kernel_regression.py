@@ -27,9 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.features import finite_or_none, single_threaded
 from tfcomp.analysis.kernels import convert_to_steps
-from tfcomp.analysis.threads import single_threaded
 from tfcomp.datasets.dataset import choose_rows
 
 # In grid steps of each factor. The radial kernel tends to the largest, but

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.features import finite_or_none
 from tfcomp.datasets.factors import Factor, FactorSpace
 
 # Relative norm below which a centered kernel counts as zero: what is left of

@@ -23,9 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.features import compute_rows
-from tfcomp.analysis.finite import finite_or_none
-from tfcomp.analysis.threads import single_threaded
+from tfcomp.analysis.features import (
+    compute_rows,
+    finite_or_none,
+    single_threaded,
+)
 from tfcomp.analysis.umap_process import embed_elsewhere
 
 UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."

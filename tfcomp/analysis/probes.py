@@ -19,8 +19,7 @@ principal axes u_j, scaled to s_j / sqrt(s_j^2 + penalty), as columns of B,
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from tfcomp.analysis.features import compute_rows
-from tfcomp.analysis.threads import single_threaded
+from tfcomp.analysis.features import compute_rows, single_threaded
 from tfcomp.statistics.limits import AT_MOST_ONE
 from tfcomp.statistics.measure import Chart, Measure, declare
 

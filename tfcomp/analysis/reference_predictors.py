@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tfcomp.analysis.features import single_threaded
 from tfcomp.analysis.kernels import compute_offsets
-from tfcomp.analysis.threads import single_threaded
 from tfcomp.datasets.factors import FactorSpace
 
 _BLOCK = 64  # points whose distances are held at a time

@@ -22,8 +22,7 @@ import numpy as np
 import scipy.linalg
 
 from tfcomp.analysis.effective_rank import compute_effective_rank
-from tfcomp.analysis.finite import finite_or_none
-from tfcomp.analysis.threads import single_threaded
+from tfcomp.analysis.features import finite_or_none, single_threaded
 
 # Largest asymmetry of a Gram matrix, relative to its largest entry, that
 # can be the rounding of its products.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.features import finite_or_none
 from tfcomp.statistics.measure import declare, parse_measures
 
 FloatArray = NDArray[np.float64]

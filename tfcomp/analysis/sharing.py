@@ -29,7 +29,7 @@ that the network draws next to nothing there.
 import numpy as np
 import scipy.optimize
 
-from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.features import mean_or_none, single_threaded
 from tfcomp.analysis.gram import flatten_outputs
 from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
 from tfcomp.analysis.superposition import (
@@ -39,7 +39,6 @@ from tfcomp.analysis.superposition import (
     find_blank,
     normalize_outputs,
 )
-from tfcomp.analysis.threads import single_threaded
 from tfcomp.datasets.factors import FactorSpace
 
 SETS = ("sharing", "rival", "single")

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfcomp.analysis.finite import finite_or_none
-from tfcomp.analysis.threads import single_threaded
+from tfcomp.analysis.features import finite_or_none, single_threaded
 
 # Singular values of every permutation take the third power of this.
 MAX_POINTS = 128

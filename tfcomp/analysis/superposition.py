@@ -46,10 +46,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 
-from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.features import mean_or_none, single_threaded
 from tfcomp.analysis.gram import flatten_outputs
 from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
-from tfcomp.analysis.threads import single_threaded
 from tfcomp.datasets.factors import FactorSpace
 
 PREDICTORS = (

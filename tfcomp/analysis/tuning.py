@@ -32,9 +32,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfcomp.analysis.features import iterate_units
-from tfcomp.analysis.finite import finite_or_none
-from tfcomp.analysis.threads import single_threaded
+from tfcomp.analysis.features import (
+    finite_or_none,
+    iterate_units,
+    single_threaded,
+)
 
 # Smallest variance of a unit that counts, relative to the largest of its
 # stage: a standard deviation of 1e-4 of the largest. Rounding of float32

@@ -9,23 +9,30 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from absl import flags
 
-from tfcomp.config.errors import RefusedError
-from tfcomp.config.failures import describe_refusal, explain_failure
-from tfcomp.config.flagfiles import find_value
-from tfcomp.config.help_text import format_help
+from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
+from tfcomp.config.flagfiles import find_value, list_flagfiles
 from tfcomp.config.plugins import TRUST_FLAG, import_plugins
 from tfcomp.config.private_folder import use_private_folder
+from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
 from tfcomp.config.words import place_words
 
 # In the environment when a shell asks what may come next (`tfcomp.completion`).
 COMPLETES = "_ARGCOMPLETE"
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
+COMMON = (
+    "dataset region model encoding depth width epochs learning_rate seed "
+    "run_name"
+).split()
+OUTPUT = (
+    "log_dir export_dir export pictures resume overwrite eval_every "
+    "layerwise_every"
+).split()
 
 
 class FlagsAsked(Exception):
@@ -166,3 +173,47 @@ def _can_print() -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True
+
+
+def format_help(purpose: str, values: flags.FlagValues) -> str:
+    """What a command does, its flags, and the flagfiles that it can read."""
+    lines = [purpose.strip()]
+    for title, names in _list_groups(values):
+        lines += ["", f"{title}:"]
+        lines += [line for name in names for line in _describe(values[name])]
+    lines += ["  --flagfile=FILE", "        Read flags from a file."]
+    if shipped := list_flagfiles(values):
+        lines.append(f"        Shipped with tfcomp: {', '.join(shipped)}.")
+    return "\n".join(lines)
+
+
+def _list_groups(values: flags.FlagValues) -> Iterator[tuple[str, list[str]]]:
+    """Titles and names of flags; each flag of the command once."""
+    if "dataset" not in values:  # no flags of a run
+        yield "Flags", list(values)
+        return
+    data, model, training, advanced = (
+        [field.name for field in settings.list_settings()]
+        for settings in (*PARTS.values(), RunConfig)
+    )
+    known = {*COMMON, *data, *model, *training, *advanced}
+    groups = {
+        "Flags that are changed most": COMMON,
+        "Flags of this command": [n for n in values if n not in known],
+        "Data": data,
+        "Model": model,
+        "Training": training,
+        "Output": OUTPUT,
+        "Advanced": advanced,
+    }
+    shown: set[str] = set()
+    for title, names in groups.items():
+        yield title, [name for name in names if name not in shown]
+        shown.update(names)
+
+
+def _describe(flag: flags.Flag) -> list[str]:
+    default = "" if flag.default == [] else str(flag.default)
+    if flag.boolean:
+        default = default.lower()
+    return [f"  --{flag.name}={default}", f"        {flag.help}"]

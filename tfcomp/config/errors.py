@@ -1,10 +1,27 @@
-"""User mistakes: one clear line and exit status 2, never a traceback."""
+"""Every way in which a command can fail, in one line.
+
+Mistakes in our own code alone keep their tracebacks; those of users have exit
+status 2.
+"""
 
 import difflib
+import errno
+import os
+import re
+import traceback
 from collections.abc import Iterable
 
 # Characters of a value in an error.
 MAX_SHOWN = 200
+# What can happen with any path, not only with one that is a wrong flag.
+_EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
+_CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
+# How libraries quote what the system has said, as in `path; reason`.
+_REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
+_QUOTED = re.compile(rf"(?:(\S+?)(?:\.tempstate\d+)?; )?({_REASONS})")
+_SHOWN = 300  # characters of a library's message
+# File, or folder, of each plugin that has been asked for.
+PLUGINS: dict[str, str] = {}
 
 
 class ConfigError(ValueError):
@@ -55,3 +72,60 @@ def _show(value: object) -> str:
     if len(text) <= MAX_SHOWN:
         return text
     return f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
+
+
+def explain_failure(error: BaseException) -> tuple[str, int] | None:
+    """The line to print and the exit status; None for a mistake of our own.
+
+    The status of `ConfigError`, `RunError` and what a plugin raises is 2 (of
+    a diverged training 1), that of what the system refuses is 1.
+    """
+    if isinstance(error, ConfigError | RunError):
+        code = errno.errorcode.get(getattr(error.__cause__, "errno", None))
+        status = 1 if code in _EXHAUSTED else getattr(error, "status", 2)
+        return _join(error), status
+    if refusal := describe_refusal(error):
+        return refusal, 1
+    line = describe_plugin_error(error)
+    return (f"--plugins: {line}", 2) if line else None
+
+
+def describe_refusal(error: BaseException) -> str:
+    """What the system has refused, such as memory; empty for other errors."""
+    if isinstance(error, BrokenPipeError):
+        return ""  # the reader has gone; it wants no message
+    text, kind = _join(error), type(error).__name__
+    is_tensorflow = "tensorflow" in type(error).__module__
+    quoted = _QUOTED.search(text)
+    if isinstance(error, OSError) or (is_tensorflow and quoted):
+        path, reason = quoted.groups() if quoted else ("", text[:_SHOWN])
+        path = getattr(error, "filename", None) or path
+        reason = getattr(error, "strerror", None) or reason or kind
+        return f"{path}: {reason}" if path else reason
+    is_gpu_full = "CUDA_ERROR_OUT_OF_MEMORY" in text
+    if is_tensorflow and (kind == "ResourceExhaustedError" or is_gpu_full):
+        wanted = re.search(r"OOM when allocating [^\]]*\]", text)
+        return f"out of memory: {wanted[0] if wanted else text[:_SHOWN]}"
+    if isinstance(error, MemoryError):
+        return f"out of memory: {text[:_SHOWN]}".removesuffix(": ")
+    if isinstance(error, UnicodeEncodeError):
+        return f"cannot write {error.object[:_SHOWN]!a} in {error.encoding}"
+    return text if "can't start new thread" in text else ""
+
+
+def describe_plugin_error(error: BaseException) -> str:
+    """The plugin, and the line of it, that an error is from; empty if none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames]
+    if isinstance(error, SyntaxError):
+        places.append((str(error.filename), error.lineno))
+    for file, line in reversed(places):
+        for name, path in PLUGINS.items():
+            if file == path or file.startswith(path + os.sep):
+                where = f"{type(error).__name__} at {file}:{line}"
+                return f"{name} failed: {_join(error)} ({where})"
+    return ""
+
+
+def _join(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -13,8 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.failures import PLUGINS, describe_plugin_error
+from tfcomp.config.errors import (
+    PLUGINS,
+    ConfigError,
+    RunError,
+    describe_plugin_error,
+)
 from tfcomp.config.flagfiles import Foreign
 from tfcomp.config.own_settings import attribute_settings
 from tfcomp.config.quiet import quiet_startup

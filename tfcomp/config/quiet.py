@@ -10,11 +10,10 @@ import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
-from tfcomp.config.errors import RunError
-from tfcomp.config.failures import explain_failure
+from tfcomp.config.errors import RunError, explain_failure
 
 # What a shell may have set up for other programs, as ours needs it.
 KERAS = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
@@ -105,3 +104,19 @@ def _open_memory() -> IO[bytes]:
     if hasattr(os, "memfd_create"):
         return open(os.memfd_create("stderr"), "w+b")
     return tempfile.TemporaryFile()
+
+
+def show_progress(
+    items: Iterable[Any] | None, name: str, unit: str, total: int, **options
+) -> Any:
+    """A bar on standard error over items; without any, updated by hand.
+
+    Unless options of tqdm say otherwise, it vanishes when it is done, and is
+    never seen if that takes less than two seconds (in a log file, thirty).
+    """
+    from tqdm import tqdm
+
+    pause = 0.1 if sys.stderr.isatty() else 30.0
+    options = {"leave": False, "delay": max(2.0, pause)} | options
+    options |= {"mininterval": pause, "dynamic_ncols": True}
+    return tqdm(items, desc=name, unit=unit, total=total, **options)

@@ -24,7 +24,7 @@ DATASETS.register("stripes", f"{_PIXELS}:make_stripes")
 DATASETS.register("rotated_digits", "tfcomp.datasets.digits:make_digits")
 DATASETS.register("table", "tfcomp.datasets.tables:make_table")
 DATASETS.register("sprites", "tfcomp.datasets.sprites:make_sprites")
-DATASETS.register("composed", "tfcomp.datasets.composed:make_composed")
+DATASETS.register("composed", "tfcomp.datasets.sprites:make_composed")
 for _module, _kinds in {
     "region_lists": ("random", "random_box", "file"),
     "named_splits": ("montero", "orthotopic", "wiedemer", "uselis"),

@@ -1,23 +1,48 @@
 """Rotated digits: one image, every angle but a gap (appendix F.2).
 
 Several digits have the digit as a second, categorical factor, so that a
-range of angles can be held out for one of them only.
+range of angles can be held out for one of them only. Stand-ins, for tests and a
+first try, are no MNIST: strokes of a seven-segment display, drawn in code.
 """
 
+import functools
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tfcomp.config.data_config import DataConfig
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.data_hash import find_data_dir
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import mnist
-from tfcomp.datasets import stand_in_digit as stand_in
 from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table, make_splits
+
+SIZE = 28
+NOTE = (
+    "stand-in digits: drawn strokes, not MNIST; results do not compare with "
+    "the paper's (--digit_source=mnist does)"
+)
+
+# Ends of the segments (row, column), and which of them each digit lights.
+_TOP, _MIDDLE, _BOTTOM, _LEFT, _RIGHT = 6.0, 13.5, 21.0, 9.5, 17.5
+_SEGMENTS = {
+    "a": ((_TOP, _LEFT), (_TOP, _RIGHT)),
+    "b": ((_TOP, _RIGHT), (_MIDDLE, _RIGHT)),
+    "c": ((_MIDDLE, _RIGHT), (_BOTTOM, _RIGHT)),
+    "d": ((_BOTTOM, _LEFT), (_BOTTOM, _RIGHT)),
+    "e": ((_MIDDLE, _LEFT), (_BOTTOM, _LEFT)),
+    "f": ((_TOP, _LEFT), (_MIDDLE, _LEFT)),
+    "g": ((_MIDDLE, _LEFT), (_MIDDLE, _RIGHT)),
+}
+_LIT = ("abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg").split()
+_HALF_WIDTH = 1.2  # px
+# Examples that are looked at together, which is quicker than one by one.
+_BATCH_SIZE = 256
 
 
 def make_digits(config: RunConfig) -> Dataset:
@@ -27,8 +52,8 @@ def make_digits(config: RunConfig) -> Dataset:
         ConfigError: For an impossible region, digit or number of examples.
     """
     data = config.data
-    if data.grid_size != stand_in.SIZE:
-        rule = f"must be {stand_in.SIZE} for the dataset rotated_digits"
+    if data.grid_size != SIZE:
+        rule = f"must be {SIZE} for the dataset rotated_digits"
         raise ConfigError("grid_size", rule, data.grid_size)
     classes = _parse_classes(data)
     load = _make_loader(data, classes)
@@ -42,11 +67,11 @@ def make_digits(config: RunConfig) -> Dataset:
         region=region,
         splits=make_splits(space, region, table, config.eval_points),
         render=_make_renderer(load, space),
-        image_shape=(stand_in.SIZE, stand_in.SIZE, 1),
+        image_shape=(SIZE, SIZE, 1),
         size_flag="num_angles",
         first_row="top",
         prepare=load,
-        notes=(stand_in.NOTE,) if is_stand_in else (),
+        notes=(NOTE,) if is_stand_in else (),
     )
 
 
@@ -92,9 +117,9 @@ def _make_loader(
         if data.digit_index:
             rule = "must be 0, a stand-in digit has one example"
             raise ConfigError("digit_index", rule, data.digit_index)
-        return lambda: np.stack([stand_in.draw_stand_in(c) for c in classes])
+        return lambda: np.stack([draw_stand_in(c) for c in classes])
     return lambda: np.stack(
-        [mnist.load_digit(data.data_dir, c, data.digit_index) for c in classes]
+        [load_digit(data.data_dir, c, data.digit_index) for c in classes]
     )
 
 
@@ -118,3 +143,103 @@ def _make_renderer(
         return rotate_images(chosen, factors[:, -1])
 
     return render
+
+
+def draw_stand_in(digit: int) -> np.ndarray:
+    """A digit from 0 to 9, float32 [28, 28] in [0, 1], row 0 at the top."""
+    distance = np.min(
+        [_measure_distance(*_SEGMENTS[name]) for name in _LIT[digit]], axis=0
+    )
+    image = np.clip(_HALF_WIDTH + 0.5 - distance, 0.0, 1.0)
+    return image.astype(np.float32)
+
+
+def _measure_distance(
+    start: tuple[float, float], end: tuple[float, float]
+) -> np.ndarray:
+    # Distance of every pixel from a line segment, [28, 28].
+    pixels = np.stack(np.mgrid[:SIZE, :SIZE], axis=-1).astype(float)
+    along = np.subtract(end, start)
+    place = (pixels - start) @ along / (along @ along)
+    nearest = start + np.clip(place, 0.0, 1.0)[..., None] * along
+    return np.linalg.norm(pixels - nearest, axis=-1)
+
+
+def has_mnist(folder: Path) -> bool:
+    """Whether MNIST is in a TFDS data directory; reads nothing of it."""
+    return bool(list(folder.glob("mnist/*/dataset_info.json")))
+
+
+def load_digit(data_dir: str, digit: int, index: int) -> np.ndarray:
+    """A training image, float32 [28, 28] in [0, 1], row 0 at the top.
+
+    Its index is that among the training examples of its class, in TFDS order;
+    the directory "" is where TFDS would look.
+
+    Raises:
+        RunError: If MNIST is not there or cannot be read; one line.
+        ConfigError: If the class has fewer examples.
+    """
+    return _load_digit(find_data_dir(data_dir), digit, index)
+
+
+@functools.lru_cache(maxsize=32)
+def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
+    # Its absence is told without the time that importing TFDS takes.
+    if not has_mnist(folder):
+        raise RunError(
+            f"--data_dir: no MNIST in {folder}; get it with python -c "
+            "\"import tensorflow_datasets as t; t.load('mnist', "
+            f"data_dir='{folder}')\", or try --digit_source=stand_in"
+        )
+    try:
+        image, count = _scan(folder, digit, index)
+    except Exception as error:  # whatever a damaged file leads to
+        reason = _shorten(error)
+        raise RunError(
+            f"--data_dir: MNIST in {folder} cannot be read ({reason}); "
+            f"remove {folder / 'mnist'} and get it again"
+        ) from error
+    if image is None:
+        rule = f"must be less than {count}, the training examples of {digit}"
+        raise ConfigError("digit_index", rule, index)
+    return image
+
+
+def _shorten(error: Exception) -> str:
+    # TensorFlow puts the names of graph nodes around what went wrong.
+    text = re.sub(r"\{\{.*?\}\}|\[Op:.*", "", str(error), flags=re.DOTALL)
+    lines = text.strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
+def _scan(
+    folder: Path, digit: int, index: int
+) -> tuple[np.ndarray | None, int]:
+    # The image, or None and the number of examples of the class. Only the
+    # image that is asked for is decoded.
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    examples = tfds.load(
+        "mnist",
+        split="train",
+        data_dir=folder,
+        download=False,
+        shuffle_files=False,
+        decoders={"image": tfds.decode.SkipDecoding()},
+        # Small data sets are cached, which warns where reading stops early.
+        read_config=tfds.ReadConfig(try_autocache=False),
+    )
+    count = 0
+    batch: Any
+    for batch in examples.batch(_BATCH_SIZE):
+        rows = np.flatnonzero(batch["label"].numpy() == digit)
+        if index < count + len(rows):
+            encoded = batch["image"][rows[index - count]]
+            pixels = np.asarray(tf.io.decode_image(encoded, channels=1))
+            if pixels.shape != (28, 28, 1):
+                raise ValueError(f"an image of shape {pixels.shape}")
+            return pixels[..., 0].astype(np.float32) / 255.0, index + 1
+        count += len(rows)
+    return None, count

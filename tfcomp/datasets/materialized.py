@@ -29,7 +29,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.files import write_text
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 
 BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
 DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"

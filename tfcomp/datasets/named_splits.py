@@ -27,8 +27,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.groups import parse_groups
+from tfcomp.datasets.factors import FactorSpace, parse_groups
 from tfcomp.datasets.regions import Predicate
 
 # The factors that tell a data set, with the number of values as published.

@@ -1,7 +1,10 @@
 """Sprites: a shape of some size, turned and moved, white or in a hue.
 
 A procedural stand-in for dSprites and 3DShapes, whose files nobody can embed:
-the same five factors (and hue), as many values of each as one likes.
+the same five factors (and hue), as many values of each as one likes. And two
+objects whose composition is known, a sum, a product or an occlusion, for a
+truth table of decoders: those that compose as the data do can draw pairs of
+places that training never showed together.
 """
 
 from typing import Any
@@ -20,6 +23,8 @@ MARGIN = 0.18  # of the side
 MAX_SIZE = 1000
 # What a factor with one value is fixed at.
 FIXED = {"shape": 0.0, "scale": 1.0, "orientation": 0.0, "hue": 0.0}
+# Where centers are, in image sides: the objects stay inside of the image.
+CENTER_MARGIN = 0.25
 
 
 def make_sprites(config: RunConfig) -> Dataset:
@@ -103,3 +108,40 @@ def _make_renderer(data: DataConfig, space: FactorSpace) -> Render:
         return render_sprites(values, data.grid_size)
 
     return render
+
+
+def make_composed(config: RunConfig) -> Dataset:
+    """A disk a and a square b at `--num_positions` places along each axis.
+
+    Raises:
+        ConfigError: For an impossible region or too many examples.
+    """
+    data = config.data
+    size, composition = data.grid_size, data.composition
+    low, high = CENTER_MARGIN * (size - 1), (1 - CENTER_MARGIN) * (size - 1)
+    space = FactorSpace(
+        tuple(
+            Factor(name, data.num_positions, low, high, "px")
+            for name in ("x_a", "y_a", "x_b", "y_b")
+        )
+    )
+    region = parse_region(data.region, space)
+    train = draw_training_table(config, space, region)
+
+    def render(factors: Any) -> Any:
+        # Imported here: a bad flag must be answered without TensorFlow.
+        from tfcomp.datasets.renderers import render_composed
+
+        return render_composed(factors, size, composition)
+
+    return Dataset(
+        name=data.dataset,
+        space=space,
+        region=region,
+        splits=make_splits(space, region, train, config.eval_points),
+        render=render,
+        image_shape=(size, size, 1),
+        polarity="dark" if composition == "product" else "bright",
+        has_position=False,
+        size_flag="num_positions",
+    )

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tfcomp.analysis.effective_rank import compute_effective_rank
-from tfcomp.models.axes import AXES
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.models.model_rules import AXES
 from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.value_embedding import ValueEmbedding
 

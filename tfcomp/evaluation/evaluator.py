@@ -17,23 +17,21 @@ from tfcomp.analysis import (
 )
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.probes import Scores, probe_rows
-from tfcomp.config.progress import show_progress
+from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.derivatives import (
+    Interactions,
+    choose_points,
     describe_nondifferentiable,
     find_nondifferentiable,
     is_flat,
     list_jacobians,
+    make_interaction_fn,
 )
 from tfcomp.evaluation.embedding_analysis import (
     EmbeddingAnalysis,
     analyze_embedding,
-)
-from tfcomp.evaluation.interactions import (
-    Interactions,
-    choose_points,
-    make_interaction_fn,
 )
 from tfcomp.evaluation.own_measures import measure_stages
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images

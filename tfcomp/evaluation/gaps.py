@@ -12,7 +12,7 @@ from tfcomp.analysis.interpolation import (
     find_edges,
 )
 from tfcomp.analysis.manifolds import compute_gap_statistics
-from tfcomp.datasets.grid_curves import Curve
+from tfcomp.datasets.grid_maps import Curve
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.study import Study

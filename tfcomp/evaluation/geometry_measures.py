@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.geometry import (
     FACTORIZATION,
     compute_chance,

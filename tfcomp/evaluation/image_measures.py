@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfcomp.analysis.border import correlate_with_distance
-from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.gram import compute_cosine_gram
-from tfcomp.analysis.image_interaction import compute_interaction_r2
 from tfcomp.analysis.interpolation import summarize_interpolation
-from tfcomp.analysis.kernel_anova import summarize_anova
+from tfcomp.analysis.kernel_anova import compute_interaction_r2, summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_finite_peaks
 from tfcomp.analysis.sharing import (
@@ -181,7 +180,7 @@ def measure_peaks(study: Study) -> Numbers:
 def measure_image_interaction(study: Study) -> Numbers:
     """Do images show more than a sum over rows and columns? (section 4.2)
 
-    See `tfcomp.analysis.image_interaction`.
+    See `tfcomp.analysis.kernel_anova`.
     """
     if not study.dataset.has_position:
         return {}

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.features import finite_or_none
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measure_files import (

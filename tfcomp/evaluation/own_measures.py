@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.analysis.finite import finite_or_none
-from tfcomp.config.errors import RunError
-from tfcomp.config.failures import describe_plugin_error
+from tfcomp.analysis.features import finite_or_none
+from tfcomp.config.errors import RunError, describe_plugin_error
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.statistics.measure import Measure, describe_own, list_measures

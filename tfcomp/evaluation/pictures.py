@@ -14,8 +14,7 @@ from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.grid_curves import find_interval, list_curves
-from tfcomp.datasets.grid_maps import Plane
+from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.figures.curve_plots import draw_curves

@@ -12,7 +12,7 @@ from tfcomp.analysis.scores import (
     compute_mse_per_image,
     score_images,
 )
-from tfcomp.config.progress import show_progress
+from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
 from tfcomp.evaluation.own_measures import ImageView, measure_images

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tfcomp.analysis.border import compute_border_distance
-from tfcomp.analysis.features import compute_gram
-from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.features import compute_gram, mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.scores import compute_mse_per_image
@@ -23,15 +22,15 @@ from tfcomp.analysis.superposition import (
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.explored import choose_explored
-from tfcomp.datasets.grid_curves import Curve, list_curves
+from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.evaluation.bright_images import brighten
-from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
-from tfcomp.evaluation.interactions import (
+from tfcomp.evaluation.derivatives import (
     MEASURED_POINTS,
     Interactions,
     choose_points,
 )
+from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
+from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import References, score_references

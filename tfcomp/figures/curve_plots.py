@@ -9,8 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.argument_checks import require, require_one_shape
-from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures.cells import shade_interval
+from tfcomp.figures.layout import (
+    add_panel_title,
+    finish_figure,
+    require,
+    require_one_shape,
+)
 from tfcomp.figures.line_style import (
     Band,
     draw_line,
@@ -18,7 +23,6 @@ from tfcomp.figures.line_style import (
     set_log_scale,
     to_numbers,
 )
-from tfcomp.figures.region_marks import shade_interval
 
 _PANEL_WIDTH = 3.4  # inches
 

@@ -10,11 +10,15 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures.argument_checks import require, require_shape
-from tfcomp.figures.cells import show_cells
-from tfcomp.figures.layout import finish_figure, keep_panels, make_panels
+from tfcomp.figures.cells import label_values, show_cells
+from tfcomp.figures.layout import (
+    finish_figure,
+    keep_panels,
+    make_panels,
+    require,
+    require_shape,
+)
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
-from tfcomp.figures.value_axes import label_values
 
 PANEL_SIZE = 0.8  # inches
 SPECTRUM_FLOOR = 1e-4

@@ -1,14 +1,91 @@
 """Exhibits: a figure, the numbers behind it, and a caption."""
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image
 
-from tfcomp.figures.render import figure_to_pdf, figure_to_png
 from tfcomp.storage.files import write_bytes, write_csv
+
+DPI = 100  # pixels per inch of arrays
+FILE_DPI = 150  # and of files
+# Times and versions in a file would make equal results look different.
+_PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
+
+
+def figure_to_png(
+    figure: Figure, num_colors: int | None = None, dpi: int = FILE_DPI
+) -> bytes:
+    """Renders a figure as a PNG file.
+
+    The figure is left as it was. A palette of at most 256 colors makes files
+    of lines and text a third as large; None keeps every color.
+    """
+    picture = Image.fromarray(figure_to_array(figure, dpi))
+    if num_colors is not None:
+        picture = picture.convert("RGB").quantize(
+            num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
+    buffer = io.BytesIO()
+    small = num_colors is not None
+    picture.save(buffer, format="PNG", dpi=(dpi, dpi), optimize=small)
+    return buffer.getvalue()
+
+
+def figure_to_pdf(figure: Figure) -> bytes:
+    """Renders a figure as a PDF file, the same bytes at any time."""
+    buffer = io.BytesIO()
+    with _keep_canvas(figure):
+        FigureCanvasPdf(figure).print_pdf(buffer, metadata=_PDF_METADATA)
+    return buffer.getvalue()
+
+
+def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
+    """Renders a figure, which is left as it was, with `dpi` pixels per inch.
+
+    Red, green, blue and opacity `[H, W, 4]`, from the top row down.
+    """
+    with _keep_canvas(figure):
+        figure.dpi = dpi
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        return np.array(canvas.buffer_rgba())  # a copy: the canvas goes
+
+
+def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
+    """Pictures `[H, W, 4]` of any sizes below one another, as a PNG file."""
+    width = max(picture.shape[1] for picture in pictures)
+    padded = [
+        np.pad(
+            picture,
+            ((0, 0), (0, width - picture.shape[1]), (0, 0)),
+            constant_values=255,
+        )
+        for picture in pictures
+    ]
+    buffer = io.BytesIO()
+    Image.fromarray(np.concatenate(padded)).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+@contextmanager
+def _keep_canvas(figure: Figure) -> Iterator[None]:
+    """Lets a figure be drawn once: `savefig` draws it twice, which is slow."""
+    dpi, canvas = figure.dpi, figure.canvas
+    try:
+        yield
+    finally:
+        figure.set_canvas(canvas)
+        figure.dpi = dpi
 
 
 @dataclass(frozen=True)

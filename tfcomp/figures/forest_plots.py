@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.layout import finish_figure
+from tfcomp.figures.layout import finish_figure, require
 from tfcomp.figures.line_style import (
     LINE_COLORS,
     finish_axes,

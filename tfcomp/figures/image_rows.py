@@ -9,14 +9,14 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from tfcomp.figures.argument_checks import (
+from tfcomp.figures.cells import draw_outline, show_cells
+from tfcomp.figures.layout import (
+    finish_figure,
+    make_panels,
     require,
     require_one_shape,
     require_shape,
 )
-from tfcomp.figures.cells import show_cells
-from tfcomp.figures.layout import finish_figure, make_panels
-from tfcomp.figures.region_marks import draw_outline
 
 MAX_COLUMNS = 16
 PANEL_SIZE = 1.5  # inches

@@ -15,15 +15,16 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
-from tfcomp.figures.argument_checks import require, require_shape
+from tfcomp.figures.cells import OUTLINE_COLOR, OUTLINE_LABEL
 from tfcomp.figures.layout import (
     add_panel_title,
     arrange_panels,
     finish_figure,
     keep_panels,
     make_panels,
+    require,
+    require_shape,
 )
-from tfcomp.figures.region_marks import OUTLINE_COLOR, OUTLINE_LABEL
 
 PANEL_SIZE = 2.3  # inches
 MAX_COLUMNS = 6

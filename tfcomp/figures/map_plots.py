@@ -1,28 +1,42 @@
-"""Maps of a number over the grid of two factors."""
+"""Maps over the grid of two factors, similarity matrices, tables of scores."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.cells import NO_VALUE_COLOR, get_map_aspect, show_map
+from tfcomp.figures.cells import (
+    NO_VALUE_COLOR,
+    OUTLINE_COLOR,
+    get_map_aspect,
+    show_map,
+)
 from tfcomp.figures.layout import (
     add_panel_title,
     arrange_panels,
     finish_figure,
     keep_panels,
     make_panels,
+    require,
 )
 
 MAX_COLUMNS = 4
 # Height of a row of maps in inches, and where there are only one or two.
 PANEL_SIZE = 2.3
 PANEL_SIZES = {1: 4.0, 2: 3.0}
+GRAM_SIZE = 2.5  # of a similarity matrix
+COLORS = "RdYlBu"  # of a table of scores
+_CELL = (1.15, 0.34)  # inches
+_WIDE = 16  # letters in the width of a cell
+_DARK = 0.28  # closer than this to an end of the scale text is white
 
 
 def draw_maps(
@@ -83,3 +97,110 @@ def _name_axes(
         axes.set_xlabel(x.label if is_lowest else "")
         axes.set_ylabel(y.label if is_first else "")
         axes.tick_params(labelbottom=is_lowest, labelleft=is_first)
+
+
+def draw_gram_matrices(
+    matrices: Mapping[str, ArrayLike],
+    num_id: int,
+    *,
+    title: str = "",
+    names: Sequence[str] = (),
+) -> Figure:
+    """Draws Gram matrices side by side, each from 0 (dark) to 1.
+
+    All are of one size [n, n], with ID points before OOD points, between which
+    lines are drawn. The first point is at the upper left. Few enough to be
+    named have names instead, in place of ID and OOD.
+    """
+    arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
+    shapes = {array.shape for array in arrays.values()}
+    size = max(chain(*shapes), default=0)
+    rule = "matrices must be square and of one size"
+    require(shapes == {(size, size)}, rule, sorted(shapes))
+    require(0 <= num_id <= size, f"num_id must be in 0 to {size}", num_id)
+    groups = {"ID": num_id / 2, "OOD": (num_id + size) / 2}
+    groups = groups if num_id < size else {}
+    ticks = {name: place for place, name in enumerate(names)} or groups
+    figure = Figure(
+        figsize=(GRAM_SIZE * len(arrays) + 1.0, GRAM_SIZE + 0.9),
+        layout="constrained",
+    )
+    grid = figure.subplots(1, len(arrays), squeeze=False)[0]
+    for axes, (name, array) in zip(grid, arrays.items(), strict=True):
+        image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
+        if groups:
+            axes.axhline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
+            axes.axvline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
+        turn = 90 if names else 0
+        axes.set_xticks(list(ticks.values()), list(ticks), rotation=turn)
+        axes.set_yticks(list(ticks.values()), list(ticks))
+        axes.tick_params(length=0)
+        add_panel_title(axes, name, GRAM_SIZE)
+    figure.colorbar(image, ax=list(grid), label="similarity", pad=0.02)
+    finish_figure(figure, title)
+    return figure
+
+
+def draw_score_table(
+    values: Mapping[tuple[str, str], float],
+    texts: Mapping[tuple[str, str], str],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    label: str,
+    title: str,
+) -> Figure:
+    """Draws a cell for each row and column, colored from 0 to 1.
+
+    Args:
+        values: By row and column; gray where one is NaN, white where there
+            is none.
+        texts: What is written into cells.
+        rows: From the top down.
+        columns: From left to right; a space starts a new line, and so does
+            the first colon of a word that is wider than its cell.
+        label: What the color means.
+        title: Of the figure.
+    """
+    size = _CELL[0] * len(columns) + 3.0, _CELL[1] * len(rows) + 1.6
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots()
+    table = np.array(
+        [[values.get((row, c), np.nan) for c in columns] for row in rows]
+    )
+    colors = colormaps[COLORS].with_extremes(bad=NO_VALUE_COLOR)
+    picture = axes.imshow(
+        np.clip(table, 0.0, 1.0),
+        cmap=colors,
+        norm=Normalize(0, 1),
+        aspect="auto",
+    )
+    for y, row in enumerate(rows):
+        for x, column in enumerate(columns):
+            if (row, column) not in values:
+                cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color="white")
+                axes.add_patch(cell)
+                continue
+            value = table[y, x]
+            is_dark = value < _DARK or value > 1 - _DARK / 2
+            axes.text(
+                x,
+                y,
+                texts.get((row, column), ""),
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if is_dark else "black",
+            )
+    names = ["\n".join(map(_break, column.split())) for column in columns]
+    axes.set_xticks(range(len(columns)), names)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0, labelsize=8)
+    axes.xaxis.tick_top()
+    figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
+    finish_figure(figure, title)
+    return figure
+
+
+def _break(word: str) -> str:
+    return word if len(word) <= _WIDE else word.replace(":", ":\n", 1)

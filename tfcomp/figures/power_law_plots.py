@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.layout import finish_figure
+from tfcomp.figures.layout import finish_figure, require
 from tfcomp.figures.line_style import finish_axes, get_line_style
 
 Points = Sequence[tuple[float, float]]

@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures.layout import add_panel_title, finish_figure, require
 from tfcomp.figures.line_style import draw_line, finish_axes, to_numbers
 
 Series = Mapping[str, Sequence[float | None]]

@@ -14,12 +14,15 @@ from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures.argument_checks import require
-from tfcomp.figures.cells import NO_VALUE_COLOR, get_map_aspect, show_map
-from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures.cells import (
+    NO_VALUE_COLOR,
+    get_map_aspect,
+    label_values,
+    shade_values,
+    show_map,
+)
+from tfcomp.figures.layout import add_panel_title, finish_figure, require
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
-from tfcomp.figures.region_marks import shade_values
-from tfcomp.figures.value_axes import label_values
 
 ROW_HEIGHT = 1.75  # inches
 STAGE_WIDTH = 1.0

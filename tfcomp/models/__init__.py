@@ -27,8 +27,8 @@ from tfcomp.models.model_rules import (
 from tfcomp.models.model_sizes import COMPOSED
 
 MODELS = Registry("model")
-MODELS.register("cnn", "tfcomp.models.cnn:build_cnn", check=check_cnn)
-MODELS.register("mlp", "tfcomp.models.mlp:build_mlp")
+MODELS.register("cnn", "tfcomp.models.plain:build_cnn", check=check_cnn)
+MODELS.register("mlp", "tfcomp.models.plain:build_mlp")
 MODELS.register(
     "low_rank", "tfcomp.models.low_rank:build_low_rank", check=check_low_rank
 )
@@ -39,7 +39,7 @@ MODELS.register(
 )
 MODELS.register(
     "rotation",
-    "tfcomp.models.rotation_decoder:build_rotation",
+    "tfcomp.models.plain:build_rotation",
     check=check_quarter,
 )
 MODELS.register(
@@ -49,10 +49,10 @@ MODELS.register(
     size=size_acting,
 )
 for _name in ("burgess", "kim"):
-    MODELS.register(_name, "tfcomp.models.deconvolution:build_deconvolution")
-MODELS.register("broadcast", "tfcomp.models.broadcast:build_broadcast")
+    MODELS.register(_name, "tfcomp.models.plain:build_deconvolution")
+MODELS.register("broadcast", "tfcomp.models.by_pixel:build_broadcast")
 for _name in ("coordinate", "transformer", "film", "attention"):
-    _path = f"tfcomp.models.{_name}:build_{_name}"
+    _path = f"tfcomp.models.by_pixel:build_{_name}"
     MODELS.register(_name, _path, check=check_sinusoids)
 for _name in COMPOSED:
     _path = "tfcomp.models.composed:build_composed"

@@ -22,8 +22,6 @@ So
   The channels that are left then are trained on without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -33,8 +31,7 @@ import tensorflow as tf
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import Factor
-from tfcomp.datasets.groups import parse_groups
+from tfcomp.datasets.factors import Factor, parse_groups
 from tfcomp.models import canvas
 from tfcomp.models.acting_rules import (
     CANVAS,

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfcomp.models.axes import AXES
+from tfcomp.models.model_rules import AXES
 from tfcomp.models.value_embedding import ValueEmbedding
 
 # Norms below it get no gradient: that of a norm at 0 is infinite.

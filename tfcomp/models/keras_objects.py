@@ -8,12 +8,11 @@
 """
 # ruff: noqa: F401
 
-import tfcomp.models.attention
 import tfcomp.models.axis_embedding
+import tfcomp.models.by_pixel
 import tfcomp.models.composed
 import tfcomp.models.encodings.population_codes
 import tfcomp.models.encodings.scalar_codes
-import tfcomp.models.film
 import tfcomp.models.low_rank
 import tfcomp.models.low_rank_embedding
 import tfcomp.models.pixels

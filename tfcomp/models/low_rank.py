@@ -12,12 +12,12 @@ from keras import ops
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor
-from tfcomp.models.axes import parse_axes
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.encodings import make_encoding
 from tfcomp.models.encodings.factor_encoding import FactorEncoding
 from tfcomp.models.encodings.scalar_codes import FactorIndex
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.models.model_rules import parse_axes
 from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.value_embedding import ValueEmbedding
 

@@ -3,10 +3,39 @@
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.groups import parse_groups
-from tfcomp.models.axes import parse_axes
+from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
 
+# In the order of an image's dimensions.
+AXES = ("rows", "columns")
+_CHOICES = {"find": AXES, "none": (), **{axis: (axis,) for axis in AXES}}
 HEADS = 4  # of attention; sinusoids have as many parts
+
+
+def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
+    """The axes by factor, none for a factor that gets a low-rank matrix.
+
+    The spec is `find`, or a choice for some factors, as `x:columns,y:rows`.
+
+    Raises:
+        ConfigError: If the spec is malformed or does not fit the space.
+    """
+    found = {factor.name: _choose_default(factor) for factor in space}
+    for part in spec.split(",") if spec != "find" else ():
+        name, _, choice = part.partition(":")
+        if name not in found or choice not in _CHOICES:
+            factors, choices = ", ".join(found), ", ".join(_CHOICES)
+            raise ConfigError(
+                "axes",
+                f"must be find, or give factors ({factors}) a choice "
+                f"({choices}), as in x:columns,y:rows",
+                spec,
+            )
+        found[name] = _CHOICES[choice]
+    return found
+
+
+def _choose_default(factor: Factor) -> tuple[str, ...]:
+    return () if factor.categorical or factor.periodic else AXES
 
 
 def check_cnn(config: RunConfig) -> None:

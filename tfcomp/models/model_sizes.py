@@ -7,9 +7,8 @@ from typing import NamedTuple
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.groups import parse_groups
-from tfcomp.models.axes import parse_axes
-from tfcomp.models.model_rules import HEADS
+from tfcomp.datasets.factors import parse_groups
+from tfcomp.models.model_rules import HEADS, parse_axes
 
 COMPOSED = ("additive", "product", "low_rank_product", "occlusion", "slots")
 TOKENS = 28 * 28  # of a transformer, at most, if it is free to choose

@@ -9,7 +9,7 @@ from tfcomp.analysis.interpolation import (
     interpolate_edges,
     summarize_interpolation,
 )
-from tfcomp.datasets.grid_curves import Curve
+from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation.gaps import TRUTH, compare_gap, list_gaps, score_gap
 from tfcomp.evaluation.pictures import describe_points, picture_error_curve
 from tfcomp.evaluation.study import Study

@@ -20,10 +20,10 @@ from tfcomp.analysis import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.named_points import read_points
+from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.any_model import wrap_model

@@ -1,7 +1,5 @@
 """How an evaluated model shows itself: a table, pictures, a line of text."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping
 
@@ -15,7 +13,7 @@ from tfcomp.evaluation.pictures import (
     picture_samples,
 )
 from tfcomp.evaluation.study import Study
-from tfcomp.figures.render import figure_to_png
+from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import encode_png
 from tfcomp.report.run_exhibits import name_values

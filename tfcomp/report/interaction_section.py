@@ -8,7 +8,7 @@ import numpy as np
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.gram_plots import draw_gram_matrices
+from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import draw_stage_rows, show_run

@@ -24,7 +24,7 @@ from tfcomp.analysis.schmidt import (
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.gram_plots import draw_gram_matrices
+from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, show_run
 

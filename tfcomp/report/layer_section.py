@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tfcomp.analysis.finite import finite_or_none
+from tfcomp.analysis.features import finite_or_none
 from tfcomp.analysis.geometry import compute_chance, compute_pair_scores
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
 from tfcomp.evaluation.measures import tabulate_stages

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.solvable import (
     certify_dataset,
     mark_certified,
+    measure_coverage,
     summarize_certificates,
 )
 from tfcomp.evaluation.image_measures import measure_border

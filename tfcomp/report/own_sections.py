@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfcomp.config.failures import describe_plugin_error
+from tfcomp.config.errors import describe_plugin_error
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
 

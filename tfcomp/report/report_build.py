@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tfcomp import __version__
-from tfcomp.config.progress import show_progress
+from tfcomp.config.quiet import show_progress
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import save_exhibit

@@ -13,7 +13,7 @@ from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.page import Section
-from tfcomp.statistics.setting_labels import choose_flags, make_label
+from tfcomp.statistics.setting_table import choose_flags, make_label
 
 
 def make_row_comparison(studies: Sequence[Study]) -> Section:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from tfcomp.analysis.finite import mean_or_none
+from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.scores import count_finite_peaks
 from tfcomp.analysis.superposition import (
     FAR,

@@ -10,8 +10,6 @@ the table in the docs. Users declare theirs with `register_measure`.
 Nothing here needs TensorFlow, and neither do the modules that declare.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import itertools

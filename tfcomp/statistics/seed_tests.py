@@ -1,11 +1,30 @@
-"""Tests over seeds beside intervals of means: shares of seeds, and trends."""
+"""Tests over seeds: shares, trends, and differences at equal seeds.
 
+Runs of one seed share their data order and much of their chance, so that the
+difference within a seed has less spread than the scores have.
+"""
+
+from __future__ import annotations
+
+import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfcomp.statistics.seed_statistics import compute_statistics, list_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 LEVEL = 0.95
 MIN_PLACES = 3
+# Scores of which "half as large" says more than "0.01 less".
+RATIO_ENDINGS = ("mse", "_error")
+NUMBERS = (
+    *("difference", "sd", "low", "high", "n", "p", "p_holm"),
+    *("ratio", "ratio_low", "ratio_high"),
+)
 
 
 def compute_share_interval(
@@ -76,3 +95,102 @@ def correlate_ranks(
 
     places = range(len(values)) if places is None else places
     return float(stats.spearmanr(list(places), list(values)).statistic)
+
+
+def compare_settings(
+    table: pd.DataFrame,
+    flags: Sequence[str],
+    method: str = "student",
+    pairs: str = "first",
+) -> pd.DataFrame:
+    """Pairs of settings, for every score.
+
+    Args:
+        table: One row a number, as `seed_statistics.stack_scores` gives it.
+        flags: The columns in which settings differ.
+        method: Of the 95 % intervals (`seed_statistics.compute_interval`).
+        pairs: `first` compares the first setting of the table with each other
+            one, `all` compares every pair.
+
+    Returns:
+        Rows with the flags of both settings (`<flag>_a`, `<flag>_b`), the
+        score, the mean `difference` b - a over the seeds that both have, its
+        sd, low, high and n; `p` of the paired t-test and `p_holm`, adjusted
+        for these pairs of that score; for errors `ratio` b / a (geometric mean)
+        with `ratio_low` and `ratio_high`. None where there is no such number.
+    """
+    import pandas as pd
+
+    rows = []
+    for score, numbers in table.groupby("score", sort=False):
+        settings = [
+            (setting, group.set_index("seed")["value"].dropna().astype(float))
+            for setting, group in numbers.groupby([*flags, "score"], sort=False)
+        ]
+        chosen = itertools.combinations(settings, 2)
+        if pairs == "first":
+            chosen = itertools.product(settings[:1], settings[1:])
+        names = [f"{flag}_{side}" for side in "ab" for flag in flags]
+        family = [
+            dict(zip(names, [*a[:-1], *b[:-1]], strict=True))
+            | {"score": score}
+            | _compare(first, second, score, method)
+            for (a, first), (b, second) in chosen
+        ]
+        adjusted = adjust_by_holm([row["p"] for row in family])
+        for row, p_holm in zip(family, adjusted, strict=True):
+            row["p_holm"] = p_holm
+        rows += family
+    return pd.DataFrame(rows, dtype=object)
+
+
+def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down adjustment: controls the chance of any false find.
+
+    Args:
+        p_values: Of one family of tests; None where there was no test.
+    """
+    known = [i for i, p in enumerate(p_values) if p is not None]
+    known.sort(key=lambda i: p_values[i])
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, index in enumerate(known):
+        # Never below the one before, so that the order stays.
+        largest = max(largest, (len(known) - rank) * p_values[index])
+        adjusted[index] = min(1.0, largest)
+    return adjusted
+
+
+def _compare(
+    first: pd.Series, second: pd.Series, score: str, method: str
+) -> dict[str, Any]:
+    """Compares the values of two settings, given by seed."""
+    seeds = first.index.intersection(second.index).sort_values()
+    a, b = first[seeds].to_numpy(), second[seeds].to_numpy()  # [n]
+    found = compute_statistics(b - a, method)
+    ratio = None
+    if score.endswith(RATIO_ENDINGS) and len(seeds) and min(*a, *b) > 0:
+        ratio = compute_statistics(np.log(b) - np.log(a), method)
+    numbers = [*list_numbers(found), len(seeds), _test(b - a), None]
+    mean, _, low, high = list_numbers(ratio)
+    numbers += [_exp(mean), _exp(low), _exp(high)]
+    return dict(zip(NUMBERS, numbers, strict=True))
+
+
+def _test(differences: np.ndarray) -> float | None:
+    """Two-sided p of the t-test; None for less than two differences.
+
+    Where all are the same it is the limit for a vanishing spread: 0, or 1 if
+    there is no difference.
+    """
+    from scipy import stats
+
+    if len(differences) < 2:
+        return None
+    if np.ptp(differences) == 0:
+        return float(differences[0] == 0)
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def _exp(number: float | None) -> float | None:
+    return None if number is None else float(np.exp(number))

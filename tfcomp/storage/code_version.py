@@ -9,11 +9,14 @@ version that they were made with.
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from tfcomp.config.run_config import split_names
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
 
 OVERRIDE = "TFCOMP_CODE_VERSION"
 
@@ -32,6 +35,7 @@ DECIDING = tuple(
         "training",
     )
 )
+STAMP_FILE = ".reports"
 
 
 @functools.cache
@@ -75,3 +79,26 @@ def _list(module: str) -> Iterator[tuple[str, Path]]:
         return
     for path in sorted(origin.parent.rglob("*.py")):
         yield f"{module}/{path.relative_to(origin.parent).as_posix()}", path
+
+
+def is_current(folder: Path, version: str) -> bool:
+    """Whether a folder has what was made, of a version and as written."""
+    try:
+        stamp = read_json(folder / STAMP_FILE)
+        return stamp == _make_stamp(folder, version, stamp["files"])
+    except (OSError, DamagedFileError, LookupError, TypeError):
+        return False
+
+
+def write_stamp(folder: Path, version: str, made: Iterable[Path]) -> None:
+    """Notes the version and the files that were made, all in the folder."""
+    names = [str(path.relative_to(folder)) for path in made if path.exists()]
+    stamp = _make_stamp(folder, version, names)
+    write_text(folder / STAMP_FILE, json.dumps(stamp))
+
+
+def _make_stamp(
+    folder: Path, version: str, names: Iterable[str]
+) -> dict[str, Any]:
+    files = {name: hash_files([(name, folder / name)]) for name in names}
+    return {"version": version, "files": files}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tfcomp.storage.files import PARTIAL
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 
 # What TensorFlow cannot load a SavedModel without.
 NEEDED = ("saved_model.pb", "variables/*.index", "variables/*.data-*")

@@ -1,13 +1,15 @@
-"""Whether folders can be made, asked before anything is written."""
+"""Folders to write to: can they be made, and is no other process in them?"""
 
+import fcntl
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from tfcomp.config.errors import ConfigError
+from tfcomp.config.errors import ConfigError, RunError
 
 MAX_NAME_BYTES = 255  # of one part of a path, in the usual file systems
+LOCK_FILE = ".lock"
 
 
 def check_run_folders(settings: Mapping[str, Any]) -> None:
@@ -31,3 +33,41 @@ def check_folder(flag: str, path: str) -> None:
     nearest = next(filter(os.path.lexists, [absolute, *absolute.parents]))
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise ConfigError(flag, "must name a folder that can be written", path)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process has taken a folder and works in it."""
+    try:
+        with open(folder / LOCK_FILE, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False
+
+
+def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
+    """Takes a folder for this process.
+
+    Args:
+        folder: A folder that exists and can be written.
+        wait: Whether to wait for another process that has it.
+
+    Returns:
+        The open lock file, for a `with` statement. The folder is free again
+        when the file is closed, at the latest when the process ends.
+
+    Raises:
+        RunError: If another process has it, unless `wait` is set.
+    """
+    # The file stays: removing it would let two processes lock two files of
+    # this name.
+    file = open(folder / LOCK_FILE, "ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BaseException as error:
+        file.close()
+        if isinstance(error, BlockingIOError):
+            rule = f"another process is working in {folder}"
+            raise RunError(rule) from error
+        raise
+    return file

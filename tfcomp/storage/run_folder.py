@@ -28,8 +28,8 @@ from tfcomp.storage.files import (
     read_json,
     write_text,
 )
-from tfcomp.storage.folder_lock import LOCK_FILE, is_locked, lock_folder
 from tfcomp.storage.model_versions import is_loadable, list_versions
+from tfcomp.storage.output_folders import LOCK_FILE, is_locked, lock_folder
 
 FLAGS_FILE = "run.flags"
 HISTORY_FILE = "history.csv"

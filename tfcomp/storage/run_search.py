@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.failures import describe_refusal
+from tfcomp.config.errors import ConfigError, describe_refusal
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 
 

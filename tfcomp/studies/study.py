@@ -1,8 +1,7 @@
 """What each study runs, how far that is, and how long the rest will take.
 
-A study is declared by its plan, the flagfiles of its sweeps and searches in the
-order in which they run. What is finished is never run again, so that a plan
-that was interrupted goes on where it stopped.
+What is finished is never run again, so that a plan that was interrupted goes on
+where it stopped.
 """
 
 import io
@@ -17,33 +16,24 @@ from tfcomp.config.flagfiles import SHIPPED, SUFFIX
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.run_search import split_patterns
+from tfcomp.studies.claims import command as claims
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, read_evidence
+from tfcomp.studies.decoders import command as decoders
+from tfcomp.studies.paper import command as paper
 from tfcomp.studies.prediction import command as prediction
 from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.sweep_progress import format_seconds
 from tfcomp.sweeps.workload import Workload
 
-# What reads a flagfile, by what its name begins with; else it is a sweep.
-SEARCHES = {
-    "threshold": (thresholds.define_flags, thresholds.make_searches),
-    "predict": (prediction.define_flags, prediction.make_study),
+STUDIES = {
+    each.name: each
+    for each in (
+        *(claims.STUDY, decoders.STUDY, prediction.STUDY),
+        *(thresholds.STUDY, paper.STUDY),
+    )
 }
-SWEEP = (sweep_run.define_flags, sweep_run.make_sweep)
 HEADS = ["part", "items", "finished", "in evidence", "time for the rest"]
-CAMPAIGN = ("campaign/*", "campaign_fresh/*")
-# Flagfiles, and flags that follow them; patterns are of those shipped.
-PLANS = {
-    "claims": CAMPAIGN,
-    "decoders": (
-        *("decoders_truth", "decoders_bumps", "decoders_sprites"),
-        *("decoders_rates", "decoders_acting", "decoders_law"),
-    ),
-    "prediction": ("predict --confirm",),
-    "thresholds": ("threshold",),
-    # Its figures show the networks of the claims, and one long search.
-    "paper": ("campaign/*", "threshold"),
-}
 
 
 @dataclass(frozen=True)
@@ -88,8 +78,10 @@ def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
         found = sorted(SHIPPED.glob(f"{pattern}{SUFFIX}")) or [pattern]
         for file in found:
             name = str(file).rpartition("/")[2]
-            kinds = [k for n, k in SEARCHES.items() if name.startswith(n)]
-            define, make = kinds[0] if kinds else SWEEP
+            define, make = sweep_run.define_flags, sweep_run.make_sweep
+            for study in STUDIES.values():
+                if study.start and name.startswith(study.start):
+                    define, make = study.make_flags, study.make_work
             arguments = [f"--flagfile={file}", *flags, *places]
             with redirect_stdout(io.StringIO()):  # what the commands would say
                 works.append(make(parse_flags(arguments, define())))

@@ -18,7 +18,7 @@ from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.statistics.measure import find_measure, list_leading
-from tfcomp.statistics.setting_labels import make_label
+from tfcomp.statistics.setting_table import make_label
 from tfcomp.sweeps.sweep_curves import QUANTITIES
 
 _MAX_LINES = 8

@@ -18,10 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.measure import list_leading
-from tfcomp.statistics.setting_labels import choose_flags
-from tfcomp.storage.code_version import hash_modules
+from tfcomp.statistics.setting_table import choose_flags
+from tfcomp.storage.code_version import (
+    STAMP_FILE,
+    hash_modules,
+    is_current,
+    write_stamp,
+)
 from tfcomp.storage.run_folder import select_scores
-from tfcomp.storage.stamps import STAMP_FILE, is_current, write_stamp
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import (
     tabulate_layers,
@@ -54,8 +58,8 @@ def write_reports(
         return
     # Late imports, here and below: who has nothing new to report should not
     # wait for them.
-    from tfcomp.statistics.paired_comparison import compare_settings
     from tfcomp.statistics.seed_statistics import summarize
+    from tfcomp.statistics.seed_tests import compare_settings
     from tfcomp.sweeps.hparams import EVENTS_FILE, write_experiment
 
     # What is made can be wrong until it is complete.

@@ -16,7 +16,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.machine import choose_threads
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_text
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool, Task

@@ -18,8 +18,8 @@ import tfcomp
 from tfcomp.config.machine import count_cores
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.coverage import measure_coverage
 from tfcomp.datasets.materialized import attach_examples
+from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.statistics.measure import OWN_MEASURES, describe_own

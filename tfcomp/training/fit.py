@@ -9,15 +9,13 @@ import tensorflow as tf
 from keras import ops
 
 from tfcomp.config.errors import DivergedError
-from tfcomp.config.progress import show_progress
+from tfcomp.config.quiet import show_progress
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
-from tfcomp.training.decay import make_rate
-from tfcomp.training.plateau import PlateauSchedule
-from tfcomp.training.pruning import PruneAxes
+from tfcomp.training.plateau import PlateauSchedule, PruneAxes, make_rate
 from tfcomp.training.strategy import give_to_devices
 
 

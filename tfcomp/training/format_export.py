@@ -4,8 +4,6 @@ A file is read back by the runtime of its own format and asked for every
 combination of the grid, in batches of several sizes.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import statistics

@@ -9,11 +9,10 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.explored import choose_explored
 from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
-from tfcomp.evaluation.certified_scores import score_certified
-from tfcomp.evaluation.interactions import WATCHED_POINTS
+from tfcomp.evaluation.derivatives import WATCHED_POINTS
 from tfcomp.evaluation.kept_outputs import list_kept_epochs, write_outputs
 from tfcomp.evaluation.point_scores import Evaluation
-from tfcomp.evaluation.reference_scores import score_references
+from tfcomp.evaluation.reference_scores import score_certified, score_references
 from tfcomp.models.acting import measure_channels
 from tfcomp.training.fit import count_steps
 from tfcomp.training.history import History

@@ -13,7 +13,6 @@ from typing import Any
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import format_flags
-from tfcomp.evaluation.certified_scores import score_certified
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.point_scores import Evaluation
@@ -23,10 +22,11 @@ from tfcomp.evaluation.published_models import (
     rename_published,
 )
 from tfcomp.evaluation.published_weights import format_weights
+from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import forget_candidates
 from tfcomp.statistics.seed_statistics import Statistics
 from tfcomp.storage.files import PARTIAL
-from tfcomp.storage.folder_lock import lock_folder
+from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.published_folder import (
     CARD_FILE,
     FILES,

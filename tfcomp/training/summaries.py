@@ -30,7 +30,7 @@ from tensorboard.plugins.hparams import api as hparams
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.grid_curves import list_curves
+from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.evaluation.pictures import (
@@ -42,7 +42,7 @@ from tfcomp.evaluation.pictures import (
     picture_samples,
 )
 from tfcomp.evaluation.point_scores import Evaluation
-from tfcomp.figures.render import figure_to_array, stack_to_png
+from tfcomp.figures.exhibits import figure_to_array, stack_to_png
 from tfcomp.statistics.measure import list_measures
 from tfcomp.storage.files import write_bytes
 from tfcomp.storage.run_folder import SAMPLES_FILE

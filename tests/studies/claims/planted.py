@@ -11,7 +11,7 @@ from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.controls import FIRST_SEED, Kind, plant_study
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.judgement import ClaimResult
-from tfcomp.studies.claims.threshold_studies import ThresholdStudy
+from tfcomp.studies.claims.packed_evidence import ThresholdStudy
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 # How many of ten seeds of an undecided claim are of the positive kind.

@@ -14,8 +14,8 @@ import pytest
 from tests.studies.claims.planted import plant_all_claims, plant_claim
 from tfcomp.config.errors import RunError
 from tfcomp.studies.claims import write_report
+from tfcomp.studies.claims.claim_report import count_values, format_duration
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.origin import count_values, format_duration
 from tfcomp.studies.claims.result_text import format_number
 
 COMMAND = "python -m a.command --runs='logs/*' <and> more"

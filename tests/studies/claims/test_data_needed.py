@@ -13,11 +13,11 @@ from tests.studies.claims.planted import (
 )
 from tfcomp.studies.claims import write_report
 from tfcomp.studies.claims.all_claims import CLAIMS
+from tfcomp.studies.claims.claim_report import describe_origin
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.data_needed import choose_study
-from tfcomp.studies.claims.origin import describe_origin
+from tfcomp.studies.claims.packed_evidence import count_searches
 from tfcomp.studies.claims.result_text import describe_part
-from tfcomp.studies.claims.threshold_studies import count_searches
 from tfcomp.studies.claims.verdict import Verdict
 
 C16 = CLAIMS[15]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.studies.claims.planted import make_study
 from tests.studies.claims.test_score_table import read_rows
-from tfcomp.studies.claims.threshold_table import (
+from tfcomp.studies.claims.score_table import (
     format_study,
     make_threshold_tables,
 )

@@ -13,12 +13,14 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.studies.claims.evidence import Evidence, Run, read_evidence
 from tfcomp.studies.paper import command as paper_figures
-from tfcomp.studies.paper import read_figures, write_figures
-from tfcomp.studies.paper.data_pictures import DATA
-from tfcomp.studies.paper.figure_index import MAX_BYTES, compress
+from tfcomp.studies.paper.command import MAX_BYTES, compress, write_figures
 from tfcomp.studies.paper.network_pictures import EACH, draw_each
-from tfcomp.studies.paper.paper_figure import DRAWERS, make_command
-from tfcomp.studies.paper.score_pictures import STAGES
+from tfcomp.studies.paper.paper_figure import (
+    DRAWERS,
+    make_command,
+    read_figures,
+)
+from tfcomp.studies.paper.score_pictures import DATA, STAGES
 
 FIGURES = read_figures()
 NEEDS = {

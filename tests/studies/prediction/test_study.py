@@ -14,11 +14,11 @@ from tfcomp.storage.files import read_json
 from tfcomp.studies.claims.packed_evidence import pack_evidence
 from tfcomp.studies.prediction import command as predict
 from tfcomp.studies.prediction import one_cell
-from tfcomp.studies.prediction.early_measures import forget_held_out
-from tfcomp.studies.prediction.predict_run import (
+from tfcomp.studies.prediction.command import (
     PredictionStudy,
     describe_answer,
 )
+from tfcomp.studies.prediction.network_training import forget_held_out
 from tfcomp.studies.prediction.records import collect
 
 FLAGS = (

@@ -9,9 +9,9 @@ import pytest
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.studies.thresholds import evaluations as module
-from tfcomp.studies.thresholds.cases import Case
-from tfcomp.studies.thresholds.evaluations import (
+from tfcomp.studies.thresholds import cases as module
+from tfcomp.studies.thresholds.cases import (
+    Case,
     Evaluations,
     MissingError,
     Scores,
@@ -102,16 +102,16 @@ def test_other_seed_steps_and_code_are_other_trainings(
     assert list_rows(make_case(seed=1), evaluations) is None
     assert list_rows(make_case(steps=7), evaluations) is None
     monkeypatch.setattr(module, "TRIAL", "tfcomp.studies.thresholds.search")
-    assert list_rows(make_case(), evaluations) is None
+    assert list_rows(make_case(), Evaluations(tmp_path)) is None
 
 
 def test_record_says_what_it_is_of(tmp_path: Path) -> None:
     config = make_case().make_config(5)
     evaluations = Evaluations(tmp_path)
     with pytest.raises(MissingError):
-        evaluations.read(config)
-    evaluations.write(config, {"relative_mse": None}, 1.5)
-    assert evaluations.read(config) == {"relative_mse": None}
+        evaluations.get_scores(config)
+    evaluations.write_scores(config, {"relative_mse": None}, 1.5)
+    assert evaluations.get_scores(config) == {"relative_mse": None}
     content = json.loads(next(tmp_path.iterdir()).read_text())
     assert content["flags"] == config.identity()
     assert content["seconds"] == 1.5
@@ -121,9 +121,9 @@ def test_record_says_what_it_is_of(tmp_path: Path) -> None:
 def test_damaged_record_is_made_again(tmp_path: Path, text: str) -> None:
     config = make_case().make_config(5)
     evaluations = Evaluations(tmp_path)
-    evaluations.write(config, {"relative_mse": None}, 1.5)
+    evaluations.write_scores(config, {"relative_mse": None}, 1.5)
     next(tmp_path.iterdir()).write_text(text)
     with pytest.raises(MissingError):
-        evaluations.read(config)
-    evaluations.write(config, {"relative_mse": 0.5}, 1.5)
-    assert evaluations.read(config) == {"relative_mse": 0.5}
+        evaluations.get_scores(config)
+    evaluations.write_scores(config, {"relative_mse": 0.5}, 1.5)
+    assert evaluations.get_scores(config) == {"relative_mse": 0.5}

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tfcomp.figures.exhibits import save_exhibit
-from tfcomp.studies.thresholds.threshold_exhibits import make_exhibits
 from tfcomp.studies.thresholds.threshold_tables import (
     Law,
     Row,
     fit_laws,
+    make_exhibits,
     make_slope_row,
     write_tables,
 )

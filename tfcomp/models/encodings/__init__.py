@@ -16,8 +16,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.groups import parse_groups
+from tfcomp.datasets.factors import FactorSpace, parse_groups
 
 if TYPE_CHECKING:
     import keras

@@ -10,8 +10,6 @@ Both are tests: functions from the evidence to judged parts. A claim that they
 cannot express has a plain function among its tests.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

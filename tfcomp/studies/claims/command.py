@@ -7,15 +7,11 @@ rule and verdict. Runs and tables of threshold searches are found at any depth
 below the folders that the patterns match.
 """
 
-from __future__ import annotations
-
-import functools
-import shlex
 from typing import Any
 
-from tfcomp.config.command import run_command
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
+from tfcomp.studies import Study
 
 FLAGS = {
     "runs": (
@@ -28,13 +24,6 @@ FLAGS = {
         "The folder for report.html, report.md, claims.csv and the figures.",
     ),
 }
-
-
-def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
-    command = shlex.join(["tfcomp", "study", "claims", *argv[1:]])
-    judge = functools.partial(judge_claims, command=command)
-    return run_command(argv, __doc__, make_flags(FLAGS), judge)
 
 
 def judge_claims(settings: dict[str, Any], command: str) -> int:
@@ -57,3 +46,13 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
         print(f"note {note}")
     print(f"\nreport  {report.page}")
     return 0
+
+
+STUDY = Study(
+    "claims",
+    __doc__,
+    lambda: make_flags(FLAGS),
+    judge_claims,
+    plan=("campaign/*", "campaign_fresh/*"),
+)
+main = STUDY.main

@@ -14,8 +14,10 @@ from typing import Any
 
 from tfcomp.config.run_flags import expand_flagfiles, parse_config
 from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.flag_text import parse_run_flags
-from tfcomp.studies.claims.threshold_studies import ThresholdStudy
+from tfcomp.studies.claims.packed_evidence import (
+    ThresholdStudy,
+    parse_run_flags,
+)
 from tfcomp.studies.claims.verdict import Verdict
 
 DECLARATIONS = Path(__file__).with_name("claims.toml")

@@ -18,12 +18,13 @@ from tfcomp.statistics.seed_statistics import IGNORED, get_score
 from tfcomp.storage.files import read_text
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, read_metrics
 from tfcomp.storage.run_search import find_runs, split_patterns
-from tfcomp.studies.claims.flag_text import Flags, parse_run_flags
-from tfcomp.studies.claims.packed_evidence import unpack
-from tfcomp.studies.claims.threshold_studies import (
+from tfcomp.studies.claims.packed_evidence import (
+    Flags,
     ThresholdStudy,
     find_studies,
+    parse_run_flags,
     read_study,
+    unpack,
 )
 
 # Settings that do not change what a run computes.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.flag_text import Flags
+from tfcomp.studies.claims.packed_evidence import Flags
 from tfcomp.studies.claims.selection import (
     Group,
     Setting,

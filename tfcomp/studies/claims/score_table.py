@@ -5,15 +5,26 @@ is fitted: the geometric mean of errors and the mean of positions in place, each
 with the lowest and the highest seed, where a single seed that fails is seen.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from statistics import fmean, geometric_mean
+from typing import TYPE_CHECKING
 
-from tfcomp.statistics.setting_labels import choose_flags, make_label
-from tfcomp.statistics.setting_table import format_rows
+from tfcomp.statistics.setting_table import (
+    choose_flags,
+    format_rows,
+    make_label,
+)
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.packed_evidence import TOTAL, ThresholdStudy
 from tfcomp.studies.claims.result_text import format_number
 from tfcomp.studies.claims.selection import Group, list_groups
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 ERRORS = {  # heading: score
     "ID relative MSE": "id/relative_mse",
@@ -21,6 +32,7 @@ ERRORS = {  # heading: score
     "OOD MSE": "ood/mse",
 }
 POSITIONS = ("OOD positions in place (%)", "ood/position_accuracy")
+ROW = ["kind", "region", "criterion"]
 
 
 def make_score_tables(evidence: Evidence) -> dict[str, str]:
@@ -82,3 +94,40 @@ def format_spread(mean: float, values: Sequence[float]) -> str:
     low, high = format_number(min(values)), format_number(max(values))
     ends = "all" if low == high else f"{low} to {high}"
     return f"{format_number(mean)} ({ends})"
+
+
+def make_threshold_tables(studies: Sequence[ThresholdStudy]) -> dict[str, str]:
+    """A table in Markdown for each study, by the name of its folder."""
+    return {study.path.name: format_study(study) for study in studies}
+
+
+def format_study(study: ThresholdStudy) -> str:
+    """The table of one study, a row a kind of training set and criterion."""
+    found = study.thresholds
+    sizes = sorted(found["grid_size"].unique())
+    heads = [f"N = {size:g}" for size in sizes]
+    rows = [["training set", "held out", "criterion", *heads, "slope"]]
+    for row, searches in found.groupby(ROW, sort=False):
+        sized = [searches[searches["grid_size"] == size] for size in sizes]
+        words = [str(word).replace("_", " ") for word in row]
+        counts = map(format_searches, sized)
+        rows.append([*words, *counts, find_slope(study, row)])
+    return format_rows(rows)
+
+
+def format_searches(searches: DataFrame) -> str:
+    """As `74.1 (64 to 98)`; searches that failed are counted beside."""
+    reached = searches[searches["reached"].astype(bool)]
+    counts = reached[TOTAL].tolist()
+    missed = len(searches) - len(counts)
+    text = format_spread(geometric_mean(counts), counts) if counts else "–"
+    return text + (f", {missed} not reached" if missed else "")
+
+
+def find_slope(study: ThresholdStudy, row: tuple) -> str:
+    """The slope of all examples over the size, with its 95 % interval."""
+    table = study.slopes[study.slopes["quantity"] == TOTAL]
+    found = table[(table[ROW] == list(row)).all(axis=1)]
+    numbers = found[["slope", "low", "high"]].stack().dropna()
+    slope, *interval = [format_number(n) for n in numbers] or ["–"]
+    return f"{slope} [{', '.join(interval)}]" if interval else slope

@@ -19,7 +19,7 @@ from typing import Any
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.regions import split_region
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, Run
-from tfcomp.studies.claims.flag_text import Flags
+from tfcomp.studies.claims.packed_evidence import Flags
 
 # Two seeds have an interval of 12.7 standard errors on either side: formally
 # enough, and blind to the third seed that behaves in another way.

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tfcomp.statistics.paired_comparison import adjust_by_holm
+from tfcomp.statistics.seed_tests import adjust_by_holm
 from tfcomp.studies.claims.estimation import Estimate
 from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.claims.selection import MIN_SEEDS, Group

@@ -17,11 +17,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from tfcomp.config.command import run_command
 from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.storage.output_folders import check_folder
+from tfcomp.studies import Study
 from tfcomp.studies.decoders.decoder_table import FRESH, NUMBERS, Case
 
 FLAGS = {
@@ -35,12 +35,7 @@ FLAGS = {
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
 
 
-def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), tabulate)
-
-
-def tabulate(settings: dict[str, Any]) -> int:
+def tabulate(settings: dict[str, Any], command: str) -> int:
     """Judges what the flags name, writes the tables and the picture.
 
     Raises:
@@ -144,8 +139,8 @@ def _format_mean(numbers: list[float | None]) -> str:
 
 def draw_picture(cases: list[Case]) -> bytes:
     """All cases as colors, a PNG file."""
-    from tfcomp.figures.render import figure_to_png
-    from tfcomp.figures.score_tables import draw_score_table
+    from tfcomp.figures.exhibits import figure_to_png
+    from tfcomp.figures.map_plots import draw_score_table
 
     values, texts = {}, {}
     for case in cases:
@@ -191,3 +186,16 @@ def _list_names(cases: list[Case]) -> tuple[list[str], list[str]]:
 def _divide(numbers: dict[str, float | None], name: str) -> float | None:
     error, other = numbers["ood_relative_mse"], numbers[name]
     return error / other if error is not None and other else None
+
+
+STUDY = Study(
+    "decoders",
+    __doc__,
+    lambda: make_flags(FLAGS),
+    tabulate,
+    plan=(
+        *("decoders_truth", "decoders_bumps", "decoders_sprites"),
+        *("decoders_rates", "decoders_acting", "decoders_law"),
+    ),
+)
+main = STUDY.main

@@ -22,7 +22,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tfcomp.statistics.limits import Limits, compute_student
-from tfcomp.statistics.setting_labels import choose_flags
+from tfcomp.statistics.setting_table import choose_flags
 from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.claims.selection import list_groups
 

@@ -1,7 +1,5 @@
 """Tables and a picture of splits by what training determines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -118,8 +116,8 @@ def format_law(splits: Sequence[Split]) -> str:
 
 def draw_splits(splits: Sequence[Split]) -> bytes:
     """All decoders and predictors on all splits, a PNG file."""
-    from tfcomp.figures.render import figure_to_png
-    from tfcomp.figures.score_tables import draw_score_table
+    from tfcomp.figures.exhibits import figure_to_png
+    from tfcomp.figures.map_plots import draw_score_table
 
     values, texts = {}, {}
     names = [

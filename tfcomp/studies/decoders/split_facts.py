@@ -3,8 +3,6 @@
 Computed from the flags of a run, so that runs of any version have it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass
@@ -92,8 +90,11 @@ def measure_facts(
         ConfigError, RunError: If the data cannot be made here.
     """
     from tfcomp.datasets import make_dataset
-    from tfcomp.datasets.coverage import measure_coverage
-    from tfcomp.datasets.solvable import certify_dataset, summarize_certificates
+    from tfcomp.datasets.solvable import (
+        certify_dataset,
+        measure_coverage,
+        summarize_certificates,
+    )
 
     dataset = make_dataset(config)
     if orders is None:

@@ -8,16 +8,32 @@ scores are drawn from packed evidence, too; pictures of networks need run
 folders. Without --runs it draws what needs no run and lists all commands.
 """
 
-import functools
-import shlex
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from tfcomp.config.command import run_command
-from tfcomp.config.errors import ConfigError, suggest
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.config.errors import ConfigError, RunError, suggest
+from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.files import write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import split_patterns
+from tfcomp.studies import Study
+from tfcomp.studies.claims.evidence import Evidence, read_some_evidence
+from tfcomp.studies.paper.paper_figure import (
+    DRAWERS,
+    Found,
+    PaperFigure,
+    make_slug,
+    read_figures,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FLAGS = {
     "runs": (
@@ -28,13 +44,11 @@ FLAGS = {
     "output": ("paper_figures", "The folder for the figures and index.md."),
     "only": ("", "Figures to draw, separated by commas; by default all."),
 }
-
-
-def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
-    command = shlex.join(["tfcomp", "study", "paper", *argv[1:]])
-    draw = functools.partial(draw_figures, command=command)
-    return run_command(argv, __doc__, make_flags(FLAGS), draw)
+MAX_BYTES = 300_000
+# Pixels per inch, twice those of the reports, and colors; then what a noisy
+# picture needs to stay small.
+QUALITIES = ((200, 256), (200, 32), (140, 32), (100, 16))
+TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
 
 def draw_figures(settings: dict[str, Any], command: str) -> int:
@@ -45,10 +59,6 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
             such figure.
     """
     check_folder("output", settings["output"])
-    # These import libraries for figures, after the flags are checked.
-    from tfcomp.studies.claims import Evidence, read_some_evidence
-    from tfcomp.studies.paper import read_figures, write_figures
-
     figures = read_figures()
     names = split_patterns(settings["only"]) or list(figures)
     for name in names:
@@ -65,3 +75,113 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
         print(f"note {note}")
     print(f"\nindex  {output / 'index.md'}")
     return 0
+
+
+@dataclass
+class Entry:
+    """What was made of one figure.
+
+    Attributes:
+        missing: What is missing, and the command that makes it.
+        pictures: Names of the files, by caption.
+        tables: Tables in Markdown, by caption.
+    """
+
+    figure: PaperFigure
+    found: Found
+    missing: dict[str, str]
+    pictures: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if not self.figure.pictures:
+            return "a scheme, not drawn"
+        missing = "; ".join(self.missing)
+        count = len(self.pictures) + len(self.tables)
+        return f"{count} drawn" + (f", missing: {missing}" if missing else "")
+
+
+def write_figures(
+    figures: Iterable[PaperFigure],
+    evidence: Evidence,
+    output: Path,
+    command: str = "",
+) -> Iterator[Entry]:
+    """Writes pictures as they are drawn, and `index.md` after the last one.
+
+    Args:
+        evidence: Runs and threshold studies.
+        output: The folder; made if it does not exist.
+        command: The command that makes it, to be shown.
+
+    Yields:
+        What was made of each figure.
+
+    Raises:
+        OSError: If the folder cannot be written.
+    """
+    import jinja2
+
+    output.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for figure in figures:
+        entries.append(draw_entry(figure, evidence, output))
+        yield entries[-1]
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    template = environment.from_string(TEMPLATE.read_text("utf-8"))
+    count = len(evidence.runs)
+    text = template.render(entries=entries, command=command, num_runs=count)
+    write_text(output / "index.md", text)
+
+
+def draw_entry(figure: PaperFigure, evidence: Evidence, output: Path) -> Entry:
+    """Draws all pictures of a figure that its runs allow."""
+    found = figure.find(evidence)
+    entry = Entry(figure, found, figure.list_missing(found))
+    for kind, *arguments in (
+        [next(iter(picture)), *picture.values()] for picture in figure.pictures
+    ):
+        module, function = DRAWERS[kind]
+        if module == "network_pictures" and not found.networks:
+            continue  # without TensorFlow
+        try:
+            with quiet_startup():
+                pictures = importlib.import_module(
+                    f"tfcomp.studies.paper.{module}"
+                )
+                drawn = getattr(pictures, function)(found, *arguments)
+        except RunError as error:  # a damaged network
+            entry.missing[str(error)] = ""
+            continue
+        for caption, content in drawn.items():
+            if isinstance(content, str):
+                entry.tables[caption] = content
+                continue
+            name = make_slug(f"fig {figure.name} {len(entry.pictures) + 1}")
+            write_bytes(output / f"{name}.png", compress(content))
+            entry.pictures[caption] = f"{name}.png"
+    return entry
+
+
+def compress(figure: Figure) -> bytes:
+    """A PNG file of twice the usual resolution, smaller than the limit."""
+    from tfcomp.figures.exhibits import figure_to_png
+
+    for dpi, num_colors in QUALITIES:
+        picture = figure_to_png(figure, num_colors, dpi)
+        if len(picture) < MAX_BYTES:
+            break
+    return picture
+
+
+STUDY = Study(
+    "paper",
+    __doc__,
+    lambda: make_flags(FLAGS),
+    draw_figures,
+    # Its figures show the networks of the claims, and one long search.
+    plan=("campaign/*", "threshold"),
+)
+main = STUDY.main

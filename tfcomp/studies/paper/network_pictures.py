@@ -16,7 +16,7 @@ from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.gram_plots import draw_gram_matrices
+from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report import (
     curve_section,
     kernel_section,

@@ -1,8 +1,17 @@
-"""Pictures of scores and measures over seeds: packed evidence has them."""
+"""Pictures without trained networks: of scores over seeds, and of the data."""
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.evaluation.pictures import choose_spread, get_pixel_mask
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
+from tfcomp.figures.image_rows import draw_rows
+from tfcomp.models import MODELS
+from tfcomp.statistics.setting_table import format_rows
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.claim_pictures import draw_stages
 from tfcomp.studies.claims.estimation import estimate
@@ -20,6 +29,9 @@ STAGES: dict[str, tuple[PerStage, str, str]] = {
         "the code",
     ),
 }
+STRIPES_PER_ROW = 14
+# The networks of appendix D, and what the paper says of their size.
+NETWORKS = {"donut.flags --depth=2": "315K", "mlp.flags --depth=2": "272K"}
 
 
 def draw_claim(found: Found, name: str) -> Drawn:
@@ -61,3 +73,84 @@ def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
         return {}
     caption = "Every seed (gray), the mean (diamond), its 95 % interval."
     return {caption: draw_forest(panels, side_by_side=True)}
+
+
+def draw_data(found: Found, name: str) -> Drawn:
+    """What `DATA` has of this name; it needs no run."""
+    return DATA[name]()
+
+
+def draw_donut() -> Drawn:
+    """Images of a spread of ID and of OOD positions, the region outlined."""
+    drawn = {}
+    for file in ("donut.flags", "corner.flags"):
+        _, dataset = _make(file)
+        splits = dataset.splits
+        images = {
+            subset: dataset.render_array(
+                splits.grid[choose_spread(np.flatnonzero(chosen))]
+            )
+            for subset, chosen in (("ID", splits.is_id), ("OOD", splits.is_ood))
+        }
+        caption = f"The held-out region {dataset.region.spec} is outlined."
+        drawn[caption] = draw_rows(images, mask=get_pixel_mask(dataset))
+    return drawn
+
+
+def draw_some_stripes() -> Drawn:
+    """A vertical and a horizontal stripe."""
+    _, dataset = _make("stripes.flags")
+    stripes = dataset.splits.train
+    middle = len(stripes) // 4
+    shown = stripes[[middle, len(stripes) // 2 + middle]]
+    caption = "A stripe at one x, and one at one y; the other is absent."
+    images = {"stripes": dataset.render_array(shown)}
+    return {caption: draw_rows(images, shown)}
+
+
+def draw_all_stripes() -> Drawn:
+    """The training set of stripes alone."""
+    _, dataset = _make("stripes.flags")
+    stripes = dataset.splits.train
+    rows = {}
+    for start in range(0, len(stripes), STRIPES_PER_ROW):
+        points = stripes[start : start + STRIPES_PER_ROW]
+        (column,) = np.flatnonzero(np.isfinite(points[0]))
+        label = f"{dataset.space.names[column]} from {points[0, column]:g}"
+        rows[label] = dataset.render_array(points)
+    return {f"All {len(stripes)} stripes.": draw_rows(rows)}
+
+
+def list_networks() -> Drawn:
+    """The table of appendix D, with the weights counted."""
+    names = ["input", "layers", "hidden", "optimizer", "paper", "ours"]
+    columns = {"property": names}
+    for line, size in NETWORKS.items():
+        config, dataset = _make(line)
+        model = MODELS.get(config.model.model).load()(config, dataset)
+        layers = [type(layer).__name__ for layer in model.layers]
+        kind = "Dense" if config.model.model == "mlp" else "Conv2DTranspose"
+        columns[line] = [
+            f"{model.layers[1].output.shape[-1]} ({config.model.encoding})",
+            f"{layers.count(kind)} {kind}",
+            str(config.model.width),
+            f"AdamW, {config.training.learning_rate:g}",
+            size,
+            f"{model.count_params():,}",
+        ]
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    caption = "Weights are those of the networks as they are built."
+    return {caption: format_rows(rows).rstrip()}
+
+
+DATA = {
+    "donut": draw_donut,
+    "some stripes": draw_some_stripes,
+    "all stripes": draw_all_stripes,
+    "networks": list_networks,
+}
+
+
+def _make(line: str) -> tuple[RunConfig, Dataset]:
+    config = parse_config(f"--flagfile={line}".split())
+    return config, make_dataset(config)

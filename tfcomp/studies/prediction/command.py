@@ -15,14 +15,15 @@ folder or from packed evidence, and needs no TensorFlow.
 """
 
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from absl import flags
 
-from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import (
     define_run_flags,
     define_settings,
@@ -30,23 +31,28 @@ from tfcomp.config.run_flags import (
     list_flag_lines,
     make_flags,
 )
+from tfcomp.storage.files import read_csv, write_csv
 from tfcomp.storage.output_folders import check_folder, check_run_folders
 from tfcomp.storage.run_search import find_folders, split_patterns
+from tfcomp.studies import Study
 from tfcomp.studies.claims.packed_evidence import PREDICTION_FLAGS, unpack
 from tfcomp.studies.prediction.design import (
     HALVES,
+    Cell,
+    PredictSettings,
     list_cells,
     list_hyperparameters,
 )
-from tfcomp.studies.prediction.predict_run import (
-    PredictionStudy,
-    describe_answer,
+from tfcomp.studies.prediction.records import (
+    Found,
+    collect,
+    open_records,
+    read_found,
 )
-from tfcomp.studies.prediction.predict_settings import PredictSettings
-from tfcomp.studies.prediction.records import read_found
+from tfcomp.studies.records import Records
 from tfcomp.sweeps.grid import GRID
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.workload import run_missing
+from tfcomp.sweeps.workload import Workload, run_missing
 
 RECORDED = {
     "runs": (
@@ -58,13 +64,75 @@ RECORDED = {
 }
 
 
-def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
-    first = "tfcomp study prediction predict_smoke --workers=2"
-    return run_command(argv, __doc__, define_flags(), predict, first)
+@dataclass(frozen=True)
+class PredictionStudy(Workload):
+    """All networks of a study; an item is a setting with its seeds.
+
+    Its folder has
+
+    predict.flags    every resolved flag; `--flagfile` of it repeats the study
+    networks/        a file for each network (see `records`)
+    logs/<cell>.log  what the processes print
+    networks.csv     settings, seeds and outcomes, also of those that missed
+                     the target, and the names of their files
+    explore.csv      the statistics of every measure on the exploring half
+    confirm.csv      those of the proposed measures on the half held back
+    figures/         the two pictures, and the numbers that they show
+
+    Attributes:
+        settings: How networks are trained and judged.
+        hyperparameters: The axes of the design.
+    """
+
+    kind = "prediction study"
+    noun = "settings"
+    flags_name = "predict.flags"
+
+    items: Sequence[Cell]
+    settings: PredictSettings
+    hyperparameters: Sequence[tuple[str, ...]]
+
+    @property
+    def records(self) -> Records:
+        """Its networks."""
+        return open_records(self.folder, self.settings.target)
+
+    def is_finished(self, cell: Cell) -> bool:
+        """Whether all networks of a setting are recorded."""
+        read = self.records.read
+        return all(read(config) is not None for config in cell.make_configs())
+
+    def make_command(self, cell: Cell) -> list[str]:
+        """The process of a setting (`one_cell`)."""
+        command = [sys.executable, "-m", "tfcomp.studies.prediction.one_cell"]
+        lines = list_flag_lines(cell.config), list_flag_lines(self.settings)
+        return [*command, *lines[0], *lines[1]]
+
+    def get_config(self, cell: Cell) -> RunConfig:
+        """A run like its networks."""
+        return cell.config
+
+    def write_tables(self, failures: Mapping[str, str]) -> None:
+        """Writes the table of networks."""
+        rows = list(map(_describe, collect(self.items, self.records)))
+        if rows:
+            write_csv(self.folder / "networks.csv", rows)
+
+    def write_reports(self) -> None:
+        """Judges the measures; writes tables and figures."""
+        # Imported here: bad flags must be answered without SciPy.
+        from tfcomp.studies.prediction.predict_report import write_report
+
+        found = collect(self.items, self.records)
+        write_report(self.folder, found, self.hyperparameters)
+
+    def count_networks(self) -> tuple[int, int]:
+        """How many networks are recorded, and how many met the target."""
+        found = collect(self.items, self.records)
+        return len(found), sum(each.record["reached"] for each in found)
 
 
-def predict(values: dict[str, Any]) -> int:
+def predict(values: dict[str, Any], command: str) -> int:
     """Trains what is missing, judges, prints what predicts."""
     if values["runs"]:
         return judge_recorded(values["runs"], Path(values["output"]))
@@ -135,3 +203,43 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     text = format_flags(base) + lines
     axes = list_hyperparameters(values["grid"])
     return PredictionStudy(Path(base.run_dir), cells, text, settings, axes)
+
+
+def describe_answer(folder: Path, confirm: bool) -> list[str]:
+    """What predicts, or without `confirm` is proposed, in a line each."""
+    half, column, word = HALVES[0], "passes", "is proposed"
+    if confirm:
+        half, column, word = HALVES[1], "predicts", "predicts"
+    file = folder / f"{half}.csv"
+    chosen = [
+        f"{row['measure']} at {float(row['time']):.0%} {word}: tau "
+        f"{float(row['tau']):.2f} [{float(row['tau_low']):.2f}, "
+        f"{float(row['tau_high']):.2f}]"
+        for row in (read_csv(file) if file.exists() else ())
+        if row[column] == "True"
+    ]
+    return chosen or ["no measure passes the rules"]
+
+
+def _describe(found: Found) -> dict[str, Any]:
+    names = "reached steps id_relative_mse ood_relative_mse".split()
+    return {
+        "half": found.cell.half,
+        **found.cell.setting,
+        "seed": found.seed,
+        **{name: found.record.get(name) for name in names},
+        "record": found.name,
+    }
+
+
+STUDY = Study(
+    "prediction",
+    __doc__,
+    define_flags,
+    predict,
+    plan=("predict --confirm",),
+    start="predict",
+    make_work=make_study,
+    first="tfcomp study prediction predict_smoke --workers=2",
+)
+main = STUDY.main

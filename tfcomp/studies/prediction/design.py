@@ -9,11 +9,36 @@ from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.settings import setting
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.sweeps.grid import parse_grid
+from tfcomp.sweeps.sweep_settings import SeedSettings
 
 DECODER = "model"
 HALVES = ("explore", "confirm")
+# When networks are measured, as shares of the steps to the target.
+TIMES = (0.0, 0.05, 0.1, 0.25, 1.0)
+# Before the name of a number: does it look at held-out combinations?
+ID_ONLY, ALL_POINTS = "id.", "all."
+
+
+@dataclass(frozen=True)
+class PredictSettings(SeedSettings):
+    """How the networks of a study are trained, and which are judged."""
+
+    target: float = setting(
+        0.05,
+        "The ID relative MSE that every network is trained to. It is looked "
+        "at once an epoch; a network that misses it in --epochs is reported "
+        "and not judged.",
+        above=0.0,
+    )
+    confirm: bool = setting(
+        False,
+        "Also train the half of the design that is held back, and judge on "
+        "it the measures that the other half has proposed. Do so once, when "
+        "nothing is left to decide.",
+    )
 
 
 @dataclass(frozen=True)
@@ -83,11 +108,11 @@ def list_cells(
     base = make_config(dict(flags))
     list_hyperparameters(flags["grid"])
     cells, notes = [], {}
-    for setting in parse_grid(flags["grid"], len(seeds), base.plugins):
-        config = make_config({**flags, **setting, "seed": seeds[0]})
+    for varied in parse_grid(flags["grid"], len(seeds), base.plugins):
+        config = make_config({**flags, **varied, "seed": seeds[0]})
         if config.data.region == "none":
             raise ConfigError("region", "must hold out combinations", "none")
         here = not flags.get("scheduler")
         notes |= dict.fromkeys(list_announcements(config, here))
-        cells.append(Cell(setting, config, seeds))
+        cells.append(Cell(varied, config, seeds))
     return cells, list(notes)

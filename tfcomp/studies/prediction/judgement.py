@@ -8,7 +8,9 @@ its sign and proposes it if, at 95 %,
    (else it only follows a hyperparameter), and
 3. it ranks the networks of decoders that it was not fitted to better than
    hyperparameters, the ID error at that time and the measure's own value
-   before training do.
+   before training do. A ridge regression on all decoders but one predicts the
+   outcome from these, with and without the measure, and ranks the networks of
+   that one; the gain is one of tau.
 
 Of the proposed measures those predict that pass again, with the same sign, on
 the half that was held back, at a level of 95 % for all of them together
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tfcomp.studies.prediction.design import ALL_POINTS
 from tfcomp.studies.prediction.networks import (
     Array,
     Estimate,
@@ -38,12 +41,6 @@ from tfcomp.studies.prediction.pairs import (
     compute_sign_error,
     compute_tau,
 )
-from tfcomp.studies.prediction.predict_settings import ALL_POINTS
-from tfcomp.studies.prediction.transfer import (
-    compute_transfer,
-    make_features,
-    subtract,
-)
 
 LEVEL = 0.95
 MIN_SHARE = 0.9
@@ -53,6 +50,7 @@ START = "0"
 # A measure and the time at which it was taken.
 Key = tuple[str, str]
 Row = dict[str, Any]
+RIDGE = 1e-2  # of the number of networks; features have unit variance
 
 
 @dataclass(frozen=True)
@@ -182,3 +180,64 @@ def _show(name: str, estimate: Estimate, level: float) -> Row:
     ends = estimate.get_interval(level)
     low, high = np.clip(ends, 0 if name == "sign_error" else -1, 1).tolist()
     return {name: estimate.value, f"{name}_low": low, f"{name}_high": high}
+
+
+def make_features(networks: Networks, decoder: str) -> Array:
+    """Hyperparameters but the decoder as one column for each value, [n, d]."""
+    columns = [
+        np.eye(values.max() + 1)[values]
+        for name, values in networks.settings.items()
+        if name != decoder
+    ]
+    return np.concatenate(columns, axis=1)
+
+
+def compute_transfer(
+    features: Array, networks: Networks, decoder: str
+) -> Estimate:
+    """Mean tau within each decoder, predicted from the others.
+
+    Args:
+        features: What is known of every network, [n, d].
+        decoder: The hyperparameter that names the decoder.
+    """
+    groups, blocks = networks.settings[decoder], networks.blocks
+    keeps = [np.ones(len(groups), bool), *(blocks.T == 0)]
+    return Estimate(
+        np.array(
+            [_score(features[k], networks.outcome[k], groups[k]) for k in keeps]
+        )
+    )
+
+
+def subtract(first: Estimate, second: Estimate) -> Estimate:
+    """How much larger the first is, with the interval of the difference."""
+    return Estimate(first.values - second.values)
+
+
+def _score(features: Array, outcome: Array, groups: NDArray[np.int_]) -> float:
+    taus = []
+    for group in np.unique(groups):
+        left_out = groups == group
+        if left_out.sum() < 2 or left_out.all():
+            continue
+        found = _predict(features, outcome, left_out)
+        signs = _compare(found) * _compare(outcome[left_out])
+        count = left_out.sum()
+        taus.append(signs.sum() / (count * (count - 1)))
+    return float(np.mean(taus)) if taus else float("nan")
+
+
+def _compare(values: Array) -> Array:
+    return np.sign(values[:, None] - values)
+
+
+def _predict(
+    features: Array, outcome: Array, left_out: NDArray[np.bool_]
+) -> Array:
+    known = features[~left_out]
+    center, scale = known.mean(axis=0), known.std(axis=0)
+    scaled = (features - center) / np.where(scale > 1e-12, scale, 1.0)
+    x, y = scaled[~left_out], outcome[~left_out]
+    gram = x.T @ x + RIDGE * len(x) * np.eye(x.shape[1])
+    return scaled[left_out] @ np.linalg.solve(gram, x.T @ (y - y.mean()))

@@ -18,9 +18,8 @@ from tfcomp.config.run_flags import (
     define_settings,
     parse_flags,
 )
-from tfcomp.studies.prediction.design import Cell
-from tfcomp.studies.prediction.predict_settings import PredictSettings
-from tfcomp.studies.prediction.records import Records
+from tfcomp.studies.prediction.design import Cell, PredictSettings
+from tfcomp.studies.prediction.records import open_records
 
 
 def main(argv: list[str]) -> int:
@@ -37,7 +36,7 @@ def main(argv: list[str]) -> int:
         from tfcomp.studies.prediction.network_training import train_network
 
     keras.backend.clear_session()
-    records = Records(Path(config.run_dir) / "networks", settings.target)
+    records = open_records(Path(config.run_dir), settings.target)
     for run in Cell({}, config, settings.all_seeds).make_configs():
         if records.read(run) is None:
             start = time.monotonic()

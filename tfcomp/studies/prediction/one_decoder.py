@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tfcomp.studies.prediction.design import DECODER
-from tfcomp.studies.prediction.evidence import OUTCOME, SMALLEST
+from tfcomp.studies.prediction.design import DECODER, ID_ONLY
 from tfcomp.studies.prediction.judgement import ID_ERROR
 from tfcomp.studies.prediction.networks import Array, Numbers
-from tfcomp.studies.prediction.predict_settings import ID_ONLY
+from tfcomp.studies.prediction.predict_report import OUTCOME, SMALLEST
 from tfcomp.studies.prediction.records import Found
 
 EARLY = ("0", "0.05", "0.1", "0.25")

@@ -3,14 +3,39 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tfcomp.config.progress import show_progress
-from tfcomp.figures.exhibits import save_exhibit
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tfcomp.config.quiet import show_progress
+from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp.figures.layout import finish_figure
+from tfcomp.figures.line_style import (
+    LINE_COLORS,
+    LINE_MARKERS,
+    get_line_style,
+)
 from tfcomp.storage.files import write_csv
-from tfcomp.studies.prediction.design import HALVES
-from tfcomp.studies.prediction.evidence import make_evidence
-from tfcomp.studies.prediction.judgement import Evidence, Row, judge
-from tfcomp.studies.prediction.predict_figures import make_exhibits
-from tfcomp.studies.prediction.records import Found
+from tfcomp.studies.prediction.design import DECODER, HALVES
+from tfcomp.studies.prediction.judgement import (
+    ID_ERROR,
+    Evidence,
+    Key,
+    Row,
+    judge,
+)
+from tfcomp.studies.prediction.networks import Networks
+from tfcomp.studies.prediction.records import Found, Record
+
+OUTCOME = "ood_relative_mse"
+# An error as small as this is none.
+SMALLEST = 1e-12
+SHOWN = 6  # measures in the first picture, beside the ID error
+SPREAD = 0.6  # of the distance of two times, that the measures of one take
+PANELS = {
+    "tau": "all pairs",
+    "conditional_tau": "pairs that share two hyperparameters",
+}
 
 
 def write_report(
@@ -61,3 +86,177 @@ def judge_halves(
 
 def _watch(rows: Iterator[Row], name: str, count: int) -> Iterator[Row]:
     return iter(show_progress(rows, name, "measure", count))
+
+
+def make_evidence(
+    found: Sequence[Found], hyperparameters: Sequence[tuple[str, ...]]
+) -> Evidence | None:
+    """The networks that met the target; None if there are none.
+
+    The outcome is log10 of the OOD relative MSE. Errors of ID images are
+    logarithms, too.
+    """
+    met = [each for each in found if each.record["reached"]]
+    if not met:
+        return None
+    values = {
+        "/".join(names): [
+            "/".join(str(each.cell.setting[n]) for n in names) for each in met
+        ]
+        for names in hyperparameters
+    }
+    settings = {name: _number(texts) for name, texts in values.items()}
+    errors = np.array([each.record[OUTCOME] for each in met])
+    outcome = np.log10(np.maximum(errors, SMALLEST))
+    noise = _pool_deviation(outcome, [each.cell.name for each in met])
+    decoder = next("/".join(n) for n in hyperparameters if DECODER in n)
+    networks = Networks(outcome, settings, noise)
+    table = _tabulate([each.record for each in met])
+    return Evidence(networks, table, decoder, sorted(set(values[decoder])))
+
+
+def _number(values: Sequence[str]) -> np.ndarray:
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _pool_deviation(outcome: np.ndarray, names: Sequence[str]) -> float:
+    """Standard deviation over the seeds of a setting, of all settings."""
+    groups = np.unique(names, return_inverse=True)[1]
+    means = np.bincount(groups, outcome) / np.bincount(groups)
+    freedom = len(outcome) - len(means)
+    rest = outcome - means[groups]
+    return float(np.sqrt((rest**2).sum() / freedom)) if freedom else 0.0
+
+
+def _tabulate(records: Sequence[Record]) -> dict[Key, np.ndarray]:
+    """Every number of every time, [n], in the order of their names."""
+    keys = {
+        (name, time)
+        for record in records
+        for time, numbers in record["measures"].items()
+        for name in numbers
+        if name != "share"
+    }
+    table = {}
+    for name, time in sorted(keys, key=lambda key: (float(key[1]), key[0])):
+        found = [r["measures"].get(time, {}).get(name) for r in records]
+        values = np.array([np.nan if v is None else v for v in found])
+        if name == ID_ERROR:
+            values = np.log10(np.maximum(values, SMALLEST))
+        table[name, time] = values
+    return table
+
+
+def make_exhibits(
+    tables: Mapping[str, Sequence[Row]],
+    halves: Mapping[str, Evidence | None],
+) -> list[Exhibit]:
+    """The pictures of the held-back half, or else of the exploring one.
+
+    The exploring half says which measures they show.
+    """
+    half = HALVES[bool(tables[HALVES[1]])]
+    early = [row for row in tables[HALVES[0]] if row["time"] < 1]
+    fair = [row for row in early if not row["peeks"]]
+    ranked = sorted(fair, key=lambda row: -row["tau"])
+    names = list(dict.fromkeys(row["measure"] for row in ranked))
+    names = [name for name in names if name != ID_ERROR][:SHOWN]
+    evidence = halves[half]
+    if not names or evidence is None:
+        return []
+    best = next(row for row in ranked if row["measure"] == names[0])
+    return [
+        _show_times(tables[half], [ID_ERROR, *names], half),
+        _show_best(evidence, best, half),
+    ]
+
+
+def _show_times(
+    rows: Sequence[Row], names: Sequence[str], half: str
+) -> Exhibit:
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    panels = figure.subplots(1, len(PANELS), sharey=True)
+    for axes, (column, heading) in zip(panels, PANELS.items(), strict=True):
+        _draw_taus(axes, rows, names, column)
+        axes.set_title(heading, fontsize="medium")
+    panels[0].set_ylabel("Kendall's tau")
+    title = "Which early number orders networks by their OOD error?"
+    finish_figure(figure, title)
+    caption = (
+        "Kendall's tau between the OOD error and measures taken at five times, "
+        "in the direction found first; bars: 95 % intervals over settings. "
+        "Right: the smallest tau over pairs of networks that share any two "
+        "hyperparameters. Measures that look at ID points alone, those with "
+        "the highest tau on the exploring half first; networks of the half "
+        f"`{half}`."
+    )
+    columns = ("measure", "time", "passes") + tuple(
+        column + end for column in PANELS for end in ("", "_low", "_high")
+    )
+    shown = [
+        {column: row[column] for column in columns}
+        for name in names
+        for row in rows
+        if row["measure"] == name
+    ]
+    return Exhibit("predict_times", title, caption, figure, shown)
+
+
+def _draw_taus(
+    axes: Axes, rows: Sequence[Row], names: Sequence[str], column: str
+) -> None:
+    """Draws a tau over time for each measure, with its intervals."""
+    times = sorted({row["time"] for row in rows})
+    for index, name in enumerate(names):
+        own = [row for row in rows if row["measure"] == name]
+        # Side by side at each time, since their intervals overlap.
+        shift = SPREAD * (index / max(len(names) - 1, 1) - 0.5)
+        tau, low, high = (
+            np.array([row[column + end] for row in own], float)
+            for end in ("", "_low", "_high")
+        )
+        axes.errorbar(
+            np.array([times.index(row["time"]) for row in own]) + shift,
+            tau,
+            (tau - low, high - tau),
+            label=name,
+            linewidth=0.8,
+            elinewidth=1.4,
+            markersize=4,
+            **get_line_style(index),
+        )
+    axes.axhline(0.0, color="0.6", linewidth=1)
+    axes.set_xticks(range(len(times)), [f"{time:.0%}" for time in times])
+    axes.set_xlabel("share of the training")
+
+
+def _show_best(evidence: Evidence, best: Row, half: str) -> Exhibit:
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    name, time = best["measure"], best["time"]
+    values = evidence.measures[name, f"{time:g}"]
+    networks = evidence.networks
+    decoders = networks.settings[evidence.decoder]
+    for index in range(decoders.max() + 1):
+        rows = decoders == index
+        axes.plot(
+            values[rows],
+            networks.outcome[rows],
+            LINE_MARKERS[index % len(LINE_MARKERS)],
+            color=LINE_COLORS[index % len(LINE_COLORS)],
+            markersize=3,
+            label=evidence.decoder_names[index],
+        )
+    axes.set_xlabel(f"{name} at {time:.0%} of the training")
+    axes.set_ylabel("log₁₀ OOD relative MSE at the end")
+    title = f"{name} and the OOD error"
+    finish_figure(figure, title)
+    caption = (
+        "One point for each network, all trained to the same ID error; "
+        f"networks of the half `{half}`."
+    )
+    rows = [
+        {"decoder": evidence.decoder_names[d], name: v, "log10_ood": o}
+        for d, v, o in zip(decoders, values, networks.outcome, strict=True)
+    ]
+    return Exhibit("predict_best", title, caption, figure, rows)

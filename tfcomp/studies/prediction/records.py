@@ -1,34 +1,27 @@
-"""What is known of every network: a file each, which makes a study resumable.
+"""What is known of every network.
 
-A file is named by a hash of what decides its content, the flags and the code,
-and holds no times, so that a study that was killed ends in the same bytes.
+Its record holds no times, so that a study that was killed ends in the same
+bytes.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tfcomp.config.run_config import RunConfig
-from tfcomp.storage.code_version import compute_code_version, hash_modules
 from tfcomp.storage.files import (
-    DamagedFileError,
     read_csv,
     read_json,
     read_text,
-    write_text,
 )
 from tfcomp.studies.prediction.design import Cell, list_hyperparameters
+from tfcomp.studies.records import Record, Records
 from tfcomp.sweeps.grid import parse_grid
-from tfcomp.sweeps.trials import compute_hash
 
 # What trains a network and measures it, beside what decides a run.
 MODULES = (
     "tfcomp.studies.prediction.network_training",
-    "tfcomp.studies.prediction.early_measures",
-    "tfcomp.studies.prediction.predict_settings",
+    "tfcomp.studies.prediction.design",
 )
-Record = dict[str, Any]
 
 
 class Found(NamedTuple):
@@ -40,31 +33,9 @@ class Found(NamedTuple):
     name: str
 
 
-class Records:
-    """The networks of a study, in a folder that need not exist."""
-
-    def __init__(self, folder: Path, target: float) -> None:
-        self.folder = folder
-        self._target = target
-
-    def read(self, config: RunConfig) -> Record | None:
-        """What is known of a network; None if it is to be trained."""
-        try:
-            return read_json(self.locate(config))
-        except (FileNotFoundError, DamagedFileError):
-            return None
-
-    def write(self, config: RunConfig, record: Record) -> None:
-        """Records a network in one step."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(record, sort_keys=True, allow_nan=False) + "\n"
-        write_text(self.locate(config), text)
-
-    def locate(self, config: RunConfig) -> Path:
-        """The file of a network."""
-        version = compute_code_version(config.plugins) + hash_modules(MODULES)
-        name = compute_hash(config, f"{version} {self._target!r}")
-        return self.folder / f"{name}.json"
+def open_records(folder: Path, target: float) -> Records:
+    """The networks of a study that are trained to a target."""
+    return Records(folder / "networks", MODULES, target)
 
 
 def collect(cells: Sequence[Cell], records: Records) -> list[Found]:

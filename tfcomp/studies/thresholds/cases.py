@@ -8,7 +8,9 @@ weights, the order of the batches.
 import dataclasses
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
@@ -16,8 +18,17 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
-from tfcomp.studies.thresholds.search import Limits, dither
-from tfcomp.studies.thresholds.threshold_settings import SearchSettings
+from tfcomp.studies.records import Records
+from tfcomp.studies.thresholds.search import (
+    Found,
+    Limits,
+    dither,
+    find_threshold,
+)
+from tfcomp.studies.thresholds.threshold_settings import (
+    SearchSettings,
+    is_reached,
+)
 from tfcomp.sweeps.grid import MAX_ITEMS
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.
@@ -25,6 +36,49 @@ MAX_DENSITY = 4
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Digits after the point of a scaled bound, in pixels.
 _DIGITS = 6
+# What trains a search's networks and reads their scores.
+TRIAL = "tfcomp.studies.thresholds.threshold_trial"
+
+Scores = dict[str, float | None]
+
+
+class MissingError(LookupError):
+    """A training that a search needs has not been done."""
+
+
+class Evaluations(Records):
+    """Recorded scores.
+
+    Targets decide no name, so another target or a finer tolerance asks only
+    for trainings that have not been done.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, [TRIAL])
+
+    @classmethod
+    def of(cls, base: RunConfig) -> "Evaluations":
+        """Those of a command, given a run that has its name."""
+        return cls(Path(base.run_dir) / "evaluations")
+
+    def get_scores(self, config: RunConfig) -> Scores:
+        """Scores of a training.
+
+        Raises:
+            MissingError: If it has not been done, or its file is damaged.
+        """
+        record = self.read(config) or {}
+        if "scores" not in record:
+            raise MissingError(self.locate(config).name)
+        return dict(record["scores"])
+
+    def write_scores(
+        self, config: RunConfig, scores: Scores, seconds: float
+    ) -> None:
+        """Records the scores of a training in one step."""
+        flags = config.identity()
+        record = {"flags": flags, "scores": scores, "seconds": seconds}
+        self.write(config, record)
 
 
 @dataclass(frozen=True)
@@ -126,6 +180,25 @@ class Case:
         return Limits(
             min(first, maximum), maximum, minimum, self.settings.tolerance
         )
+
+
+def find_in(
+    case: Case, criterion: str, score_fn: Callable[[RunConfig], Scores]
+) -> tuple[Found, float | None]:
+    """What a search for one criterion found, and the score at its count.
+
+    The function gives the scores of a training, recorded or made.
+    """
+    target = case.settings.targets[criterion]
+
+    def score(count: int) -> float | None:
+        return score_fn(case.make_config(count))[criterion]
+
+    found = find_threshold(
+        lambda count: is_reached(criterion, score(count), target),
+        case.make_limits(),
+    )
+    return found, score(found.count)
 
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:

@@ -14,12 +14,13 @@ from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.studies.thresholds.cases import Case, list_cases
-from tfcomp.studies.thresholds.evaluations import (
+from tfcomp.studies.thresholds.cases import (
+    Case,
     Evaluations,
     MissingError,
     Scores,
     find_in,
+    list_cases,
 )
 from tfcomp.studies.thresholds.threshold_settings import (
     SearchSettings,
@@ -48,12 +49,12 @@ def search_case(case: Case, evaluations: Evaluations, train: TrainFn) -> None:
 
     def read_or_train(config: RunConfig) -> Scores:
         try:
-            return evaluations.read(config)
+            return evaluations.get_scores(config)
         except MissingError:
             start = time.monotonic()
             scores = train(config)
             seconds = time.monotonic() - start
-            evaluations.write(config, scores, seconds)
+            evaluations.write_scores(config, scores, seconds)
             print(f"{_describe(config, scores)}  {seconds:.1f} s", flush=True)
             return scores
 

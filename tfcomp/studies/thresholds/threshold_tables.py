@@ -1,9 +1,11 @@
 """The tables of threshold searches: `thresholds.csv` and `slopes.csv`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.power_law import (
     PowerLaw,
@@ -12,16 +14,27 @@ from tfcomp.statistics.power_law import (
     fit_power_law,
 )
 from tfcomp.storage.files import write_csv
-from tfcomp.studies.thresholds.cases import Case
-from tfcomp.studies.thresholds.evaluations import (
+from tfcomp.studies.thresholds.cases import (
+    Case,
     Evaluations,
     MissingError,
     find_in,
 )
+from tfcomp.studies.thresholds.threshold_settings import CRITERIA
+
+if TYPE_CHECKING:
+    from tfcomp.figures.exhibits import Exhibit
 
 Row = dict[str, Any]
 KEYS = ("kind", "region", "criterion")
 QUANTITIES = ("num_bumps", "num_examples")
+GUIDES = {"linear, N": 1.0, "cubic, N³": 3.0}
+WORDS = {
+    "position_accuracy": "position accuracy",
+    "relative_mse": "relative MSE",
+}
+# What a threshold is of, in the picture.
+QUANTITY = "num_examples"
 
 
 @dataclass(frozen=True)
@@ -105,7 +118,7 @@ def write_tables(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def _make_row(case: Case, criterion: str, evaluations: Evaluations) -> Row:
-    found, score = find_in(case, criterion, evaluations.read)
+    found, score = find_in(case, criterion, evaluations.get_scores)
     return {
         "kind": case.kind,
         "region": case.region,
@@ -141,3 +154,72 @@ def _fit(key: tuple[str, ...], quantity: str, rows: list[Row]) -> Law:
     elif fit.low is None:
         notes.append("2 sizes: no interval")
     return Law(key, quantity, reached, missed, means, fit, "; ".join(notes))
+
+
+def make_exhibits(
+    laws: Sequence[Law], targets: dict[str, float]
+) -> list[Exhibit]:
+    """One picture a criterion: training examples needed over grid size."""
+    exhibits = []
+    for criterion, target in targets.items():
+        chosen = [
+            law
+            for law in laws
+            if law.quantity == QUANTITY and law.key[2] == criterion
+        ]
+        if chosen:
+            exhibits.append(_make_exhibit(chosen, criterion, target))
+    return exhibits
+
+
+def _make_exhibit(
+    laws: Sequence[Law], criterion: str, target: float
+) -> Exhibit:
+    # Imported here: bad flags must be answered without matplotlib.
+    from tfcomp.figures.exhibits import Exhibit
+    from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
+
+    sign = "at least" if CRITERIA[criterion] else "at most"
+    goal = f"{WORDS[criterion]} of {sign} {target:g}"
+    figure = draw_power_laws(
+        {
+            _name(law): Scaling(
+                points=[(row["grid_size"], row[QUANTITY]) for row in law.rows],
+                means=[(m.size, m.mean, m.low, m.high) for m in law.means],
+                missed=[
+                    (row["grid_size"], row[QUANTITY]) for row in law.missed
+                ],
+                line=law.fit and (law.fit.constant, law.fit.slope),
+            )
+            for law in laws
+        },
+        GUIDES,
+        xlabel="grid size N (px)",
+        ylabel="training examples needed",
+        title=f"Data needed for {goal}",
+    )
+    caption = (
+        f"The smallest number of training examples (stripes included) that "
+        f"reached {goal} at held-out positions, or at all positions where "
+        "nothing was held out. Small: one search, with its own seed. Large: "
+        "geometric mean and 95 % interval over seeds. Line: power law through "
+        "the means, with the 95 % interval of its exponent. Open triangle: "
+        "not reached by this number."
+    )
+    rows = [row for law in laws for row in _list_means(law)]
+    return Exhibit(f"threshold_{criterion}", goal, caption, figure, rows)
+
+
+def _name(law: Law) -> str:
+    kind, region, _ = law.key
+    name = f"{kind.replace('_', ' ')}, region {region}"
+    slope = law.fit.describe() if law.fit else "no slope"
+    return f"{name}: {slope}"
+
+
+def _list_means(law: Law) -> list[dict[str, Any]]:
+    columns = (*KEYS, "grid_size", "mean_examples", "low", "high", "num_seeds")
+    return [
+        dict(zip(columns, (*law.key, *astuple(mean)), strict=True))
+        for mean in law.means
+    ]

@@ -9,9 +9,12 @@ from tfcomp.config.run_flags import expand_flagfiles
 from tfcomp.studies.claims.claim_pictures import Figures
 from tfcomp.studies.claims.estimation import Estimate
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.flag_text import parse_run_flags
+from tfcomp.studies.claims.packed_evidence import (
+    TOTAL,
+    ThresholdStudy,
+    parse_run_flags,
+)
 from tfcomp.studies.claims.selection import MIN_SEEDS, list_differences
-from tfcomp.studies.claims.threshold_studies import TOTAL, ThresholdStudy
 from tfcomp.studies.claims.verdict import Part, near
 
 # Slopes this close to a whole number are called near it.

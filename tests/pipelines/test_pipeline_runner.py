@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.local import pipeline_runner
-from pipelines.local.pipeline_root import PipelineRoot
+from pipelines import pipeline_runner
+from pipelines.pipeline_root import PipelineRoot
 from pipelines.profile import Profile
-from pipelines.step_events import MARK
+from pipelines.running_step import MARK
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 

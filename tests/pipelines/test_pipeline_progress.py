@@ -3,9 +3,9 @@
 import io
 import json
 
-from pipelines.local.pipeline_progress import LogStream, Progress
 from pipelines.pipeline import STEPS
-from pipelines.step_events import MARK
+from pipelines.pipeline_runner import LogStream, Progress
+from pipelines.running_step import MARK
 
 
 def feed(*lines: str | dict) -> tuple[list[str], Progress, str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.local.pipeline_root import PipelineRoot
+from pipelines.pipeline_root import PipelineRoot
 from tfcomp.config.errors import ConfigError, RunError
 
 

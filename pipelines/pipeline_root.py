@@ -6,8 +6,6 @@ work/           what the steps make: examples, runs, report
 kfp/            the SDK's own files: outputs of the steps, its cache
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.lifeline import keep_steps_alive
+from pipelines.running_step import keep_steps_alive
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import DamagedFileError, read_json, write_text
-from tfcomp.storage.folder_lock import LOCK_FILE, lock_folder
-from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.output_folders import LOCK_FILE, check_folder, lock_folder
 
 MARKER = "pipeline.json"
 

@@ -1,1 +1,0 @@
-"""The pipeline on this machine: its folder, its run, its progress."""

@@ -1,0 +1,290 @@
+"""Renderers: factor values -> images, as TensorFlow ops.
+
+They are pure and vectorized, and work eagerly and inside `tf.data`. A pixel of
+a sprite has the share of it that the sprite covers, to first order: 1/2 less
+the signed distance of its center in pixels, between 0 and 1.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+# Coordinates that leave the image by rounding only do not leave it, as at
+# multiples of 90 degrees.
+SLACK = 1e-9
+# Cosines and sines are rounded to multiples of it, so that what follows is
+# exact. Otherwise last bits depend on how a graph is optimized, and an image
+# in a `tf.data` batch is not the same as one drawn eagerly: at 270 degrees,
+# zeros become 1e-16. The image moves by less than 1e-8 pixels.
+GRAIN = 2.0**-32
+HALF_SIDE = 0.11  # of a square of scale 1, in sides of the image
+ELLIPSE = (1.0, 0.6)  # its half axes, in half sides of the square
+REACH = 1.5  # of the heart, the farthest, in half sides of the square
+TINY = 1e-12
+RADIUS = 0.25  # of the disk, and half a side of the square, in image sides
+EDGE = 0.5  # px: an object fades out along this distance
+LEVELS = (0.7, 0.9)  # brightness of the disk and of the square
+
+
+def render_gaussians(
+    factors: tf.Tensor, grid_size: int, sigma: float, polarity: str = "bright"
+) -> tf.Tensor:
+    """Draws one bump or stripe per row of the factor table (section 3.1).
+
+        image[row, column] = exp(-((column - x)^2 + (row - y)^2) / 2 s^2)
+
+    An absent coordinate (NaN) contributes no term, so a vertical stripe is the
+    bump at (x, NaN): one renderer for both (appendix E).
+
+    Positions (x, y) [n, 2] and the standard deviation sigma are in pixels, of
+    which there are N along a side; the polarity is "bright" (1 on 0) or "dark"
+    (1 minus that).
+
+    Returns:
+        Images, float32 [n, N, N, 1], `image[row = y, column = x]`.
+    """
+    profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
+    images = tf.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
+    return _apply_polarity(images, polarity)
+
+
+def render_plus(
+    factors: tf.Tensor, grid_size: int, sigma: float, polarity: str = "bright"
+) -> tf.Tensor:
+    """The sum of the vertical stripe at x and the horizontal one at y.
+
+    It is what a network that has seen only stripes composes for an unseen
+    pair (section 4.2). Before polarity, its height is 2 at the crossing.
+    Arguments and result are those of `render_gaussians`.
+    """
+    profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
+    vertical = profiles[:, 0, tf.newaxis, :]  # [n, 1, N]
+    horizontal = profiles[:, 1, :, tf.newaxis]  # [n, N, 1]
+    return _apply_polarity(vertical + horizontal, polarity)
+
+
+def _compute_profiles(
+    factors: tf.Tensor, grid_size: int, sigma: float
+) -> tf.Tensor:
+    # The Gaussian of each coordinate along its axis of the image, float32
+    # [n, F, N]; ones where the coordinate is absent. Computed in float64: the
+    # vectorized and the scalar float32 exponential differ in the last bit, so
+    # that an image would depend on the batch in which it is drawn.
+    centers = tf.cast(factors, tf.float64)[..., tf.newaxis]  # [n, F, 1]
+    pixels = tf.range(grid_size, dtype=tf.float64)
+    profiles = tf.exp(-0.5 * tf.square((pixels - centers) / sigma))
+    absent = tf.math.is_nan(profiles)
+    present = tf.where(absent, tf.ones_like(profiles), profiles)
+    return tf.cast(present, tf.float32)
+
+
+def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
+    images = images[..., tf.newaxis]
+    return 1.0 - images if polarity == "dark" else images
+
+
+def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
+    """Rotates every image [n, H, W] by its own angle in degrees, [n].
+
+    Counterclockwise where row 0 is drawn at the top, with bilinear
+    interpolation: the same as `scipy.ndimage.rotate(image, angle, order=1,
+    reshape=False)`. A pixel whose source lies outside the image is 0.
+    Computed in float64 from rounded cosines (see `GRAIN`); float32
+    [n, H, W, 1].
+    """
+    images = tf.cast(images, tf.float64)
+    height, width = images.shape[1:]
+    rows, columns = _find_sources(degrees, height, width)  # [n, H, W] each
+    inside = _is_inside(rows, height) & _is_inside(columns, width)
+    rows = tf.clip_by_value(rows, 0.0, height - 1.0)
+    columns = tf.clip_by_value(columns, 0.0, width - 1.0)
+    value = _interpolate(images, rows, columns)
+    value = tf.where(inside, value, tf.zeros_like(value))
+    return tf.cast(value, tf.float32)[..., tf.newaxis]
+
+
+def _find_sources(
+    degrees: tf.Tensor, height: int, width: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    # Row and column that each pixel of the result is taken from.
+    radians = tf.cast(degrees, tf.float64) * (math.pi / 180.0)
+    cos = _round(tf.cos(radians))[:, tf.newaxis, tf.newaxis]
+    sin = _round(tf.sin(radians))[:, tf.newaxis, tf.newaxis]
+    center = ((height - 1) / 2, (width - 1) / 2)
+    row = tf.range(height, dtype=tf.float64)[:, tf.newaxis] - center[0]
+    column = tf.range(width, dtype=tf.float64)[tf.newaxis] - center[1]
+    rows = cos * row + sin * column + center[0]
+    columns = -sin * row + cos * column + center[1]
+    return rows, columns
+
+
+def _round(values: tf.Tensor) -> tf.Tensor:
+    return tf.round(values / GRAIN) * GRAIN
+
+
+def _is_inside(coordinate: tf.Tensor, size: int) -> tf.Tensor:
+    return (coordinate >= -SLACK) & (coordinate <= size - 1 + SLACK)
+
+
+def _interpolate(
+    images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor
+) -> tf.Tensor:
+    top, left = tf.floor(rows), tf.floor(columns)
+    value = tf.zeros_like(rows)
+    for down in (0, 1):
+        for right in (0, 1):
+            weight = 1.0 - tf.abs(rows - top - down)
+            weight *= 1.0 - tf.abs(columns - left - right)
+            value += weight * _gather(images, top + down, left + right)
+    return value
+
+
+def _gather(
+    images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor
+) -> tf.Tensor:
+    # A neighbor beyond the last row or column has weight 0.
+    height, width = images.shape[1:]
+    row = tf.minimum(rows, height - 1.0)
+    column = tf.minimum(columns, width - 1.0)
+    flat = tf.cast(row * width + column, tf.int64)
+    pixels = tf.reshape(images, [-1, height * width])
+    picked = tf.gather(
+        pixels, tf.reshape(flat, [-1, height * width]), batch_dims=1
+    )
+    return tf.reshape(picked, [-1, height, width])
+
+
+def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
+    """Draws one sprite per combination.
+
+    Of the values `shape` (0 square, 1 ellipse, 2 heart), `scale`,
+    `orientation` (degrees), `x`, `y` (px, of the center) and, for colors,
+    `hue` (degrees): numbers or tensors [n].
+
+    Returns:
+        Images of N = `grid_size` on a background of 0, float32 [n, N, N, 1],
+        with a hue [n, N, N, 3]; `image[row = y, column = x]`.
+    """
+    # In float64, or an image would depend on the batch that it is drawn in.
+    columns = {
+        name: tf.reshape(tf.cast(value, tf.float64), (-1, 1, 1))
+        for name, value in values.items()
+    }
+    zeros = sum(0.0 * column for column in columns.values())  # [n, 1, 1]
+    columns = {name: column + zeros for name, column in columns.items()}
+    unit = HALF_SIDE * grid_size * columns["scale"]  # px
+    # Only the W pixels around the center, which hold all of the sprite.
+    reach = math.ceil(REACH * HALF_SIDE * grid_size) + 1
+    near = tf.range(-reach, reach + 1, dtype=tf.float64)  # [W]
+    x, y = tf.round(columns["x"]), tf.round(columns["y"])
+    right = near[tf.newaxis, :] + (x - columns["x"])  # [n, 1, W]
+    above = near[:, tf.newaxis] + (y - columns["y"])  # [n, W, 1]
+    across, up = _turn(columns["orientation"], right, above)
+    distance = _choose(columns["shape"], across / unit, up / unit) * unit
+    covered = tf.cast(tf.clip_by_value(0.5 - distance, 0.0, 1.0), tf.float32)
+    images = tf.einsum(  # sums of zeros and one pixel: exact
+        "nvw,nvr,nwc->nrc",
+        covered,
+        _place(y[:, 0] + near, grid_size),
+        _place(x[:, 0] + near, grid_size),
+    )[..., tf.newaxis]
+    if "hue" in columns:
+        images = images * tf.cast(_to_rgb(columns["hue"]), tf.float32)
+    return images
+
+
+def _place(rows: tf.Tensor, grid_size: int) -> tf.Tensor:
+    """Where rows [n, W] of the window are in the image, [n, W, N]."""
+    return tf.one_hot(tf.cast(rows, tf.int32), grid_size)
+
+
+def _turn(
+    orientation: tf.Tensor, right: tf.Tensor, above: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Offsets as seen from the sprite, whose own axes are turned, in px."""
+    angle = orientation * (np.pi / 180)
+    cos, sin = tf.cos(angle), tf.sin(angle)
+    return cos * right + sin * above, cos * above - sin * right
+
+
+def _choose(shape: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    square = _measure_square(x, y)
+    ellipse = _measure_curve(*_differentiate_ellipse(x, y))
+    heart = _measure_curve(*_differentiate_heart(x, y))
+    rounded = tf.where(shape < 1.5, ellipse, heart)
+    return tf.where(shape < 0.5, square, rounded)
+
+
+def _measure_square(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Distance to the square of half side 1, negative inside."""
+    right, above = tf.abs(x) - 1.0, tf.abs(y) - 1.0
+    outside = tf.sqrt(tf.nn.relu(right) ** 2 + tf.nn.relu(above) ** 2)
+    return outside + tf.minimum(tf.maximum(right, above), 0.0)
+
+
+def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
+    """Distance to the curve f = 0, to first order."""
+    return f / tf.sqrt(fx**2 + fy**2 + TINY)
+
+
+def _differentiate_ellipse(x: tf.Tensor, y: tf.Tensor) -> tuple:
+    a, b = ELLIPSE
+    return x**2 / a**2 + y**2 / b**2 - 1.0, 2 * x / a**2, 2 * y / b**2
+
+
+def _differentiate_heart(x: tf.Tensor, y: tf.Tensor) -> tuple:
+    """(x^2 + y^2 - 1)^3 - x^2 y^3 and its derivatives."""
+    disk = x**2 + y**2 - 1.0
+    slope = 6 * disk**2
+    return (
+        disk**3 - x**2 * y**3,
+        slope * x - 2 * x * y**3,
+        slope * y - 3 * x**2 * y**2,
+    )
+
+
+def _to_rgb(hue: tf.Tensor) -> tf.Tensor:
+    """Fully saturated colors [n, 1, 1, 3]: red at 0, green at 120 degrees."""
+    shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
+    angle = tf.math.floormod(hue[..., tf.newaxis] + shifts, 360.0) / 60.0
+    return tf.clip_by_value(tf.abs(angle - 3.0) - 1.0, 0.0, 1.0)
+
+
+def render_composed(
+    factors: tf.Tensor, grid_size: int, composition: str
+) -> tf.Tensor:
+    """Draws a disk and a square, of which a pixel has shares a and b in [0, 1].
+
+        sum          .7 a + .9 b
+        product      (1 - .7 a) (1 - .9 b): dark glasses on white
+        occlusion    .7 a + (1 - a) .9 b: the disk is in front
+
+    Args:
+        factors: Centers x_a, y_a, x_b, y_b in pixels [n, 4].
+        grid_size: Pixels N along a side.
+        composition: One of these names.
+
+    Returns:
+        Images, float32 [n, N, N, 1], `image[row = y, column = x]`.
+    """
+    # In float64, or an image would depend on the batch that it is drawn in.
+    centers = tf.cast(factors, tf.float64)[:, tf.newaxis, tf.newaxis]
+    pixels = tf.range(grid_size, dtype=tf.float64)
+    right = tf.abs(pixels[:, tf.newaxis] - centers[..., 0::2])  # [n, 1, N, 2]
+    above = tf.abs(pixels[:, tf.newaxis] - centers[..., 1::2])
+    above = tf.transpose(above, (0, 2, 1, 3))  # [n, N, 1, 2]
+    disk = tf.sqrt(right[..., 0] ** 2 + above[..., 0] ** 2)
+    square = tf.maximum(right[..., 1], above[..., 1])
+    a, b = (
+        level * tf.sigmoid((RADIUS * grid_size - distance) / EDGE)
+        for level, distance in zip(LEVELS, (disk, square), strict=True)
+    )
+    images = {
+        "sum": a + b,
+        "product": (1.0 - a) * (1.0 - b),
+        "occlusion": a + (1.0 - a / LEVELS[0]) * b,
+    }[composition]
+    return tf.cast(images[..., tf.newaxis], tf.float32)
