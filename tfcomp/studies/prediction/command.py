@@ -61,6 +61,11 @@ RECORDED = {
         "evidence, a pattern with *.",
     ),
     "output": ("prediction", "With --runs, the folder for its tables."),
+    "fresh": (
+        "",
+        "With --runs, a study with the same hyperparameters that nothing was "
+        "chosen on: what early numbers add for one decoder is tried on it.",
+    ),
 }
 
 
@@ -135,7 +140,9 @@ class PredictionStudy(Workload):
 def predict(values: dict[str, Any], command: str) -> int:
     """Trains what is missing, judges, prints what predicts."""
     if values["runs"]:
-        return judge_recorded(values["runs"], Path(values["output"]))
+        return judge_recorded(values)
+    if values["fresh"]:
+        raise ConfigError("fresh", "goes with --runs", values["fresh"])
     options = SchedulerOptions.from_flags(values)
     study = make_study(values)
     check_run_folders(values)
@@ -149,31 +156,49 @@ def predict(values: dict[str, Any], command: str) -> int:
     return 1 if failures else 0
 
 
-def judge_recorded(runs: str, output: Path) -> int:
+def judge_recorded(values: dict[str, Any]) -> int:
     """Judges the recorded networks of one study; prints what predicts.
 
     Raises:
         ConfigError: If there is no such study, or several, or no folder to
             write.
     """
+    output = Path(values["output"])
     check_folder("output", str(output))
+    specs, found = read_study("runs", values["runs"])
+    axes = list_hyperparameters(specs)
+    others, fresh = [], []
+    if values["fresh"]:
+        others, fresh = read_study("fresh", values["fresh"])
+        if list_hyperparameters(others) != axes:
+            rule = "must vary the hyperparameters of --runs, in their order"
+            raise ConfigError("fresh", rule, values["fresh"])
     # Imported here: bad flags must be answered without SciPy.
+    from tfcomp.studies.prediction.forecast_report import describe_forecasts
     from tfcomp.studies.prediction.predict_report import write_report
 
-    with unpack(split_patterns(runs)) as places:
-        folders = find_folders(places, lambda names: PREDICTION_FLAGS in names)
-        if len(folders) != 1:
-            rule = f"must match one prediction study, not {len(folders)}"
-            raise ConfigError("runs", rule, runs)
-        specs, found = read_found(folders[0])
     output.mkdir(parents=True, exist_ok=True)
-    write_report(output, found, list_hyperparameters(specs))
+    write_report(output, found, axes, fresh)
     reached = sum(each.record["reached"] for each in found)
     print(f"{len(found)} networks, {reached} reached the target")
     is_confirmed = (output / f"{HALVES[1]}.csv").exists()
     print("\n".join(describe_answer(output, is_confirmed)))
-    print(f"tables   {output}")
+    print("\n".join([*describe_forecasts(output), f"tables   {output}"]))
     return 0
+
+
+def read_study(flag: str, place: str) -> tuple[list[str], list[Found]]:
+    """The grid and the networks of the one study of a place.
+
+    Raises:
+        ConfigError: If there is none, or several.
+    """
+    with unpack(split_patterns(place)) as places:
+        folders = find_folders(places, lambda names: PREDICTION_FLAGS in names)
+        if len(folders) != 1:
+            rule = f"must match one prediction study, not {len(folders)}"
+            raise ConfigError(flag, rule, place)
+        return read_found(folders[0])
 
 
 def define_flags() -> flags.FlagValues:
