@@ -45,8 +45,8 @@ def import_plugins(modules: str) -> None:
         ConfigError: If one of them is not found.
         RunError: If one of them fails while it is imported.
     """
-    _look_here()
     for name in split_names(modules):
+        _look_here()
         with quiet_startup(), attribute_settings(name):
             try:
                 _note_source(name)

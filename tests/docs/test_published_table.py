@@ -1,0 +1,82 @@
+"""The table of published models is what their files say.
+
+With `UPDATE_PAGES=1` in the environment, it is written; models that have
+changed are loaded, and the time of that is kept.
+"""
+
+import os
+import re
+import time
+
+from tests.docs.page_blocks import ROOT
+from tfcomp.storage.published_folder import (
+    DEFAULT,
+    INDEX_FILE,
+    Published,
+    list_published,
+    write_index,
+)
+
+PAGE = ROOT / "docs" / "published.md"
+FOLDER = ROOT / DEFAULT
+BEGIN = "<!-- made from the files by tests/docs -->\n"
+HEAD = (
+    "\n| model | weights | kB | ID | OOD | OOD R² | seconds to load |\n"
+    "|---|---|---|---|---|---|---|\n"
+)
+MAX_BYTES = 40_000_000
+
+
+def format_cells(model: Published) -> list[str]:
+    numbers = (f"{model.weights:,}", f"{model.size / 1000:.0f}")
+    scores = [
+        "–" if value is None else format(value, form)
+        for value, form in (
+            (model.id, ".4g"),
+            (model.ood, ".4g"),
+            (model.r2, ".3f"),
+        )
+    ]
+    return [f"`{model.name}`", *numbers, *scores]
+
+
+def format_sum(models: list[Published]) -> str:
+    size = sum(model.size for model in models) / 1e6
+    return f"\n{len(models)} models, {size:.1f} MB.\n"
+
+
+def measure_load(name: str) -> str:
+    from tfcomp.evaluation.published_models import load_published_run
+
+    start = time.perf_counter()
+    load_published_run(name, str(FOLDER))
+    return f"{time.perf_counter() - start:.1f}"
+
+
+def test_the_table_is_what_the_files_say() -> None:
+    models = list_published(str(FOLDER))
+    start, _, shown = PAGE.read_text("utf-8").partition(BEGIN)
+    rows = re.findall(r"^\| (`.*) \| ([\d.]+) \|$", shown, re.M)
+    known = dict(rows)
+    expected = [" | ".join(format_cells(model)) for model in models]
+    if "UPDATE_PAGES" in os.environ:
+        write_index(FOLDER)
+        table = "".join(
+            f"| {cells} | {known.get(cells) or measure_load(model.name)} |\n"
+            for cells, model in zip(expected, models, strict=True)
+        )
+        text = f"{start}{BEGIN}{HEAD}{table}{format_sum(models)}"
+        PAGE.write_text(text, "utf-8")
+        return
+    assert [cells for cells, _ in rows] == expected
+    assert shown.endswith(format_sum(models))
+    assert all(0 < float(seconds) < 60 for _, seconds in rows)
+
+
+def test_the_folder_is_within_its_limits() -> None:
+    models = list_published(str(FOLDER))
+    assert sum(model.size for model in models) < MAX_BYTES
+    index = (FOLDER / INDEX_FILE).read_text("utf-8")
+    for model in models:
+        assert f'"{model.name}": {{"sha256": "{model.sha256}"' in index
+    assert index.count("sha256") == len(models)
