@@ -8,6 +8,7 @@ not depend on a network: a *group*.
 import hashlib
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from tfcomp.statistics.measure import list_measures
 # Of all images before they are compressed, to a fifth or less.
 MAX_BYTES = 2**26
 DIGITS = 4
+HASH = re.compile("[0-9a-f]{16}")  # what names a trial of a sweep
 Data = dict[str, Any]
 
 
@@ -37,13 +39,29 @@ def collect(studies: Sequence[Study]) -> Data:
     """All that a page shows of the runs."""
     groups: dict[str, Data] = {}
     runs = []
-    for study in studies:
+    for name, study in zip(name_runs(studies), studies, strict=True):
         shown = study.explore(count_combinations(studies))
         key = _identify(shown)
         if key not in groups:
             groups[key] = describe_group(shown, len(study.splits.all))
-        runs.append(describe_run(shown) | {"group": list(groups).index(key)})
+        number = list(groups).index(key)
+        runs.append({"name": name, "group": number, **describe_run(shown)})
     return {"groups": list(groups.values()), "runs": runs}
+
+
+def name_runs(studies: Sequence[Study]) -> list[str]:
+    """Names of runs; of trials, which hashes name, the flags that differ.
+
+    As `depth=2 seed=0`.
+    """
+    flags = [study.run.config.identity() for study in studies]
+    keys = {key: {str(other.get(key)) for other in flags} for key in flags[0]}
+    names = []
+    for study, own in zip(studies, flags, strict=True):
+        parts = [f"{k}={own[k]}" for k, found in keys.items() if len(found) > 1]
+        is_trial = HASH.fullmatch(study.name) and parts
+        names.append(" ".join(parts) if is_trial else study.name)
+    return names
 
 
 def count_combinations(studies: Sequence[Study]) -> int:
@@ -127,7 +145,6 @@ def describe_run(study: Study) -> Data:
     scores |= {n: (labels.get(n, n), np.asarray(v)) for n, v in each.items()}
     scores["superposition_r2"] = ("R² of the superposition", r2)
     return {
-        "name": study.name,
         "images": images,
         "ranges": list_ranges(found.images),
         "scores": [
