@@ -4,7 +4,6 @@ They stand on the library, and nothing outside imports them but the commands.
 Each is declared by the `STUDY` of its module `command`.
 """
 
-import functools
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,8 +22,8 @@ class Study:
         name: As in `tfcomp study NAME`.
         purpose: What its help begins with.
         make_flags: Makes its flags.
-        judge: Does what these ask for, given the command line, which reports
-            show, as well; returns the exit status.
+        judge: Does what these ask for, given their values and, for reports, the
+            whole line as `command`; returns the exit status.
         plan: Flagfiles, and flags that follow them, in the order in which they
             run; patterns are of those shipped.
         start: What the names of its own flagfiles begin with, of which
@@ -36,7 +35,7 @@ class Study:
     name: str
     purpose: str | None
     make_flags: Callable[[], flags.FlagValues]
-    judge: Callable[[dict[str, Any], str], int]
+    judge: Callable[[dict[str, Any]], int]
     plan: Sequence[str]
     start: str = ""
     make_work: Callable[[dict[str, Any]], Any] | None = None
@@ -45,6 +44,10 @@ class Study:
     def main(self, argv: list[str]) -> int:
         """The command; returns its exit status."""
         command = shlex.join(["tfcomp", "study", self.name, *argv[1:]])
-        judge = functools.partial(self.judge, command=command)
-        flags = self.make_flags()
-        return run_command(argv, self.purpose, flags, judge, self.first)
+        return run_command(
+            argv,
+            self.purpose,
+            self.make_flags(),
+            lambda values: self.judge(values | {"command": command}),
+            self.first,
+        )

@@ -26,7 +26,7 @@ FLAGS = {
 }
 
 
-def judge_claims(settings: dict[str, Any], command: str) -> int:
+def judge_claims(settings: dict[str, Any]) -> int:
     """Judges the claims and writes the report, which shows the command.
 
     Raises:
@@ -37,7 +37,7 @@ def judge_claims(settings: dict[str, Any], command: str) -> int:
     from tfcomp.studies.claims import read_some_evidence, write_report
 
     evidence = read_some_evidence(settings["runs"])
-    report = write_report(evidence, settings["output"], command)
+    report = write_report(evidence, settings["output"], settings["command"])
     for result in report.results:
         print(f"{result.claim.name:4} {result.word:14} {result.claim.title}")
         if len(result.by_part) > 1:

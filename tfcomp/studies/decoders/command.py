@@ -35,7 +35,7 @@ FLAGS = {
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
 
 
-def tabulate(settings: dict[str, Any], command: str) -> int:
+def tabulate(settings: dict[str, Any]) -> int:
     """Judges what the flags name, writes the tables and the picture.
 
     Raises:

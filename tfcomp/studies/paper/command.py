@@ -51,7 +51,7 @@ QUALITIES = ((200, 256), (200, 32), (140, 32), (100, 16))
 TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
 
-def draw_figures(settings: dict[str, Any], command: str) -> int:
+def draw_figures(settings: dict[str, Any]) -> int:
     """Draws what the runs allow, and says what is missing.
 
     Raises:
@@ -67,7 +67,7 @@ def draw_figures(settings: dict[str, Any], command: str) -> int:
             raise ConfigError("only", f"must name figures{hint}", name)
     runs = settings["runs"]
     evidence = read_some_evidence(runs) if runs else Evidence()
-    output = Path(settings["output"])
+    output, command = Path(settings["output"]), settings["command"]
     chosen = [figures[name] for name in names]
     for entry in write_figures(chosen, evidence, output, command):
         print(f"{entry.figure.name:8} {entry}", flush=True)

@@ -137,7 +137,7 @@ class PredictionStudy(Workload):
         return len(found), sum(each.record["reached"] for each in found)
 
 
-def predict(values: dict[str, Any], command: str) -> int:
+def predict(values: dict[str, Any]) -> int:
     """Trains what is missing, judges, prints what predicts."""
     if values["runs"]:
         return judge_recorded(values)

@@ -129,7 +129,7 @@ class ThresholdSearches(Workload):
         return list_rows(case, Evaluations.of(case.base))
 
 
-def search_thresholds(values: dict[str, Any], command: str) -> int:
+def search_thresholds(values: dict[str, Any]) -> int:
     """Checks everything, runs what is missing, writes tables and figures."""
     options = SchedulerOptions.from_flags(values)
     searches = make_searches(values)
