@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import os
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tfcomp.config.private_folder import use_private_folder
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.output_folders import lock_folder
 
@@ -41,6 +43,19 @@ sys.modules["umap"] = None  # type: ignore[assignment]
 # A shell lets what it starts in the background ignore Ctrl-C, and so would
 # the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_exits = contextlib.ExitStack()
+
+
+def pytest_configure() -> None:
+    """Puts all temporary files of the suite into a folder that goes with it."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # they are told by the first
+        _exits.enter_context(use_private_folder())
+
+
+def pytest_unconfigure() -> None:
+    _exits.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

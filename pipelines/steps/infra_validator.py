@@ -6,6 +6,7 @@ network.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from tfcomp.models.stages import make_stage_model
 from tfcomp.sweeps.guarded_process import make_guarded
 
 CANARY = Path(__file__).parent / "canary.py"
+ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 TIMEOUT = 600  # seconds
 NUM_POINTS = 5
 # Of the largest answer of an output: kernels may differ between processes.
@@ -160,6 +162,8 @@ def _run(command: tuple[str, ...], folder: str) -> None:
         raise RunError(reason) from error
     if result.returncode:
         lines = result.stderr.strip().splitlines() or ["no output"]
+        # What TensorFlow says of a graph ends with the node in which it was.
+        lines = [line for line in lines if ERROR.match(line)] or lines
         print(result.stderr)  # all of it to the log
         raise RunError(
             f"the SavedModel cannot be used with TensorFlow alone: {lines[-1]}"

@@ -52,6 +52,14 @@ COMMANDS = {
     "pipelines.run_local": ("", ["--profile=smoke"]),
     "pipelines.compile": ("", ["--profile=smoke"]),
     "tfcomp.studies.claims.command": ("", [f"--runs={RUN}"]),
+    "tfcomp.export": ("", [f"--run={RUN}"]),
+    "tfcomp.studies.decoders.command": ("", [f"--runs={RUN}"]),
+    # A word after the module only tells two lines of it apart.
+    "tfcomp.study pack": ("", ["claims", "--pack=packed", f"--runs={RUN}"]),
+    "tfcomp.study plan": ("", ["thresholds", "--plan"]),
+    "tfcomp.study run": ("run_all", ["prediction", "--run"]),
+    "tfcomp.__main__ train": ("", ["train", "smoke"]),
+    "tfcomp.__main__ compare": ("", ["compare", RUN]),
 }
 HUGE = "9" * 5000
 NUMBERS = f"""
@@ -172,7 +180,8 @@ def list_flags(name: str) -> dict[str, str]:
     """The flags of a command and their defaults, from its help."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        importlib.import_module(name).main(["", "--help"])
+        command = importlib.import_module(name.split()[0])
+        command.main(["", *COMMANDS[name][1], "--help"])
     lines = printed.getvalue().splitlines()
     pairs = [ln[4:].split("=", 1) for ln in lines if ln.startswith("  --")]
     return {flag: default for flag, default in pairs if flag != "flagfile"}
@@ -231,11 +240,12 @@ def run(line: list[str], folder: Path, output: Path) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.chdir(folder)
     os.environ["HOME"] = str(folder)
+    os.environ["MPLCONFIGDIR"] = str(folder.parent)
     signal.alarm(SECONDS)
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     sys.meta_path.insert(0, Guard())
     name, *arguments = line
-    command = importlib.import_module(name)
+    command = importlib.import_module(name.split()[0])
     if COMMANDS[name][0]:
         setattr(command, COMMANDS[name][0], begin)
     if name == "tfcomp.studies.claims.command":
@@ -264,7 +274,7 @@ def main() -> None:
     folder.mkdir()
     make_files(folder)
     for name in COMMANDS:
-        importlib.import_module(name)
+        importlib.import_module(name.split()[0])
     importlib.import_module("tfcomp.studies.claims")
     lines = make_lines(int(sys.argv[2]), int(sys.argv[3]))
     json.dump([answer(line, folder) for line in lines], sys.stdout)

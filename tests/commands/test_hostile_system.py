@@ -23,7 +23,7 @@ NOBODY = 65534
 @pytest.fixture
 def shared() -> Iterator[Path]:
     """A folder that other users may look into, as ours may not."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # not of the suite
         os.chmod(folder, 0o755)
         yield Path(folder)
 

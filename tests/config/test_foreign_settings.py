@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import keras
 import pytest
 
+from pipelines import run_local
 from tfcomp import analyze, compare, train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.quiet import start_tensorflow
@@ -62,6 +64,23 @@ def test_places_elsewhere(flag: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=f"--{flag} must be on this machine"):
         train.main(["train", f"--{flag}=gs://a/b"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pipeline_elsewhere(tmp_path: Path, monkeypatch) -> None:
+    """Before, it worked in a folder that is called `gs:`."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="--pipeline_root must be on this"):
+        run_local.main(["run_local", "--pipeline_root=gs://a/b"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_clock_that_is_wrong(tmp_path: Path, monkeypatch) -> None:
+    """Before, a training ended with a traceback of zipfile."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(time, "time", lambda: 1e8)
+    with pytest.raises(RunError, match="the clock says .* 1973: set it right"):
+        train.main(["train", "smoke"])
     assert not list(tmp_path.iterdir())
 
 

@@ -1,6 +1,7 @@
 """Temporary files: private, gone at the end, and cleared after a kill."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,3 +122,30 @@ def test_what_is_not_ours_stays(place: Path, tmp_path: Path) -> None:
     before = sorted(os.listdir(place))
     clear_abandoned()
     assert sorted(os.listdir(place)) == before and elsewhere.exists()
+
+
+def test_who_dies_while_we_clear_is_cleared_by_the_next(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, a folder whose mark had gone first stayed for ever."""
+    with start() as process:
+        process.kill()
+    (folder,) = place.iterdir()
+    with monkeypatch.context() as patch:  # somebody still writes there
+        (folder / "below").mkdir()
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        clear_abandoned()
+    assert folder.exists()
+    clear_abandoned()
+    assert not os.listdir(place)
+
+
+def test_a_folder_without_its_mark(place: Path) -> None:
+    """Its process was killed before it could make it."""
+    folder = place / f"{PREFIX}young"
+    folder.mkdir(mode=0o700)
+    clear_abandoned()
+    assert folder.exists()
+    os.utime(folder, (0, 0))
+    clear_abandoned()
+    assert not folder.exists()

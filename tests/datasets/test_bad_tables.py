@@ -61,9 +61,9 @@ def claim_size(path: Path, name: str, descr: str, shape: tuple) -> Path:
     return path
 
 
-def write_large_picture(folder: Path) -> Path:
-    """Twice a head of a picture of 400 million pixels."""
-    content = b"P5 20000 20000 255\n"  # PGM, whatever it is called
+def write_large_picture(folder: Path, side: int) -> Path:
+    """Twice a head of a square picture."""
+    content = b"P5 %d %d 255\n" % (side, side)  # PGM, whatever it is called
     for name in "ab":
         (folder / f"{name}.png").write_bytes(content)
     (folder / "list.csv").write_text("file,x\na.png,0\nb.png,1\n")
@@ -191,10 +191,13 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda p: write_long_field(p.parent),
         "cannot be read (field larger than field limit",
     ),
-    "large picture": (
-        lambda p: write_large_picture(p.parent),
-        "images must have at most 178,956,970 pixels, got a.png",
-    ),
+    **{
+        f"picture of {side} x {side}": (
+            lambda p, side=side: write_large_picture(p.parent, side),
+            "images must have at most 89,478,485 pixels, got a.png",
+        )
+        for side in (10_000, 20_000)
+    },
     "absent": (
         lambda p: break_csv(p.parent),
         "list.csv must name images that are in the folder, got 3.png (1 are",

@@ -13,10 +13,17 @@ SCRIPT = Path(__file__).with_name("hostile_tables.py")
 
 
 @pytest.mark.parametrize(
-    "number", [40, pytest.param(600, marks=pytest.mark.slow)]
+    ("number", "seed"),
+    [
+        (40, 0),
+        pytest.param(600, 0, marks=pytest.mark.slow),
+        pytest.param(150, 38, marks=pytest.mark.slow),
+    ],
 )
-def test_every_table_is_answered(number: int, tmp_path: Path) -> None:
-    command = [sys.executable, SCRIPT, tmp_path, str(number), "0"]
+def test_every_table_is_answered(
+    number: int, seed: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, SCRIPT, tmp_path, str(number), str(seed)]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     answers = json.loads(found.stdout)

@@ -100,6 +100,7 @@ def test_file_that_is_not_right(tmp_path: Path, text: str, rule: str) -> None:
         ("random:0.1:x", "SHARE"),
         ("random:nan", "SHARE"),
         ("file:/none/at/all.csv", "readable CSV"),
+        ("file:/dev/zero", "readable CSV .* no file"),
         ("shape:star", "one of square, disk, heart"),
         ("size:#4", "#0 to #3"),
         ("size:#1.5", "LOW-HIGH"),

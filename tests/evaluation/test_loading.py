@@ -1,6 +1,8 @@
 """Loading runs: what is no run, or not finished, is one clear line."""
 
+import dataclasses
 import json
+import os
 import shutil
 import sys
 import zipfile
@@ -11,8 +13,11 @@ import pytest
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
+from tfcomp.evaluation.any_model import _load
 from tfcomp.evaluation.loading import load_run
-from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import check_run, list_damage
+from tfcomp.training.history import read_history
 
 
 @pytest.fixture
@@ -58,6 +63,55 @@ def test_damaged_file(copy: Path, name: str) -> None:
     rule = f"--run=.*{name} is damaged .*: repair it with .* --resume"
     with pytest.raises(RunError, match=rule):
         load_run(copy)
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "model.keras"])
+def test_pipes_among_the_files_of_a_run(copy: Path, name: str) -> None:
+    """Before, nothing ever came."""
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    with pytest.raises(RunError, match=f"{name} is damaged .it is a pipe"):
+        load_run(copy)
+    config = dataclasses.replace(check_run(copy), export=False)
+    assert list_damage(config, thorough=True) == [copy / name]
+
+
+def test_curves_that_are_a_pipe(
+    copy: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (copy / "history.csv").unlink()
+    os.mkfifo(copy / "history.csv")
+    assert read_history(copy / "history.csv") == {}
+    assert "history.csv is damaged (it is a pipe" in capsys.readouterr().err
+
+
+def test_a_moved_run_is_repaired_where_it_lies(
+    copy: Path, tmp_path: Path
+) -> None:
+    """Before, the advice trained another run, elsewhere."""
+    (copy / "model.keras").write_bytes(b"{")
+    moved = shutil.move(copy, tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="repair it with") as caught:
+        load_run(moved)
+    advice = str(caught.value).partition("tfcomp train ")[2]
+    named = parse_config(advice.split())
+    assert named.run_dir == str(moved) and named.resume
+
+
+@pytest.mark.parametrize("member", ["config.json", "model.weights.h5", "x"])
+def test_a_model_that_would_fill_the_memory(member: str, copy: Path) -> None:
+    """Before, Keras read 4 GB of zeros for minutes without a word."""
+    file = copy / "model.keras"
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts[member] = bytes(50 << 20)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(RunError, match="it unpacks to 50 MB.: repair"):
+        load_run(copy)
+    with pytest.raises(RunError, match="must hold a model: .* unpacks to"):
+        _load(file)
 
 
 @pytest.mark.parametrize(

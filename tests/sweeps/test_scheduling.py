@@ -3,6 +3,7 @@
 import logging
 import multiprocessing.spawn
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -221,6 +222,17 @@ def test_no_worker_comes_back(
     )
 
 
+def test_who_waits_for_a_first_worker_says_so(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, nothing was said, for ever with --worker_timeout=0."""
+    monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.01)
+    pool = Pool(SchedulerOptions(worker_timeout=1, scheduler="tcp://h:1"))
+    monkeypatch.setattr(pool, "_count_workers", lambda: 0)
+    assert not list(pool._wait(queue.SimpleQueue(), {object(): "a"}))
+    assert said == ["no worker for 0 s, waiting (--worker_timeout)"]
+
+
 def test_an_outcome_that_is_lost_with_its_worker(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,3 +363,13 @@ def test_options(name: str) -> None:
 def test_workers_of_a_scheduler_are_its_own() -> None:
     with pytest.raises(ConfigError, match="--workers must be left out"):
         SchedulerOptions(workers=2, scheduler="tcp://localhost:8786")
+
+
+@pytest.mark.parametrize(
+    "address", ["nope", "[", "tcp://h", "tcp://:8786", "h:x"]
+)
+def test_what_is_no_address_is_refused_before_anything(address: str) -> None:
+    """Before, it was taken where nothing was left to run."""
+    with pytest.raises(ConfigError, match="--scheduler must be the address"):
+        SchedulerOptions(scheduler=address)
+    SchedulerOptions(scheduler="tls://[::1]:8786")

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from tfcomp.config.words import place_words
 
 # In the environment when a shell asks what may come next (`tfcomp.completion`).
 COMPLETES = "_ARGCOMPLETE"
+# 1980, and a day for time zones: archives, as `model.keras`, begin there.
+ZIP_BEGIN = 315_619_200
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 COMMON = (
     "dataset region model encoding depth width epochs learning_rate seed "
@@ -81,6 +84,8 @@ def run_command(
         print(f"{purpose or ''}\nTry first: {first}\nAll flags: --help")
         return 0
     settings = parse_flags(place_words(argv[1:], values), values)
+    if (now := time.time()) < ZIP_BEGIN:
+        raise RefusedError(f"the clock says {time.ctime(now)}: set it right")
     try:
         # Figures go to files: no window is opened, whatever is set up.
         os.environ["MPLBACKEND"] = "agg"

@@ -7,6 +7,7 @@ unless the command line has --trust_plugins.
 
 import importlib
 import importlib.util
+import itertools
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -84,7 +85,7 @@ def check_foreign_plugins(arguments: Sequence[str]) -> None:
     """
     trusted = any(a.lstrip("-").lower() in TRUSTED for a in arguments)
     given = [a.lstrip("-") for a in arguments if not isinstance(a, Foreign)]
-    for argument in arguments:
+    for argument, after in itertools.pairwise([*arguments, ""]):
         line = argument.lstrip("-")
         name, equals, modules = line.partition("=")
         # Without "=" the value is the next line.
@@ -93,7 +94,7 @@ def check_foreign_plugins(arguments: Sequence[str]) -> None:
             if name == "trust_plugins":
                 raise RunError("a flagfile cannot say --trust_plugins")
             if name == "plugins" and line != "plugins=" and not is_asked_for:
-                raise _refuse("a flagfile", modules)
+                raise _refuse("a flagfile", modules or after)
 
 
 def _refuse(run: str, modules: str) -> RunError:

@@ -14,10 +14,12 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PREFIX = "tfcomp-"
+MAKE_SECONDS = 3600  # enough for a folder to get its file
 ALIVE = ".alive"  # locked as long as the process runs
 
 
@@ -33,9 +35,13 @@ def make_private_folder() -> Iterator[Path]:
     try:
         with open(folder / ALIVE, "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield folder
+            try:
+                yield folder
+            finally:
+                _remove(folder)  # while it is locked: nobody else does
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # of a disk without room for the file
 
 
 @contextlib.contextmanager
@@ -67,7 +73,22 @@ def clear_abandoned() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if _is_ours(folder) and not _is_alive(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder, the file that tells whose it is at the very end.
+
+    A process that is about to die may still write there: then the file stays,
+    and the next command finds the folder again.
+    """
+    for path in [p for p in folder.iterdir() if p.name != ALIVE]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    if os.listdir(folder) in ([], [ALIVE]):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -77,7 +98,8 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _is_alive(folder: Path) -> bool:
-    # Without the file its process is about to make it, or about to end.
+    if not (folder / ALIVE).exists():  # its process is about to make it
+        return time.time() - folder.stat().st_mtime < MAKE_SECONDS
     with open(folder / ALIVE, "rb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -138,8 +138,7 @@ def _parse_expanded(
     found = values.flag_values_dict()
     paths = {p: os.path.expanduser(found[p]) for p in PATHS if p in found}
     for name, path in paths.items():
-        # Only a pipeline may run elsewhere, where such a place exists.
-        if "://" in path and name != "pipeline_root":
+        if "://" in path:
             raise ConfigError(name, "must be on this machine", path)
     return found | paths
 

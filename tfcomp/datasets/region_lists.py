@@ -65,6 +65,8 @@ def make_file(arguments: str, space: FactorSpace) -> Predicate:
     """The combinations in the rows of a CSV file, by values or names."""
     path = Path(os.path.expanduser(arguments))
     try:
+        if not path.is_file():  # a device would be read for ever
+            raise OSError(f"{path} is no file")
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:

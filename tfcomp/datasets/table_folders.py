@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +101,13 @@ def _open_picture(file: Path) -> np.ndarray:
     import PIL.Image
 
     try:
-        opened = PIL.Image.open(file)
-    except PIL.Image.DecompressionBombError as error:
-        rule = f"must have at most {PIL.Image.MAX_IMAGE_PIXELS * 2:,} pixels"
+        with warnings.catch_warnings(action="error"):
+            opened = PIL.Image.open(file)
+    except (
+        PIL.Image.DecompressionBombError,
+        PIL.Image.DecompressionBombWarning,
+    ) as error:
+        rule = f"must have at most {PIL.Image.MAX_IMAGE_PIXELS:,} pixels"
         raise TableError("images", rule, file.name) from error
     with opened as picture:
         if picture.mode[0] in "IF":

@@ -5,6 +5,7 @@ NumPy arrays (PyTorch, JAX, ONNX, ...) has none that TensorFlow can see: they
 are differences over the grid there, which is said (`find_nondifferentiable`).
 """
 
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.stages import Stage, list_stages, make_stage_model
+from tfcomp.storage.run_folder import check_model
 
 INPUTS = ("values", "classes", "unit")
 IMAGE = "image"
@@ -148,8 +150,9 @@ def _load(path: Path) -> Any:
     try:
         if path.is_dir():
             return tf.saved_model.load(str(path))
+        check_model(path)
         return keras.models.load_model(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, zipfile.BadZipFile, RunError) as error:
         reason = str(error).strip().splitlines()[0]
         raise RunError(f"{path} must hold a model: {reason}") from error
 

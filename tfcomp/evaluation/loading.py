@@ -15,6 +15,7 @@ from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.run_folder import (
     FLAGS_FILE,
     MODEL_FILE,
+    check_model,
     check_run,
     describe_resume,
     read_metrics,
@@ -58,6 +59,7 @@ def load_run(path: str | Path) -> LoadedRun:
     admit_plugins(path, config.plugins)
     try:
         metrics = read_metrics(path)
+        check_model(path / MODEL_FILE)
         model = keras.models.load_model(path / MODEL_FILE)
     except Exception as error:  # whatever a damaged file leads to
         if not isinstance(error, DamagedFileError):

@@ -28,13 +28,24 @@ class DamagedFileError(RunError):
         super().__init__(f"{path} is damaged ({line})")
 
 
+def check_file(path: Path) -> None:
+    """Refuses what is there and would be waited for without an end.
+
+    Raises:
+        DamagedFileError: If it is a pipe or a device.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DamagedFileError(path, "it is a pipe or a device")
+
+
 def read_text(path: Path) -> str:
     """Reads a text file.
 
     Raises:
-        DamagedFileError: If it is not UTF-8.
+        DamagedFileError: If it is not UTF-8, or no file.
         OSError: If it cannot be opened, as all readers here.
     """
+    check_file(path)
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:

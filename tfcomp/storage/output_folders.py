@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.settings import CONTROLS
 
 MAX_NAME_BYTES = 255  # of one part of a path, in the usual file systems
 LOCK_FILE = ".lock"
@@ -26,6 +27,8 @@ def check_folder(flag: str, path: str) -> None:
     """
     if not path:
         raise ConfigError(flag, "must name a folder", path)
+    if CONTROLS.search(path):
+        raise ConfigError(flag, "must be text without control characters", path)
     absolute = Path(path).absolute()
     if max(len(os.fsencode(p)) for p in absolute.parts) > MAX_NAME_BYTES:
         rule = f"must have names of at most {MAX_NAME_BYTES} bytes"

@@ -25,6 +25,7 @@ from tfcomp.config.run_flags import format_flags, parse_record
 from tfcomp.storage.files import (
     PARTIAL,
     DamagedFileError,
+    check_file,
     read_json,
     write_text,
 )
@@ -36,6 +37,7 @@ HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
+MAX_RATIO = 20  # of what a model unpacks to and its file
 MAX_SHOWN = 5  # flags that differ, in an error
 
 
@@ -114,8 +116,14 @@ def check_run(path: str | Path) -> RunConfig:
 
 
 def describe_resume(path: Path) -> str:
-    """The command that finishes a run, or repairs it."""
-    return f"tfcomp train --flagfile={path / FLAGS_FILE} --resume"
+    """The command that finishes a run, or repairs it, wherever it lies now."""
+    command = f"tfcomp train --flagfile={path / FLAGS_FILE}"
+    flags = parse_record(path / FLAGS_FILE)
+    if os.path.realpath(flags["log_dir"]) != os.path.realpath(path.parent):
+        command += f" --log_dir={path.parent}"
+    if flags["run_name"] != path.name:
+        command += f" --run_name={path.name}"
+    return f"{command} --resume"
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
@@ -231,6 +239,23 @@ def _empty(path: Path) -> None:
     (path / FLAGS_FILE).unlink(missing_ok=True)
 
 
+def check_model(path: Path) -> None:
+    """Refuses a `model.keras` that Keras would not have written.
+
+    Keras does not compress. Whatever unpacks to far more than the file has is
+    made to fill the memory.
+
+    Raises:
+        DamagedFileError: If it is a pipe, or unpacks to too much.
+        zipfile.BadZipFile: If it is no archive.
+    """
+    check_file(path)
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > MAX_RATIO * path.stat().st_size:
+        raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
+
+
 def _holds_dicts(part: dict[str, Any]) -> bool:
     return all(isinstance(value, dict) for value in part.values())
 
@@ -238,6 +263,7 @@ def _holds_dicts(part: dict[str, Any]) -> bool:
 def _is_archive(path: Path, thorough: bool) -> bool:
     """Whether a model is whole; its index is at the end of the file."""
     try:
+        check_model(path)
         with zipfile.ZipFile(path) as archive:
             return not thorough or archive.testzip() is None
     except Exception:  # whatever a damaged file leads to

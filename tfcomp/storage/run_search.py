@@ -3,11 +3,15 @@
 import glob
 import os
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tfcomp.config.errors import ConfigError, describe_refusal
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
+
+SYSTEM = {"/", "/proc", "/sys", "/dev"}
+SAY_SECONDS = 5
 
 
 def split_patterns(text: str) -> list[str]:
@@ -37,7 +41,8 @@ def find_folders(
         Each folder once, sorted.
 
     Raises:
-        ConfigError: If there is no pattern or one that matches nothing.
+        ConfigError: If there is no pattern, or one that matches nothing or the
+            whole machine.
     """
     if not patterns:
         raise ConfigError("runs", "must name run folders", "")
@@ -46,13 +51,26 @@ def find_folders(
         matches = glob.glob(os.path.expanduser(pattern), recursive=True)
         if not matches:
             raise ConfigError("runs", "must match a folder", pattern)
+        if any(os.path.realpath(match) in SYSTEM for match in matches):
+            rule = "must not match /, nor what the system shows as files"
+            raise ConfigError("runs", rule, pattern)
         for match in matches:
-            for folder, below, files in os.walk(match, onerror=_report):
+            for folder, below, files in _walk(match):
                 if FLAGS_FILE in files:
                     below.clear()  # nothing but checkpoints in a run
                 if is_wanted(set(files)):
                     found.add(Path(folder).resolve())
     return sorted(found)
+
+
+def _walk(match: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As `os.walk`; says where it is as long as it takes."""
+    said = time.monotonic()
+    for place in os.walk(match, onerror=_report):
+        if time.monotonic() - said > SAY_SECONDS:
+            said = time.monotonic()
+            print(f"looking for runs in {place[0]}", file=sys.stderr)
+        yield place
 
 
 def _report(error: OSError) -> None:

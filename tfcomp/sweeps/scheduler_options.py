@@ -1,5 +1,6 @@
 """Where the processes of a sweep or of a threshold search run."""
 
+import re
 from dataclasses import dataclass
 
 from tfcomp.config.errors import ConfigError
@@ -8,6 +9,7 @@ from tfcomp.config.settings import Settings, setting
 
 # Of a process that has imported TensorFlow.
 WORKER_BYTES = 500 * 10**6
+_ADDRESS = re.compile(r"(\w+://)?(\[[\da-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class SchedulerOptions(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.scheduler and not _ADDRESS.fullmatch(self.scheduler):
+            rule = "must be the address of a scheduler, as tcp://host:8786"
+            raise ConfigError("scheduler", rule, self.scheduler)
         if self.scheduler and self.workers:
             rule = "must be left out with --scheduler, which has its workers"
             raise ConfigError("workers", rule, self.workers)

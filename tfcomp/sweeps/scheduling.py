@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 5
 _COUNT_SECONDS = 2.0  # how often the workers are counted
+_TELL_SECONDS = 60  # how often it is said that there is none
 _FETCH_SECONDS = 5  # for the few bytes of an outcome
 
 
@@ -160,6 +161,7 @@ class Pool:
         """Takes out futures as they end, all unless the workers are gone."""
         timeout = self._options.worker_timeout or float("inf")
         counted = seen = time.monotonic()
+        told = float("-inf")  # without a worker at the start: at once
         while futures:
             with contextlib.suppress(queue.Empty):
                 future = ended.get(timeout=_COUNT_SECONDS)
@@ -175,9 +177,13 @@ class Pool:
                 continue
             counted = now
             if self._watch_workers():
-                seen = now
+                seen = told = now
             elif now - seen > timeout:
                 return
+            elif now - told > _TELL_SECONDS:
+                told = now
+                seconds = format_seconds(now - seen)
+                say(f"no worker for {seconds}, waiting (--worker_timeout)")
 
     def _watch_workers(self) -> int:
         """Counts the workers, says so if they have changed."""

@@ -104,6 +104,9 @@ def test_limits() -> None:
     [
         ("--plateau_patience=2", "--plateau_patience must be 0"),
         ("--examples_dir=somewhere", "--examples_dir must be empty"),
+        ("--region=nope", r"--region is decided by the search .--regions"),
+        ("--grid_size=12", "--grid_size is decided by the search"),
+        ("--seed=3", r"--seed is decided by the search .--first_seed"),
     ],
 )
 def test_flags_that_no_search_can_follow(flag: str, message: str) -> None:

@@ -19,10 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.evaluation.measure_files import MEASURES_FILE
-from tfcomp.storage.files import DamagedFileError, read_text, write_bytes
+from tfcomp.storage.files import (
+    DamagedFileError,
+    check_file,
+    read_text,
+    write_bytes,
+)
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 from tfcomp.storage.run_search import find_folders, find_runs
 
@@ -42,6 +47,8 @@ SLOPES = [
 # The files that are read, with the columns of each.
 TABLES = {"thresholds.csv": THRESHOLDS, "slopes.csv": SLOPES}
 ENDING = ".tar.xz"
+# Of one archive; the largest in docs/ has 21 MB.
+MAX_UNPACKED = 2**28
 STUDY_FLAGS = "threshold.flags"
 RUN_FILES = (FLAGS_FILE, METRICS_FILE, MEASURES_FILE)
 STUDY_FILES = (STUDY_FLAGS, *TABLES)
@@ -147,6 +154,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         The files that were written; of none that stay as they are.
 
     Raises:
+        ConfigError: If there is nothing to pack.
         RunError: If two sweeps have one name.
         OSError: If a file cannot be read or written.
     """
@@ -162,6 +170,9 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
             sweep = run.parents[1] if run.parent.name == "trials" else run
             files = [run / name for name in RUN_FILES]
             packs.setdefault(sweep, []).extend(files)
+    if not packs:
+        rule = "must match finished runs or studies"
+        raise ConfigError("runs", rule, ",".join(patterns))
     output.mkdir(parents=True, exist_ok=True)
     names = [folder.name for folder in packs]
     if len(set(names)) < len(names):
@@ -205,7 +216,7 @@ def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
     The files may be matched themselves, or lie in folders that are.
 
     Raises:
-        DamagedFileError: If one of the files is no such archive.
+        DamagedFileError: If one of the files is no such archive, or huge.
     """
     folders = find_folders(
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
@@ -216,8 +227,18 @@ def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
         files += [Path(name) for name in named if name.endswith(ENDING)]
         for number, path in enumerate(files):
             try:
+                check_file(path)
                 with tarfile.open(path) as tar:
+                    _check_size(path, tar)
                     tar.extractall(Path(place, str(number)), filter="data")
             except (tarfile.TarError, EOFError, OSError) as error:
                 raise DamagedFileError(path, error) from error
         yield [*patterns, place] if files else list(patterns)
+
+
+def _check_size(path: Path, tar: tarfile.TarFile) -> None:
+    """Adds what the members say, before any of them is unpacked."""
+    sizes = itertools.accumulate(member.size for member in tar)
+    if any(size > MAX_UNPACKED for size in sizes):
+        rule = f"it holds more than {MAX_UNPACKED >> 20} MB"
+        raise DamagedFileError(path, rule)

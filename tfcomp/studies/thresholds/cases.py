@@ -33,6 +33,12 @@ from tfcomp.sweeps.grid import MAX_ITEMS
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.
 MAX_DENSITY = 4
+# Flags of a run that have no effect on a search, and what to give instead.
+DECIDED = {
+    "region": "--regions",
+    "grid_size": "--grid_sizes",
+    "seed": "--first_seed",
+}
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Digits after the point of a scaled bound, in pixels.
 _DIGITS = 6
@@ -215,6 +221,11 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     if base.data.examples_dir:
         rule = "must be empty for a threshold search, which has many data sets"
         raise ConfigError("examples_dir", rule, base.data.examples_dir)
+    given, fresh = base.to_flags(), RunConfig().to_flags()
+    for name, instead in DECIDED.items():
+        if given[name] != fresh[name]:
+            rule = f"is decided by the search ({instead})"
+            raise ConfigError(name, rule, given[name])
     kinds = len(settings.variants) * len(settings.sizes)
     if kinds * settings.seeds > MAX_ITEMS:
         rule = f"must make at most {MAX_ITEMS} searches with {kinds} cases"
