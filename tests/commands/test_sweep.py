@@ -17,7 +17,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
-from tfcomp.sweeps import sweep_run, workload
+from tfcomp.sweeps import sweep_run, sweep_tables, workload
 from tfcomp.sweeps.scheduling import Outcome, Task
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.trials import Trial
@@ -180,6 +180,67 @@ def test_a_damaged_trial_is_run_again(
     assert start("--grid=depth=2,3", "--seeds=2") == 0
     assert FakePool.ran == [first, second]
     assert read("trials.csv") == whole
+
+
+def test_each_result_is_read_once(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, all were read again whenever one trial ended."""
+    seen = []
+
+    def read_result(trial: Trial) -> object:
+        seen.append(trial.name)
+        return sweep_tables.read_result(trial)
+
+    monkeypatch.setattr(sweep_run, "read_result", read_result)
+    monkeypatch.setattr(workload, "PAUSE", 0)
+    assert start("--grid=depth=2,3", "--seeds=2") == 0
+    assert sorted(seen) == sorted(FakePool.ran)
+
+
+def test_tables_are_written_for_a_twentieth_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before, a sweep of n trials wrote n tables of n rows."""
+    clock, spent = [0.0], []
+
+    def write() -> None:
+        clock[0] += 2.0
+        spent.append(2.0)
+
+    monkeypatch.setattr(workload.time, "monotonic", lambda: clock[0])
+    update = workload.Paced(write)
+    for _ in range(1000):
+        clock[0] += 1.0
+        update()
+    assert 0.04 < sum(spent) / clock[0] < 0.055
+
+
+def test_tables_are_whole_when_a_sweep_is_told_to_stop(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload, "PAUSE", 10**6)
+
+    def stop(self: workload.Progress, *_: object) -> None:
+        if len(FakePool.ran) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(workload.Progress, "report", stop)
+    with pytest.raises(KeyboardInterrupt):
+        start("--grid=depth=2,3", "--seeds=2")
+    found = [row["status"] for row in read("trials.csv")]
+    assert found == [*["finished"] * 3, "missing"]
+
+
+def test_no_figure_of_more_settings_than_it_can_show(
+    draw: Start, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setattr(reports, "MAX_DRAWN", 1)
+    assert draw("--grid=depth=2,3", "--seeds=1") == 0
+    assert "no figures: they show 1 settings; the" in capsys.readouterr().out
+    folder = Path("tensorboard_logs/s")
+    assert (folder / "summary.csv").exists()
+    assert not list(folder.glob("figures/*"))
 
 
 def test_a_second_start_takes_a_moment(

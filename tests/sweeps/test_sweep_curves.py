@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tfcomp.statistics.seed_statistics import compute_interval
+from tfcomp.sweeps import sweep_curves
 from tfcomp.sweeps.sweep_curves import choose_points, summarize_curves
 from tfcomp.training.history import History
 
@@ -36,8 +37,20 @@ def test_rows_of_a_curve(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 200, 201, 1000])
 def test_long_curves_are_thinned(count: int) -> None:
-    chosen = choose_points(count)
+    chosen = choose_points(count, 200)
     assert len(set(chosen)) == min(count, 200)
     assert (chosen[0], chosen[-1]) == (0, count - 1)
     if count > 200:
         assert np.diff(chosen).max() <= count / 200 + 1
+
+
+def test_curves_of_many_trials_have_fewer_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_curves, "_MAX_ROWS", 30)
+    for epoch in range(100):
+        History(tmp_path).add(epoch, {"train/loss": 1.0})
+    trial = SimpleNamespace(setting={"depth": 3}, path=tmp_path)
+    assert len(summarize_curves([trial])) == 30
+    assert len(summarize_curves([trial] * 2)) == 15
+    assert len(summarize_curves([trial] * 30)) == 10

@@ -1,6 +1,6 @@
 """Numbers over seeds against the epoch of training, or the stage."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,8 @@ QUANTITIES = {
     "id/relative_mse": "ID error (relative MSE)",
     "ood/relative_mse": "OOD error (relative MSE)",
 }
-_MAX_POINTS = 200
+# Points of a curve; those of all trials together take some 100 MB.
+_MAX_POINTS, _MIN_POINTS, _MAX_ROWS = 200, 10, 10**5
 
 
 def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
@@ -24,28 +25,24 @@ def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
 
     A trial that was trained before runs wrote their history has no curves.
     """
-    curves = [
-        curve.assign(**trial.setting)
+    most = min(_MAX_POINTS, max(_MIN_POINTS, _MAX_ROWS // len(trials)))
+    rows = [
+        (*trial.setting.values(), *point)
         for trial in trials
-        for curve in read_curves(trial)
+        for point in read_curves(trial, most)
     ]
-    if not curves:
-        return pd.DataFrame()
     keys = [*trials[0].setting, "quantity", "epoch"]
-    return summarize(pd.concat(curves), keys).drop(columns="sd")
+    table = pd.DataFrame(rows, columns=[*keys, "value"])
+    return summarize(table, keys).drop(columns="sd") if rows else table
 
 
-def read_curves(trial: Trial) -> list[pd.DataFrame]:
-    """The curves of a trial: its quantities, each with `epoch` and `value`."""
+def read_curves(trial: Trial, most: int) -> Iterator[tuple[str, int, float]]:
+    """The curves of a trial: quantity, epoch and value of the points."""
     history = read_history(trial.path / HISTORY_FILE)
-    curves = []
     for tag in QUANTITIES:
         points = [(e, row[tag]) for e, row in history.items() if tag in row]
-        if points:
-            curve = pd.DataFrame(points, columns=["epoch", "value"])
-            curve = curve.iloc[choose_points(len(curve))]
-            curves.append(curve.assign(quantity=tag))
-    return curves
+        for index in choose_points(len(points), most):
+            yield tag, *points[index]
 
 
 def summarize_layers(
@@ -68,7 +65,7 @@ def summarize_layers(
     return summarize(numbers, keys).drop(columns="sd")
 
 
-def choose_points(count: int) -> np.ndarray:
-    """At most 200 of so many points, evenly, with the first and the last."""
-    chosen = np.linspace(0, count - 1, min(count, _MAX_POINTS))
+def choose_points(count: int, most: int) -> np.ndarray:
+    """At most `most` of the points, evenly, with the first and the last."""
+    chosen = np.linspace(0, count - 1, min(count, most))
     return chosen.round().astype(int)

@@ -26,6 +26,7 @@ from tfcomp.storage.code_version import (
     write_stamp,
 )
 from tfcomp.storage.run_folder import select_scores
+from tfcomp.sweeps.sweep_progress import say
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import (
     tabulate_layers,
@@ -37,6 +38,8 @@ from tfcomp.sweeps.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
+# Settings that a figure can tell apart, with a row of an inch for each five.
+MAX_DRAWN = 200
 # What makes it.
 SOURCES = ("tfcomp.statistics", "tfcomp.figures", "tfcomp.sweeps")
 
@@ -109,6 +112,11 @@ def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
     )
 
 
+def count_settings(trials: Sequence[Trial]) -> int:
+    """How many settings the trials have."""
+    return len({tuple(trial.setting.values()) for trial in trials})
+
+
 def write_figures(
     folder: Path,
     trials: Sequence[Trial],
@@ -125,6 +133,9 @@ def write_figures(
     for path in (folder / "figures").glob("*.*"):
         path.unlink()
     if not results:
+        return
+    if len(trials) > MAX_DRAWN and count_settings(trials) > MAX_DRAWN:
+        say(f"no figures: they show {MAX_DRAWN} settings; the tables have all")
         return
     finished = [trial for trial in trials if trial.name in results]
     layers = tabulate_layers(trials, results)

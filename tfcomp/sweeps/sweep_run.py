@@ -11,7 +11,7 @@ summary.csv      statistics over seeds, and figures (see `sweep_reports`)
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from tfcomp.sweeps.grid import GRID, parse_grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_reports import write_reports
 from tfcomp.sweeps.sweep_settings import SweepSettings
-from tfcomp.sweeps.sweep_tables import read_result, write_tables
+from tfcomp.sweeps.sweep_tables import read_result, stamp_result, write_tables
 from tfcomp.sweeps.trials import Trial, make_trials
 from tfcomp.sweeps.workload import Workload
 
@@ -52,6 +52,7 @@ class Sweep(Workload):
 
     items: Sequence[Trial]
     settings: SweepSettings
+    _known: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def is_finished(self, trial: Trial) -> bool:
         """Whether a trial has all that the sweep wants of it, undamaged."""
@@ -79,8 +80,15 @@ class Sweep(Workload):
         write_reports(self.folder, self.items, results, self.settings)
 
     def _read_results(self) -> dict[str, dict[str, Any]]:
-        """The numbers of the trials that have any, by their names."""
-        found = {trial.name: read_result(trial) for trial in self.items}
+        """The numbers of the trials that have any, by their names.
+
+        Files are read again when they have changed.
+        """
+        for trial in self.items:
+            stamp = stamp_result(trial)
+            if self._known.get(trial.name, ((), None))[0] != stamp:
+                self._known[trial.name] = stamp, read_result(trial)
+        found = {name: result for name, (_, result) in self._known.items()}
         return {name: result for name, result in found.items() if result}
 
 

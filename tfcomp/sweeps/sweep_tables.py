@@ -10,14 +10,16 @@ the others depend on nothing but the sweep.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.evaluation.measure_files import read_measures
+from tfcomp.evaluation.measure_files import MEASURES_FILE, read_measures
 from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures
 from tfcomp.storage.files import write_table
-from tfcomp.storage.run_folder import find_metrics, select_scores
+from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, select_scores
 from tfcomp.sweeps.trials import Trial
 
 if TYPE_CHECKING:
@@ -36,6 +38,16 @@ def read_result(trial: Trial) -> dict[str, Any] | None:
         return None
     adopt_measures(metrics.get(OWN_MEASURES, {}))
     return metrics | {"measures": read_measures(trial.path) or {}}
+
+
+def stamp_result(trial: Trial) -> tuple[Any, ...]:
+    """What differs when the files that `read_result` reads have changed."""
+    stamps = []
+    for name in (METRICS_FILE, MEASURES_FILE):
+        with contextlib.suppress(OSError):
+            found = os.stat(trial.path / name)
+            stamps.append((name, found.st_mtime_ns, found.st_ino))
+    return tuple(stamps)
 
 
 def list_scores(result: Mapping[str, Any]) -> dict[str, float | None]:

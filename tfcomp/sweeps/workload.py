@@ -6,8 +6,9 @@ goes on where it stopped.
 """
 
 import contextlib
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, ClassVar, Protocol
@@ -21,6 +22,8 @@ from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool, Task
 from tfcomp.sweeps.sweep_progress import Progress, say
+
+PAUSE = 19  # of what a write of the tables takes, before the next one
 
 
 class Item(Protocol):
@@ -73,7 +76,7 @@ class Workload(ABC):
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes what there is so far; called whenever an item has ended."""
+        """Writes what there is so far; called as items end (see `Paced`)."""
 
     @abstractmethod
     def write_reports(self) -> None:
@@ -94,6 +97,26 @@ class Workload(ABC):
             for item in self.items
             if item.name in failures
         ]
+
+
+class Paced:
+    """Does what takes the longer the more there is, but not too often.
+
+    Tables have a row for every item. Written after each of thousands of items
+    they would take more time than all the rest.
+    """
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action = action
+        self._next = 0.0
+
+    def __call__(self) -> None:
+        """Does it, unless that took a twentieth of the time since or more."""
+        start = time.monotonic()
+        if start >= self._next:
+            self._action()
+            end = time.monotonic()
+            self._next = end + PAUSE * (end - start)
 
 
 def describe_setup(config: RunConfig) -> str:
@@ -127,9 +150,11 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
             pool = stack.enter_context(Pool(options))
         stack.enter_context(_claim(work))
         write_text(work.folder / work.flags_name, work.flags)
-        if pool is not None:
-            _run(work, pool, failures)
-        work.write_tables(failures)
+        try:
+            if pool is not None:
+                _run(work, pool, failures)
+        finally:  # also if it is told to stop
+            work.write_tables(failures)
         work.write_reports()
     return failures
 
@@ -191,6 +216,7 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
         )
         for name, item in missing.items()
     ]
+    update = Paced(lambda: work.write_tables(failures))
     for outcome in pool.run(tasks):
         item, reason = missing[outcome.name], outcome.reason
         if not reason and not work.is_finished(item):
@@ -199,4 +225,4 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
             failures[item.name] = reason
         line = work.describe_result(item)
         progress.report(line, outcome.seconds, reason)
-        work.write_tables(failures)
+        update()
