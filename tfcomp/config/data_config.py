@@ -113,6 +113,11 @@ class DataConfig(Settings):
         minimum=0.0,
         maximum=1024.0,
     )
+    balance: bool = setting(
+        False,
+        "Draw training images of rare values more often, so that all values "
+        "of a factor are seen about equally often.",
+    )
     data: str = setting(
         "",
         "File or folder that the dataset table reads, or tfds:NAME "

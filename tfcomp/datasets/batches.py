@@ -2,7 +2,8 @@
 
 Example number e = step * batch_size + i is row pi_p(e mod n) of the table,
 where p = e div n counts the passes and pi_p is a pseudo-random permutation
-that depends on (seed, p) alone. So nothing is buffered, a resumed run sees
+that depends on (seed, p) alone. (With `--balance` the table has images of rare
+values several times.) So nothing is buffered, a resumed run sees
 the batches that it would have seen, and every replica count sees the same
 global batch. Batches are always full; they may span two passes.
 """
@@ -12,6 +13,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from tfcomp.datasets.balance import repeat_rare
 from tfcomp.datasets.dataset import Dataset
 
 # Of the cipher that shuffles. With 4, TensorFlow's default, the numbers of
@@ -37,6 +39,9 @@ def make_batches(
     without end.
     """
     table = tf.constant(dataset.splits.train)
+    drawn = np.arange(len(table))
+    if dataset.balance:
+        drawn = repeat_rare(dataset.space, dataset.splits.train)
     stored = dataset.train_images
     if stored is None and _fits(dataset):
         with tf.device("CPU"):
@@ -45,7 +50,7 @@ def make_batches(
         stored = tf.constant(stored)
 
     def make_batch(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        rows = shuffle_numbers(numbers, len(dataset.splits.train), seed)
+        rows = tf.gather(drawn, shuffle_numbers(numbers, len(drawn), seed))
         factors = tf.gather(table, rows)
         if stored is not None:
             images = tf.gather(stored, rows)

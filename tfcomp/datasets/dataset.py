@@ -51,6 +51,7 @@ class Dataset:
         train_images: Images of the training table [n, *image_shape] that
             batches take in place of rendering them; None renders.
         noise: Standard deviation of Gaussian noise that batches add.
+        balance: Whether batches draw images of rare values more often.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Dataset:
     stored_bytes: int = 0
     train_images: np.ndarray | None = None
     noise: float = 0.0
+    balance: bool = False
 
     def __post_init__(self) -> None:
         if self.has_position is None:
@@ -198,7 +200,8 @@ def make_dataset(config: RunConfig) -> Dataset:
         ConfigError: If its settings are impossible.
     """
     dataset = DATASETS.get(config.data.dataset).load()(config)
-    return dataclasses.replace(dataset, noise=config.data.noise)
+    data = config.data
+    return dataclasses.replace(dataset, noise=data.noise, balance=data.balance)
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:

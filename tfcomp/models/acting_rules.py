@@ -19,6 +19,9 @@ VERBS = {
     "template": "changes the template",
     "color": "changes the color",
 }
+# How fast channels learn, in units of the learning rate; else 1.
+RATES = {"template": 2.5, "angle": 0.25}
+FIRST_SIZE = 0.45  # of an object, in sides of the image
 CANVAS = 16  # logits along a side of a template
 FINE = 32  # pixels along a side, up to which an image has subpixels
 

@@ -4,13 +4,19 @@ A spatial transformer (Jaderberg and others 2015): the point of a canvas that
 a pixel shows is found by undoing the pose, and read by bilinear interpolation.
 """
 
+from __future__ import annotations
+
 import functools
 import math
+from collections.abc import Sequence
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-EMPTY = -6.0  # logit outside of a canvas
+from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE, count_subpixels
+
+EMPTY = -12.0  # logit outside of a canvas
 
 
 @functools.cache
@@ -48,7 +54,9 @@ def draw_shares(
     turn, small = pose[:, 2:3], tf.exp(-pose[:, 3:])
     cos, sin = tf.cos(turn) * small, tf.sin(turn) * small
     logits = sample(canvas, cos * x + sin * y, cos * y - sin * x)
-    shares = tf.sigmoid(logits)
+    # Logits count pixels to an outline, so that edges of large objects are not
+    # wider than those of small ones.
+    shares = tf.sigmoid(logits * tf.exp(pose[:, 3:]) / FIRST_SIZE)
     cells = (-1, rows, subpixels, columns, subpixels)
     return tf.reduce_mean(tf.reshape(shares, cells), axis=(2, 4))
 
@@ -123,3 +131,59 @@ def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
         area = tf.maximum(width, 0.1) * math.sqrt(2 * math.pi)
         images = tf.einsum(equation, images, kernel / tf.maximum(area, 1.0))
     return images
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class Draw(keras.layers.Layer):
+    """Draws objects [n, G, 4 + C + K^2] in front of each other.
+
+    Args:
+        image_shape: Rows, columns and channels.
+        background: Value of each channel where there is nothing.
+        is_white: Whether an object is the opposite of the background rather
+            than of its own color.
+
+    Output shape: [n, *image_shape].
+    """
+
+    def __init__(
+        self,
+        image_shape: Sequence[int],
+        background: Sequence[float],
+        is_white: bool,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.image_shape = tuple(image_shape)
+        self.background, self.is_white = list(background), is_white
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        return self.draw(inputs)
+
+    def draw(
+        self, inputs: tf.Tensor, subpixels: int | None = None
+    ) -> tf.Tensor:
+        """As `call`, with so many samples along a side of a pixel."""
+        rows, columns, colors = self.image_shape
+        groups, depth = inputs.shape[1:]
+        flat = tf.reshape(inputs, (-1, depth))
+        shares = draw_shares(
+            flat[:, :4],
+            tf.reshape(flat[:, 4 + colors :], (-1, CANVAS, CANVAS)),
+            (rows, columns),
+            subpixels or count_subpixels((rows, columns)),
+        )
+        shares = tf.reshape(shares, (-1, groups, rows, columns))
+        background = tf.constant(self.background, tf.float32)
+        shown = tf.sigmoid(inputs[:, :, 4 : 4 + colors])
+        if self.is_white:
+            shown = tf.zeros_like(shown) + (1.0 - background)
+        return compose(shares, shown, background)
+
+    def get_config(self) -> dict:
+        own = {
+            "image_shape": list(self.image_shape),
+            "background": self.background,
+            "is_white": self.is_white,
+        }
+        return {**super().get_config(), **own}

@@ -10,7 +10,11 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.decoders.solved import Solved, correlate, list_splits
-from tfcomp.studies.decoders.solved_report import write_splits
+from tfcomp.studies.decoders.solved_report import (
+    format_splits,
+    list_rows,
+    write_splits,
+)
 from tfcomp.studies.decoders.split_facts import find_facts, get_r2
 
 SPRITES = [
@@ -53,6 +57,25 @@ def make_runs(
         )
         for place, value in enumerate(ids)
     ]
+
+
+def test_a_second_look_counts_when_it_is_complete() -> None:
+    first = make_runs(REGIONS[0], ood=0.5)
+    for count, expected, shown in ((2, 0.51, None), (3, 0.81, 0.51)):
+        second = make_runs(REGIONS[0], ood=0.8, first_seed=210)[:count]
+        (split,) = list_splits([*first, *second])
+        assert split.decoders["acting"].mean == pytest.approx(expected)
+        earlier = split.earlier.get("acting")
+        assert (earlier and earlier.mean) == (shown and pytest.approx(shown))
+        # Laws were judged by the first look.
+        assert split.get_first("acting").mean == pytest.approx(0.51)
+    (row, before, *_) = list_rows(split)
+    assert (row["first_seed"], before["first_seed"]) == (210, 200)
+    assert "0.81" in format_splits([split]) and "0.51" in format_splits([split])
+    # Version 1 had other rules, and is no look at this one.
+    older = make_runs(REGIONS[0], ood=0.2, first_seed=0)
+    (split,) = list_splits([*older, *first])
+    assert not split.earlier and split.decoders["acting"].runs[0].seed == 200
 
 
 def test_a_run_that_does_not_fit_has_no_say_and_is_counted() -> None:

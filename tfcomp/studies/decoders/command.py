@@ -8,8 +8,9 @@ decoders.csv, decoders.md and decoders.png; and, of splits of sprites, whether
 it solves what training determines (`tfcomp.studies.decoders.solved`), in
 solved.csv, solved.md and solved.png. The runs come from the sweeps
 decoders_truth.flags, decoders_bumps.flags, decoders_sprites.flags,
-decoders_acting.flags and decoders_law.flags; a decoder of your own becomes a
-row once it is in such a sweep (docs/decoders.md).
+decoders_acting.flags (and, a second look, decoders_acting_second.flags) and
+decoders_law.flags; a decoder of your own becomes a row once it is in such a
+sweep (docs/decoders.md).
 """
 
 from collections import Counter
@@ -196,6 +197,7 @@ STUDY = Study(
     plan=(
         *("decoders_truth", "decoders_bumps", "decoders_sprites"),
         *("decoders_rates", "decoders_acting", "decoders_law"),
+        "decoders_acting_second",
     ),
 )
 main = STUDY.main

@@ -30,6 +30,7 @@ FITTED = 0.9
 COMPOSES = 0.9
 MIN_SEEDS = 3
 FRESH = 200  # the first seed of version 2 of the comparison
+LOOKS = (FRESH, 210)  # first seeds of its looks, each of them the only one
 R2 = Limits(high=1.0)
 # Composition of the data to the decoder that is it, and to those that have it
 # as a special case. A constant mask makes a sum of objects. A product of dark

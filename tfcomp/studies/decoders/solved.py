@@ -22,6 +22,7 @@ from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.decoders.decoder_table import (
     FITTED,
     FRESH,
+    LOOKS,
     describe_split,
 )
 from tfcomp.studies.decoders.split_facts import (
@@ -100,45 +101,69 @@ class Split:
         name: As `montero:range`.
         facts: What it says of itself.
         predictors: R^2 of those that need no network.
-        decoders: By name.
+        decoders: By name, the latest look at each.
+        earlier: By name, the first look, of those that had several.
     """
 
     name: str
     facts: SplitFacts
     predictors: Mapping[str, float | None]
     decoders: Mapping[str, Solved]
+    earlier: Mapping[str, Solved]
 
     @property
     def certified(self) -> float:
         """The share at order 1; 0 if it is not known."""
         return self.facts.certified.get(1) or 0.0
 
+    def get_first(self, decoder: str) -> Solved | None:
+        """The first look at a decoder, which laws are judged by."""
+        return self.earlier.get(decoder) or self.decoders.get(decoder)
+
 
 def list_splits(runs: Sequence[Run], data: str = "sprites") -> list[Split]:
     """The splits of some data: the certified first, then the larger ones.
 
-    Of several sweeps of a decoder on a split, the one with the highest first
-    seed counts.
+    Of the sweeps of a decoder on a split, which their first seeds tell apart
+    (`LOOKS`), the latest counts that has as many runs as any.
     """
-    found: dict[str, dict[str, dict[bool, list[Run]]]] = {}
+    found: dict[str, dict[str, dict[int, list[Run]]]] = {}
     for run in runs:
-        name = describe_split(run)
         if run.flags["dataset"] != data:
             continue
-        sweeps = found.setdefault(name, {}).setdefault(run.flags["model"], {})
-        sweeps.setdefault(run.seed >= FRESH, []).append(run)
+        decoders = found.setdefault(describe_split(run), {})
+        looks = decoders.setdefault(run.flags["model"], {})
+        number = sum(run.seed >= first for first in LOOKS)
+        looks.setdefault(number, []).append(run)
     splits = []
     for name, decoders in found.items():
-        chosen = {m: sweeps[max(sweeps)] for m, sweeps in decoders.items()}
-        # Those that were scored at all points know the spread best.
-        first = max((r[0] for r in chosen.values()), key=lambda r: r.seed)
-        facts = find_facts(first)
-        if facts is not None:
-            solved = {m: Solved.make(r) for m, r in sorted(chosen.items())}
-            short = _shorten(name.removeprefix(f"{data} "))
-            predictors = get_predictors(first)
-            splits.append(Split(short, facts, predictors, solved))
+        short = _shorten(name.removeprefix(f"{data} "))
+        split = _make_split(short, decoders)
+        if split is not None:
+            splits.append(split)
     return sorted(splits, key=lambda s: (-s.certified, -s.facts.num_train))
+
+
+def _make_split(
+    name: str, decoders: Mapping[str, Mapping[int, list[Run]]]
+) -> Split | None:
+    """A split of the looks at its decoders; None if its data are not here."""
+    chosen, earlier = {}, {}
+    for model, looks in sorted(decoders.items()):
+        size = max(map(len, looks.values()))
+        full = [looks[n] for n in sorted(looks) if len(looks[n]) == size]
+        chosen[model] = full[-1]
+        # Version 1 had other rules.
+        fresh = [runs for runs in full if runs[0].seed >= FRESH]
+        if len(fresh) > 1:
+            earlier[model] = Solved.make(fresh[0])
+    # Those that were scored at all points know the spread best.
+    first = max((r[0] for r in chosen.values()), key=lambda r: r.seed)
+    facts = find_facts(first)
+    if facts is None:
+        return None
+    solved = {model: Solved.make(r) for model, r in chosen.items()}
+    return Split(name, facts, get_predictors(first), solved, earlier)
 
 
 def _shorten(region: str) -> str:
@@ -160,7 +185,7 @@ def list_new(splits: Sequence[Split]) -> list[Split]:
 def correlate(
     splits: Sequence[Split], decoder: str
 ) -> tuple[float, float, float, int] | None:
-    """Kendall's tau of R^2 and certified share over splits.
+    """Kendall's tau of R^2 (of the first look) and certified share.
 
     Returns:
         Tau, its 95 % interval over splits that are drawn again, and how many
@@ -171,7 +196,7 @@ def correlate(
     pairs = [
         (split.certified, solved.mean)
         for split in splits
-        if (solved := split.decoders.get(decoder)) and solved.mean is not None
+        if (solved := split.get_first(decoder)) and solved.mean is not None
     ]
     if len(pairs) < MIN_SPLITS or len({share for share, _ in pairs}) < 2:
         return None

@@ -23,6 +23,7 @@ HEAD = (
     "nearest image",
     "additive predictor",
     "acting",
+    "acting, first look",
     "of certified, others",
     "best of the others",
 )
@@ -54,26 +55,32 @@ def list_rows(split: Split) -> list[dict[str, Any]]:
         "lit_pixels": _round(split.facts.lit),
     }
     rows = [
-        shared
-        | {
-            "decoder": name,
-            "runs": len(solved.runs),
-            "fitted": len(solved.values),
-            "fitted_at_85": solved.count(0.85),
-            "fitted_at_95": solved.count(0.95),
-            "r2": _round(solved.mean),
-            "r2_low": _round(solved.ends[0]),
-            "r2_high": _round(solved.ends[1]),
-            "r2_certified": _round(solved.average("certified")),
-            "r2_others": _round(solved.average("others")),
-        }
-        for name, solved in split.decoders.items()
+        shared | _describe(name, solved)
+        for found in (split.decoders, split.earlier)
+        for name, solved in found.items()
     ]
     empty = dict.fromkeys(list(rows[0])[len(shared) :])
     return rows + [
         shared | empty | {"decoder": f"({name})", "r2": _round(value)}
         for name, value in split.predictors.items()
     ]
+
+
+def _describe(name: str, solved: Solved) -> dict[str, Any]:
+    """What became of the runs of a decoder."""
+    return {
+        "decoder": name,
+        "first_seed": solved.runs[0].seed,
+        "runs": len(solved.runs),
+        "fitted": len(solved.values),
+        "fitted_at_85": solved.count(0.85),
+        "fitted_at_95": solved.count(0.95),
+        "r2": _round(solved.mean),
+        "r2_low": _round(solved.ends[0]),
+        "r2_high": _round(solved.ends[1]),
+        "r2_certified": _round(solved.average("certified")),
+        "r2_others": _round(solved.average("others")),
+    }
 
 
 def format_splits(splits: Sequence[Split]) -> str:
@@ -92,6 +99,7 @@ def format_splits(splits: Sequence[Split]) -> str:
                 f"{split.facts.lit:.0%}",
                 *map(_format, predictors),
                 "not run" if acting is None else str(acting),
+                str(split.earlier.get(OWN, "–")),
                 _describe_kinds(acting),
                 _describe_best(split),
             ]

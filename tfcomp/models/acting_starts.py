@@ -1,0 +1,163 @@
+"""First weights of the acting decoder.
+
+Of a single object, images themselves say much: where its middle is, and how
+much it covers. Both are fitted by the fewest factors that explain them, and
+that is where poses start. What moments do not tell, as turning, differs between
+candidates.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE, RATES
+
+# Widths of first ramps of ordered factors, where moments say nothing.
+RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
+NOISE = 0.02
+DISC = 0.61  # radius of the first template in half sides of its canvas
+FLOOR = 0.02  # deviations of moments that need no further factor
+MAX_FACTORS = 8  # of which all subsets are tried
+
+
+class Start(NamedTuple):
+    """Where the poses of a channel start: of all, and of each unit, [U]."""
+
+    base: float
+    moves: np.ndarray
+
+
+def measure_moments(
+    images: np.ndarray, background: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The middle of what is drawn, and the log size of a disc as large, [n].
+
+    Args:
+        images: [n, rows, columns, C].
+        background: Value of each channel where nothing is drawn, [C].
+
+    Returns:
+        `x`, `y` and `size` in the units of poses (`tfcomp.models.canvas`).
+    """
+    drawn = np.abs(images - background).sum(axis=-1)
+    drawn = drawn / max(drawn.max(), 1e-9)
+    mass = np.maximum(drawn.sum(axis=(1, 2)), 1e-6)
+    side = min(drawn.shape[1:])
+    y, x = (
+        drawn.sum(axis=other) @ ((np.arange(n) + 0.5 - n / 2) * 2 / side) / mass
+        for n, other in ((drawn.shape[1], 2), (drawn.shape[2], 1))
+    )
+    full = np.pi * (DISC * side / 2) ** 2  # pixels of a disc of size 1
+    return {"x": x, "y": y, "size": 0.5 * np.log(mass / full)}
+
+
+def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
+    """A sum over the fewest factors that explains a moment.
+
+    The set of factors has the lowest information criterion (BIC) of all.
+
+    Args:
+        codes: Of each factor, the units of all images, [n, V].
+        moment: [n].
+    """
+    count = len(moment)
+    best, found = np.inf, None
+    numbers = range(min(len(codes), MAX_FACTORS))
+    for size in range(len(numbers) + 1):
+        for chosen in itertools.combinations(numbers, size):
+            start, left, rank = _fit_by(codes, chosen, moment)
+            bits = count * np.log(left + FLOOR**2) + rank * np.log(count)
+            if bits < best - 1e-9:
+                best, found = bits, start
+    return found
+
+
+def _fit_by(
+    codes: Sequence[np.ndarray], chosen: Sequence[int], moment: np.ndarray
+) -> tuple[Start, float, int]:
+    """The fit by some factors, its mean squared error, its rank."""
+    mean = float(moment.mean())
+    table = np.concatenate(
+        [np.ones((len(moment), 1)), *(codes[i] for i in chosen)], axis=1
+    )
+    weights, _, rank, _ = np.linalg.lstsq(table, moment - mean, rcond=1e-6)
+    left = float(np.mean((table @ weights - moment + mean) ** 2))
+    parts, place, base = [], 1, mean + float(weights[0])
+    for index, code in enumerate(codes):
+        part = np.zeros(code.shape[1])
+        if index in chosen:
+            part = weights[place : place + len(part)]
+            place += len(part)
+            base, part = base + part.mean(), part - part.mean()
+        parts.append(part)
+    return Start(base, np.concatenate(parts)), left, int(rank)
+
+
+def draw_start(channel: str, *args: Any) -> tuple[np.ndarray, np.ndarray]:
+    """First weights of a channel, that times its rate are its numbers.
+
+    Arguments are those of `draw_numbers`.
+    """
+    base, moves = draw_numbers(channel, *args)
+    rate = RATES.get(channel, 1.0)
+    return base / rate, moves / rate
+
+
+def draw_numbers(
+    channel: str,
+    depth: int,
+    factors: Sequence[Sequence],
+    count: int,
+    start: Start | None,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """First numbers of a channel: [R, 1, D], and [R, U, D] around them.
+
+    Args:
+        channel: One of `CHANNELS`.
+        depth: Numbers D that it has.
+        factors: Name, number of values and kind of each factor.
+        count: Candidates R.
+        start: Where poses start, if it is known.
+        rng: Of all that is random.
+    """
+    units = sum(size for _, size, _ in factors)
+    base = np.zeros((count, 1, depth))
+    moves = NOISE * rng.normal(size=(count, units, depth))
+    if channel == "template":
+        place = np.linspace(-1, 1, CANVAS) ** 2
+        base = base + (3 - 8 * (place[:, None] + place)).ravel()
+        base = base + 0.1 * rng.normal(size=base.shape)
+        return base, moves
+    if channel == "color":
+        return base + 1.0, moves
+    if start is not None:
+        base = base + start.base
+        return base, moves + start.moves[:, None]
+    if channel == "size":
+        base = base + np.log(FIRST_SIZE)
+    ramps = [_draw_ramp(channel, s, kind, count, rng) for _, s, kind in factors]
+    return base, moves + np.concatenate(ramps, axis=1)
+
+
+def _draw_ramp(
+    channel: str, size: int, kind: str, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """First poses of the values of a factor, [R, V, 1].
+
+    Ordered and periodic factors start on ramps of random slopes. In three of
+    four candidates, a periodic factor starts as a full turn either way.
+    """
+    ramp = np.linspace(-1, 1, size) * (kind != "categorical")
+    slopes = rng.normal(size=(count, 1, 1))
+    start = RAMPS.get(channel, 0.0) * slopes * ramp[:, None]
+    if (channel, kind) == ("angle", "periodic"):
+        turn = 2 * np.pi * np.arange(size) / size
+        ways = np.resize([1, -1, 1, -1, 1, -1, 0, 0], count)
+        ways = rng.permutation(ways)[:, None, None]
+        start = np.where(ways == 0, start, ways * turn[:, None])
+    return start

@@ -1,0 +1,159 @@
+"""How the candidates of the acting decoder are trained and chosen.
+
+- `--candidates` trainings run side by side. After `HALVING` of the steps, a
+  quarter of them goes on, and one is kept: those with the lowest training error
+  plus `--channel_price` for each channel that a factor uses.
+- Images and targets are blurred at first, and the error is that after the best
+  factor of brightness: else candidates end blank.
+- From 20 to 75 % of training, each step shrinks what the values of a factor
+  do in a channel towards their mean (the proximal step of a group penalty).
+  The channels that are left then are trained on without it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfcomp.models import canvas
+from tfcomp.models.acts import Acts
+
+BLUR = 2.5 / 16  # first width, in sides of the image
+SHARP = 0.35  # share of training after which nothing is blurred
+HALVING = 0.45  # share after which a quarter of the candidates goes on
+BRIGHT = 0.5  # share in which the error is after the best brightness
+SHRINKING = (0.2, 0.4, 0.75)  # shares: from, in full, to
+MEMORY = 0.98  # of the running training error
+
+
+class Plan(NamedTuple):
+    """What training needs; Keras, which would save it, does not look inside."""
+
+    steps: int
+    shrink: float
+    price: float
+    acts: tuple[Acts, ...]
+    codes: keras.Model
+    draw: canvas.Draw
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class ActingModel(keras.Model):
+    """A functional model that trains its candidates side by side.
+
+    All of them at first, on blurred images; then the best. Which these are,
+    and which of them is `chosen`, follows from the running training error and
+    the number of channels in use.
+    """
+
+    def plan(self, steps: int, shrink: float, price: float) -> None:
+        """Says how many steps there will be, and the weights of channels."""
+        acts = tuple(x for x in self.layers if isinstance(x, Acts))
+        codes = keras.Model(self.inputs[0], [layer.input for layer in acts])
+        draw = self.get_layer("image")
+        self._plan = Plan(steps, shrink, price, acts, codes, draw)
+
+    def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
+        """One step of Adam, then one of shrinking."""
+        factors, truth, _ = keras.utils.unpack_x_y_sample_weight(data)
+        plan = self._plan
+        step = tf.cast(self.optimizer.iterations, tf.float32)
+        done = step / float(plan.steps)
+        is_early = done < HALVING
+        every = tf.range(plan.acts[0].candidates)
+        left = tf.cast(plan.acts[0].left, tf.int32)
+        errors, gradients = tf.cond(
+            is_early,
+            lambda: self._differentiate(factors, truth, done, every, 1),
+            lambda: self._differentiate(factors, truth, done, left),
+        )
+        self.optimizer.apply(gradients, self.trainable_variables)
+        self._shrink(done)
+        self._loss_tracker.update_state(self._choose(errors, is_early))
+        return self.get_metrics_result()
+
+    def _differentiate(
+        self,
+        factors: tf.Tensor,
+        truth: tf.Tensor,
+        done: tf.Tensor,
+        candidates: tf.Tensor,
+        subpixels: int | None = None,
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Errors [R], at rest for those not trained, and gradients."""
+        with tf.GradientTape() as tape:
+            errors = self.measure_errors(
+                factors, truth, done, candidates, subpixels
+            )
+            loss = tf.reduce_sum(errors)
+        gradients = tape.gradient(
+            loss, self.trainable_variables, unconnected_gradients="zero"
+        )
+        before = tf.convert_to_tensor(self._plan.acts[0].errors)
+        errors = tf.tensor_scatter_nd_update(
+            before, candidates[:, None], errors
+        )
+        return errors, [tf.convert_to_tensor(g) for g in gradients]
+
+    def _shrink(self, done: tf.Tensor) -> None:
+        start, full, end = SHRINKING
+        rate = tf.convert_to_tensor(self.optimizer.learning_rate)
+        rising = tf.clip_by_value((done - start) / (full - start), 0.0, 1.0)
+        is_over = done >= end
+        amount = tf.where(is_over, 0.0, rate * self._plan.shrink * rising)
+        for layer in self._plan.acts:
+            layer.shrink(amount, is_over)
+
+    def _choose(self, errors: tf.Tensor, is_early: tf.Tensor) -> tf.Tensor:
+        """Remembers errors [R]; returns that of the chosen candidate."""
+        acts = self._plan.acts
+        state = acts[0]
+        before = tf.convert_to_tensor(state.errors)
+        running = before + (1 - MEMORY) * (errors - before)
+        used = tf.add_n([layer.count_channels() for layer in acts])
+        length = running + self._plan.price * used
+        best = tf.math.top_k(-length, state.left.shape[0]).indices
+        left = tf.where(is_early, best, tf.cast(state.left, tf.int32))
+        chosen = tf.gather(left, tf.argmin(tf.gather(length, left)))
+        state.errors.assign(running)
+        state.left.assign(tf.cast(left, tf.float32))
+        for layer in acts:
+            layer.chosen.assign(tf.cast(chosen, tf.float32))
+        return tf.gather(running, chosen)
+
+    def measure_errors(
+        self,
+        factors: tf.Tensor,
+        truth: tf.Tensor,
+        done: tf.Tensor,
+        candidates: tf.Tensor,
+        subpixels: int | None = None,
+    ) -> tf.Tensor:
+        """Relative errors of candidates [R], means over the batch."""
+        plan = self._plan
+        codes = keras.tree.flatten(plan.codes(factors))
+        acts = [
+            layer.act(code, candidates)
+            for layer, code in zip(plan.acts, codes, strict=True)
+        ]
+        objects = tf.stack(acts, axis=2)  # [R, n, G, D]
+        shape = tf.shape(objects)
+        flat = tf.reshape(objects, (-1, *objects.shape[2:]))
+        drawn = plan.draw.draw(flat, subpixels)
+        width = BLUR * min(truth.shape[1:3]) * (1 - done / SHARP)
+        background = tf.constant(plan.draw.background, tf.float32)
+        pixels = (-1, int(np.prod(truth.shape[1:])))
+        drawn, truth = (
+            tf.reshape(canvas.blur(images - background, width), pixels)
+            for images in (drawn, truth)
+        )
+        drawn = tf.reshape(drawn, (shape[0], shape[1], pixels[1]))
+        power = tf.reduce_sum(drawn**2, axis=-1, keepdims=True)
+        best = tf.reduce_sum(drawn * truth, axis=-1, keepdims=True)
+        drawn = drawn * tf.where(done < BRIGHT, best / (power + 1e-3), 1.0)
+        error = tf.reduce_sum((drawn - truth) ** 2, axis=-1)
+        blank = tf.reduce_sum(truth**2, axis=-1) + 1e-3
+        return tf.reduce_mean(error / blank, axis=1)

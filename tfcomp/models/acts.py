@@ -1,0 +1,192 @@
+"""What the values of factors do in the acting decoder, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfcomp.models.acting_rules import CANVAS, CHANNELS, POSE, RATES
+from tfcomp.models.acting_starts import Start, draw_start
+
+# How much faster than positions channels shrink.
+SHRINK = {"template": 3.0, "angle": 0.5}
+SPREAD = {"template": 0.05}  # below it, a channel is not in use; else .01
+LEFT = 4  # one of so many candidates is trained to the end
+ORDER = (*POSE, "color", "template")  # of outputs
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class Acts(keras.layers.Layer):
+    """What the values of the factors of an object add up to.
+
+    Args:
+        factors: Of each factor its name, the number of values, and whether
+            it is `ordered`, `periodic` or `categorical`.
+        channels: Some of `CHANNELS` that they may use.
+        candidates: Number R of trainings side by side.
+        colors: Channels C of the image.
+        seed: Of the first weights.
+        starts: Where poses start, by channel, as far as it is known.
+
+    Input shape: codes [n, U], the units of all factors.
+    Output shape: [n, 4 + C + K^2], of the candidate `chosen`.
+    """
+
+    def __init__(
+        self,
+        factors: Sequence[Sequence],
+        channels: Sequence[str],
+        candidates: int,
+        colors: int,
+        seed: Sequence[int] = (0,),
+        starts: Mapping[str, Start] | None = None,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.factors = [tuple(factor) for factor in factors]
+        self.channels, self.candidates = tuple(channels), candidates
+        self.colors, self.seed = colors, list(seed)
+        self._starts = starts or {}
+        sizes = [size for _, size, _ in self.factors]
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        same = owner[:, None] == owner
+        self.mean = (same / same.sum(axis=1)).astype(np.float32)  # [U, U]
+
+    def build(self, input_shape: tuple) -> None:
+        rng = np.random.default_rng(self.seed)
+        self.base, self.moves, self.kept = {}, {}, {}
+        depths = {"template": CANVAS**2, "color": self.colors}
+        for channel in CHANNELS:
+            base, moves = draw_start(
+                channel,
+                depths.get(channel, 1),
+                self.factors,
+                self.candidates,
+                self._starts.get(channel),
+                rng,
+            )
+            self.base[channel] = self._add(f"{channel}_0", base)
+            if channel in self.channels:
+                kept = np.ones((*moves.shape[:2], 1))
+                self.moves[channel] = self._add(channel, moves)
+                self.kept[channel] = self._add(f"{channel}_kept", kept, False)
+        self.chosen = self._add("chosen", np.zeros(()), False)
+        self.errors = self._add("errors", np.ones(self.candidates), False)
+        left = np.arange(-(-self.candidates // LEFT))
+        self.left = self._add("left", left, False)
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        return self.act(inputs, tf.cast(self.chosen, tf.int32))
+
+    def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
+        """What candidates, by number [...], do with codes [n, U].
+
+        Returns:
+            [..., n, 4 + C + K^2].
+        """
+        return tf.concat(
+            [self._act(channel, code, candidates) for channel in ORDER], axis=-1
+        )
+
+    def _act(
+        self, channel: str, code: tf.Tensor, candidates: tf.Tensor
+    ) -> tf.Tensor:
+        base = tf.gather(self.base[channel], candidates)
+        if channel in self.moves:
+            moves = tf.gather(self.moves[channel], candidates)
+            total = base + tf.matmul(code, moves)
+        else:
+            total = base + tf.zeros((tf.shape(code)[0], 1))
+        return total * RATES.get(channel, 1.0)
+
+    def spreads(self, channel: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """What the values of a factor do in a channel.
+
+        Returns:
+            Means [R, U, D] of the factor of each unit, differences from them,
+            and their root mean squares [R, U, 1], in the units of the channel.
+        """
+        moves = tf.convert_to_tensor(self.moves[channel])
+        mean = tf.matmul(self.mean, moves)
+        rest = moves - mean
+        squares = tf.reduce_mean(tf.square(rest), axis=-1, keepdims=True)
+        spread = tf.sqrt(tf.matmul(self.mean, squares))
+        return mean, rest, spread * RATES.get(channel, 1.0)
+
+    def shrink(self, amount: tf.Tensor, is_over: tf.Tensor) -> None:
+        """Shrinks differences by an amount; prunes when that `is_over`."""
+        for channel, moves in self.moves.items():
+            mean, rest, spread = self.spreads(channel)
+            less = amount * SHRINK.get(channel, 1.0)
+            factor = tf.nn.relu(1.0 - less / tf.maximum(spread, 1e-9))
+            kept = tf.convert_to_tensor(self.kept[channel])
+            is_used = tf.cast(
+                spread * factor > SPREAD.get(channel, 0.01), kept.dtype
+            )
+            kept = tf.where(is_over, kept, is_used)
+            self.kept[channel].assign(kept)
+            moves.assign(mean + rest * tf.where(is_over, kept, factor))
+
+    def count_channels(self) -> tf.Tensor:
+        """Channels in use, summed over factors, of each candidate [R]."""
+        share = tf.constant(np.diag(self.mean), tf.float32)[:, None]
+        return tf.add_n(
+            [
+                tf.reduce_sum(tf.convert_to_tensor(kept) * share, axis=(1, 2))
+                for kept in self.kept.values()
+            ]
+        )
+
+    def forget_others(self) -> None:
+        """Sets all candidates but the chosen one to zero; they draw nothing."""
+        chosen = np.arange(self.candidates) == int(self.chosen.numpy())
+        for part in (self.base, self.moves, self.kept):
+            for weight in part.values():
+                weight.assign(tf.where(chosen[:, None, None], weight, 0.0))
+
+    def measure(
+        self, candidate: int | None = None
+    ) -> dict[str, dict[str, float]]:
+        """By factor, the spread of its values in each channel in use.
+
+        Of the chosen candidate, or of another one.
+        """
+        chosen = int(self.chosen.numpy()) if candidate is None else candidate
+        starts = np.cumsum([0, *(size for _, size, _ in self.factors)])
+        spreads = {c: self.spreads(c)[2][chosen, :, 0] for c in self.moves}
+        return {
+            name: {
+                channel: float(spread[start])
+                for channel, spread in spreads.items()
+                if self.kept[channel][chosen, start, 0] > 0
+                and float(spread[start]) > SPREAD.get(channel, 0.01)
+            }
+            for (name, _, _), start in zip(self.factors, starts, strict=False)
+        }
+
+    def get_config(self) -> dict:
+        own = {
+            "factors": [list(factor) for factor in self.factors],
+            "channels": list(self.channels),
+            "candidates": self.candidates,
+            "colors": self.colors,
+            "seed": self.seed,
+        }
+        return {**super().get_config(), **own}
+
+    def _add(
+        self, name: str, start: np.ndarray, trainable: bool = True
+    ) -> keras.Variable:
+        def initialize(shape: tuple, dtype: Any = None) -> tf.Tensor:
+            return tf.constant(start, dtype)
+
+        weight = self.add_weight(
+            start.shape, initialize, trainable=trainable, name=name
+        )
+        # Checkpoints find what is an attribute, and nothing in dictionaries.
+        setattr(self, f"weight_{name}", weight)
+        return weight
