@@ -4,7 +4,10 @@
 
 writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
 Several runs are compared side by side. A report that is up to date is not made
-again.
+again, and what was computed is kept in the folder of the run: another section
+takes little more than its drawing.
+
+    tfcomp analyze tensorboard_logs/donut --sections=layers,umap
 """
 
 import hashlib
@@ -16,7 +19,11 @@ from typing import Any
 from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
+from tfcomp.config.plugins import (
+    PLUGIN_FLAG,
+    admit_plugins,
+    import_plugins,
+)
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
@@ -44,6 +51,12 @@ FLAGS = {
         "Where to write; default <run>/analysis, or analysis_<runs> beside "
         "several runs.",
     ),
+    "sections": (
+        "",
+        "Sections to make, separated by commas, and those of your own; "
+        "`--sections=list` shows them. Default: all but umap, which takes half "
+        "a minute.",
+    ),
     **PLUGIN_FLAG,
 }
 
@@ -55,22 +68,32 @@ def main(argv: list[str]) -> int:
 
 def analyze_runs(settings: dict[str, Any]) -> int:
     """Checks the runs, then loads TensorFlow and analyzes them."""
+    from tfcomp.report.sections import choose_sections, describe_sections
+
+    if settings["sections"] == "list":
+        import_plugins(settings["plugins"])
+        print(describe_sections())
+        return 0
     names = split_patterns(settings["run"])
     paths = [Path(os.path.expanduser(name)) for name in names]
     folder = choose_folder(paths, settings)
+    sections = choose_sections(split_names(settings["sections"]))
+    folder.mkdir(parents=True, exist_ok=True)
     version = compute_version(paths, settings)
     # TensorBoard's projector looks into the folders of the runs.
-    is_whole = all((path / "projector").is_dir() for path in paths)
+    is_whole = "manifolds" not in sections or all(
+        (path / "projector").is_dir() for path in paths
+    )
     if not (is_whole and is_current(folder, version)):
         with start_tensorflow():
             from tfcomp.report.evaluated import write_report
         start = time.time()
-        write_report(paths, folder)
+        write_report(paths, folder, sections)
         made = [f for f in folder.rglob("*") if f.is_file()]
         made = [f for f in made if f.stat().st_mtime >= start - 1]
         write_stamp(folder, version, made)
     print(f"report  {folder / PAGE}")
-    if not has_umap():
+    if "umap" in sections and not has_umap():
         print(UMAP_HINT)
     return 0
 
@@ -111,7 +134,6 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
         folder = paths[0].parent / f"analysis_{'_'.join(names)}"
     folder = Path(settings["output"] or folder)
     check_folder("output", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

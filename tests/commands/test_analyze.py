@@ -1,8 +1,10 @@
 """The analysis command on small runs: files, numbers, refusals."""
 
 import csv
+import re
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -35,7 +37,7 @@ def test_a_report_that_is_up_to_date_is_not_made_again(
     made = []
     monkeypatch.setattr(
         "tfcomp.report.evaluated.write_report",
-        lambda paths, folder: made.append(paths),
+        lambda paths, folder, sections: made.append(paths),
     )
     command = ["analyze", smoke_run.run_dir, f"--output={report}"]
     assert analyze.main(command) == 0 and not made
@@ -56,32 +58,127 @@ def test_every_figure_has_both_formats(report: Path) -> None:
     assert images == {path.stem for path in report.glob("*.pdf")}
     assert all(p.read_bytes()[:4] == b"%PDF" for p in report.glob("*.pdf"))
     for kind in (
-        "smoke_samples_ood",
+        "samples_smoke",
         "landscape_smoke",
         "factorization",
         "probes",
         "log_volume",
         "smoke_log_volume",
-        "smoke_superposition_map",
         "smoke_gram",
         "smoke_schmidt",
     ):
         assert kind in images
 
 
+class Page(HTMLParser):
+    """Tags and their attributes, in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def read(self, name: str, tag: str = "") -> list[str]:
+        """Values of an attribute."""
+        return [
+            found[name] or ""
+            for kind, found in self.tags
+            if name in found and tag in ("", kind)
+        ]
+
+
 def test_page_is_self_contained(report: Path) -> None:
-    links = []
+    text = (report / "report.html").read_text("utf-8")
+    page = Page(text)
+    sources = page.read("src")
+    assert len([s for s in sources if s.startswith("data:image/png")]) >= 8
+    assert all(source.startswith("data:") for source in sources)
+    assert not page.read("href", "link")
+    links = page.read("href")
+    anchors = {link[1:] for link in links if link.startswith("#")}
+    files = {unquote(link) for link in links if not link.startswith("#")}
+    ids = page.read("id")
+    assert len(set(ids)) == len(ids) and anchors <= set(ids)
+    assert {f"{p.stem}.pdf" for p in report.glob("*.pdf")} <= files
+    assert {f"{p.stem}.csv" for p in report.glob("*.csv")} <= files
+    assert all((report / name).is_file() for name in files)
+    assert "--region=square:4-8" in text  # the flags are part of it
 
-    class Links(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: list) -> None:
-            values = dict(attrs)
-            links.extend(values[k] for k in ("src", "href") if k in values)
 
-    page = (report / "report.html").read_text("utf-8")
-    Links().feed(page)
-    assert len([x for x in links if x.startswith("data:image/png")]) >= 8
-    assert all(x.startswith(("data:", "#")) for x in links)
-    assert "--region=square:4-8" in page  # the flags are part of it
+def test_page_is_accessible(report: Path) -> None:
+    page = Page((report / "report.html").read_text("utf-8"))
+    pictures = [t for kind, t in page.tags if kind == "img" and "src" in t]
+    pictures = [picture for picture in pictures if "hidden" not in picture]
+    texts = [picture.get("alt") or "" for picture in pictures]
+    assert all(len(text) > 20 for text in texts)
+    (samples,) = [text for text in texts if text.startswith("Samples")]
+    assert "truth, smoke" in samples and "held-out region" in samples
+    (border,) = [text for text in texts if "distance to ID" in text]
+    assert "distance to the nearest ID grid point" in border
+    assert len(set(texts)) == len(texts)
+    assert page.read("lang", "html") == ["en"]
+    assert "Contents" in page.read("aria-label", "nav")
+    folded = [t for kind, t in page.tags if t.get("class") == "part"]
+    assert folded and all("open" not in found for found in folded)
+
+
+def test_every_section_tells_its_finding(report: Path) -> None:
+    text = (report / "report.html").read_text("utf-8")
+    findings = re.findall(r'<span class="finding">(.*)</span>', text)
+    assert len(findings) >= 8 and all(f.endswith(".") for f in findings)
+    for column, name in (
+        ("cosine_factorization", "factorization"),
+        ("additive_share_mean", "additive_share"),
+    ):
+        rows = read_csv(report / f"{name}.csv")
+        ends = [f"{float(rows[i][column]):.2f}" for i in (0, -1)]
+        (said,) = [f for f in findings if all(e in f for e in ends)]
+        assert said
+
+
+def test_another_section_computes_nothing_again(
+    report: Path, smoke_run: RunConfig, tmp_path: Path, monkeypatch
+) -> None:
+    """What is kept is used, unless it is damaged; then it is made again."""
+    evaluator = "tfcomp.evaluation.evaluator.Evaluator"
+    kept = Path(smoke_run.run_dir, "computed")
+    command = ["analyze", smoke_run.run_dir, "--sections=tuning,layers"]
+    (file,) = kept.glob("numbers-*")
+    whole = file.read_bytes()
+    calls = []
+    with monkeypatch.context() as patch:
+        for name in ("read_stages", "measure_geometry", "evaluate"):
+            patch.setattr(
+                f"{evaluator}.{name}",
+                lambda self, name=name: calls.append(name),
+            )
+        assert analyze.main([*command, f"--output={tmp_path / 'a'}"]) == 0
+    assert not calls
+    page = (tmp_path / "a" / "report.html").read_text("utf-8")
+    assert 'id="section-tuning"' in page and 'id="section-kernels"' not in page
+    for name in ("additive_share.csv", "factorization.csv"):
+        assert (tmp_path / "a" / name).read_text() == (
+            report / name
+        ).read_text()
+    middle = len(whole) // 2
+    file.write_bytes(whole[:middle] + b"damage" + whole[middle + 6 :])
+    assert analyze.main([*command, f"--output={tmp_path / 'b'}"]) == 0
+    assert file.read_bytes() == whole
+    for name in ("additive_share.csv", "factorization.csv"):
+        assert (tmp_path / "b" / name).read_text() == (
+            report / name
+        ).read_text()
+
+
+def test_sections_are_listed(capsys) -> None:
+    assert analyze.main(["analyze", "--sections=list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert {"explorer", "layers", "umap", "runs"} <= set(names)
+    assert "when asked for" in lines[names.index("umap")]
 
 
 def test_numbers_behind_the_landscape(
@@ -153,11 +250,14 @@ def test_other_kinds_of_runs(tmp_path: Path) -> None:
 
 def test_bad_input(smoke_run: RunConfig, tmp_path: Path) -> None:
     run = f"--run={smoke_run.run_dir}"
+    output = [f"--output={tmp_path / 'nothing'}"]
     for flags, error, message in (
         ([], ConfigError, "--run must name a run folder"),
         ([f"--run={tmp_path / 'none'}"], RunError, "does not exist"),
         ([f"{run},{smoke_run.run_dir}"], ConfigError, "different runs"),
         ([run, "--output=/dev/null/report"], ConfigError, "be written"),
+        ([run, "--sections=layer"], ConfigError, "do you mean layers"),
     ):
         with pytest.raises(error, match=message):
-            analyze.main(["analyze", *flags])
+            analyze.main(["analyze", *output, *flags])
+    assert not (tmp_path / "nothing").exists()

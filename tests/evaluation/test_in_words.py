@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
-from tfcomp.evaluation.in_words import describe_scores
+from tfcomp.evaluation.in_words import (
+    describe_references,
+    describe_runs,
+    describe_scores,
+)
 
 COVERED = {"combinations": 0.8, "values": 1.0, "pixels": 1.0}
 
@@ -109,3 +113,50 @@ def test_a_run_of_earlier_times_has_no_counts() -> None:
         }
     )
     assert sentence.endswith("; 26 % of the held-out positions are in place.")
+
+
+def plant(known: float | None, held_out: float | None, **others: float) -> dict:
+    """Scores of a run, and of predictors that need no network."""
+    return {
+        "id": {"relative_mse": known},
+        "ood": {"relative_mse": held_out},
+        "references": {n: {"ood": e, "id": e} for n, e in others.items()},
+    }
+
+
+def test_several_runs_in_a_sentence() -> None:
+    runs = {"a": plant(0.01, 0.3), "b": plant(0.2, 0.02), "c": plant(0.01, 1.2)}
+    assert describe_runs(runs) == (
+        "2 of 3 networks fit what they saw (not b: above 5 %); on held-out "
+        "combinations the relative error is least in b (2 %) and largest in c "
+        "(120 %)."
+    )
+    runs = {"a": plant(0.01, None), "b": plant(math.nan, None)}
+    assert describe_runs(runs) == (
+        "1 of 2 networks fit what they saw (not b: above 5 %)."
+    )
+    assert describe_runs({"a": plant(0.01, 0.3)}).startswith("The network fits")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (0.1, "better than that"),
+        (0.4, "better than the nearest training image."),
+        (0.9, "not better than these"),
+        (0.7, "not better than these"),
+    ],
+)
+def test_a_network_beside_what_needs_none(error: float, said: str) -> None:
+    runs = {"a": plant(0.01, error, additive=0.3, nearest_id=0.7)}
+    sentence = describe_references(runs)
+    assert said in sentence
+    assert "30 % for the best sum" in sentence and "70 % for" in sentence
+
+
+def test_several_networks_beside_what_needs_none() -> None:
+    others = {"additive": 0.3, "nearest_id": 0.7}
+    runs = {n: plant(0.01, e, **others) for n, e in (("a", 0.2), ("b", 0.5))}
+    assert describe_references(runs).startswith("1 of 2 networks are better")
+    assert describe_references({"a": plant(0.01, 0.2)}) == ""
+    assert describe_references({"a": plant(None, None, **others)}) == ""

@@ -10,7 +10,7 @@ from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
-from tfcomp.report.overview_section import map_certified
+from tfcomp.report.error_section import map_certified
 
 
 def make_study(region: str) -> Study:

@@ -6,29 +6,21 @@ from types import SimpleNamespace
 import pytest
 
 from tfcomp.report import manifold_section
-from tfcomp.report.page import Section
-
-
-def make_section(monkeypatch: pytest.MonkeyPatch) -> Section:
-    for name in ("make_ranks", "make_pca", "make_umap"):
-        monkeypatch.setattr(manifold_section, name, lambda _, name=name: name)
-    return manifold_section.make_manifolds(["a run"])
-
-
-def test_umap_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifold_section, "has_umap", lambda: True)
-    section = make_section(monkeypatch)
-    assert section.exhibits == ["make_ranks", "make_pca", "make_umap"]
+from tfcomp.report.sections import choose_sections
 
 
 def test_without_umap_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "umap", None)
-    section = make_section(monkeypatch)
-    assert section.exhibits == ["make_ranks", "make_pca"]
+    section = manifold_section.make_umaps([SimpleNamespace(name="donut")])
     hint = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
-    assert section.introduction.endswith(hint)
+    assert not section.exhibits and section.finding == hint
+
+
+def test_umap_is_made_only_when_asked_for() -> None:
+    assert "umap" not in choose_sections([])
+    assert choose_sections(["umap", "layers"]) == ["layers", "umap"]
 
 
 def test_report_survives_umap(

@@ -7,7 +7,7 @@ import pytest
 import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.report.own_sections import make_own_sections
+from tfcomp.report.own_sections import list_own, make_own_sections
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def show(models: list) -> list[tfcomp.Exhibit]:
 def test_a_section_stands_at_the_end(result, tmp_path: Path) -> None:
     tfcomp.register_section("mine", title="My part", text="Is it?")(show)
     page = result.write_report(tmp_path / "report").read_text()
-    assert page.index("My part") > page.index("Scores and errors")
+    assert page.index("My part") > page.index("Runs and flags")
     assert 'id="section-own_mine"' in page and "All of them." in page
     table = (tmp_path / "report/own_mine_answers.csv").read_text()
     assert table.splitlines() == ["model,answer", "perfect,42"]
@@ -49,7 +49,7 @@ def test_a_section_that_fails_is_left_out(
 ) -> None:
     tfcomp.register_section("mine")(function)
     tfcomp.register_section("fine")(show)
-    (section,) = make_own_sections([])
+    (section,) = make_own_sections([], list_own())
     assert section.anchor == "own_fine"
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and words in lines[0]

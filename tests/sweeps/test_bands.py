@@ -19,6 +19,7 @@ def make_table(num_seeds: int) -> pd.DataFrame:
             "mean": [0.9, 0.8, 0.7],
             "low": [-2.0, -2.0, -2.0],
             "high": [3.0, 3.0, 3.0],
+            "sd": 0.1 if num_seeds > 1 else None,
             "n": num_seeds,
         }
     )
@@ -34,5 +35,9 @@ def test_two_seeds_have_no_band(num_seeds: int, bands: int) -> None:
     # A band that nobody can read does not stretch the axis either.
     assert (axes.get_ylim()[1] > 1.5) == bool(bands)
     assert "of three seeds or more" in exhibit.caption
+    # Two seeds lie on both sides of their mean, by their deviation over √2.
+    points = [line.get_ydata() for line in axes.lines[1:]]
+    expected = {2: [0.9 - 0.1 / 2**0.5, 0.9 + 0.1 / 2**0.5]}.get(num_seeds, [])
+    np.testing.assert_allclose([y[0] for y in points], expected)
     # The table has them all the same.
     assert np.allclose([row["high"] for row in exhibit.rows], 3.0)

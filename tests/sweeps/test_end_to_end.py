@@ -48,7 +48,7 @@ def test_a_sweep(tmp_path: Path) -> None:
         # No pictures, but the curves that the figures are made of.
         (events,) = folder.glob("events.out.tfevents.*")
         assert b"ood/mse" in events.read_bytes()
-        assert b"samples/ood" not in events.read_bytes()
+        assert b"answer/samples_ood" not in events.read_bytes()
         assert [r["epoch"] for r in read(folder / "history.csv")] == list("123")
     assert len({row["id_mse"] for row in rows}) == NUM_TRIALS
     for name in ("curves", "layers", "scores"):

@@ -24,11 +24,11 @@ def test_rows_of_a_curve(tmp_path: Path) -> None:
     found = summarize_curves(trials)
     low, high = compute_interval([1.0, 3.0])
     expected = [
-        [3, "train/loss", 1, 4.0, None, None, 1],
-        [3, "train/loss", 2, 2.0, low, high, 2],
+        [3, "train/loss", 1, 4.0, None, None, None, 1],
+        [3, "train/loss", 2, 2.0, 2**0.5, low, high, 2],
     ]
     assert found.to_numpy().tolist() == expected
-    columns = ["depth", "quantity", "epoch", "mean", "low", "high", "n"]
+    columns = ["depth", "quantity", "epoch", "mean", "sd", "low", "high", "n"]
     assert list(found.columns) == columns
     # A trial of before has no history; alone, it has no curves.
     pd.testing.assert_frame_equal(summarize_curves(trials[:2]), found)

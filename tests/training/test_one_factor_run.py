@@ -52,6 +52,7 @@ def report(
     folder = tmp_path_factory.mktemp("report")
     paths = ",".join(config.run_dir for config in runs.values())
     arguments = ["analyze", f"--run={paths}", f"--output={folder}"]
+    arguments.append("--sections=gaps,layers,manifolds,umap")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifold_section, "has_umap", lambda: True)
         pca = lambda components: components.features[:, :2]  # noqa: E731
@@ -91,16 +92,19 @@ def test_images_in_tensorboard(
     name: str, runs: dict[str, RunConfig], read_events: Callable
 ) -> None:
     tags = read_events(runs[name]).Tags()["tensors"]
-    images = {"samples/id", "samples/ood", "error_curve/mse"}
+    images = {"answer/samples_id", "answer/samples_ood", "answer/curve"}
     assert images <= set(tags)
-    assert not [t for t in tags if t.startswith(("landscape", "log_volume_m"))]
+    assert not [
+        t for t in tags if t.startswith(("answer/map", "stage_log_volume_m"))
+    ]
 
 
 def test_figures(report: Path) -> None:
     images = {path.stem for path in report.glob("*.png")}
-    kinds = "error_curve gap_images interpolation pca umap samples_ood"
+    kinds = "error_curve gap_images interpolation pca umap"
     for kind in kinds.split():
         assert {f"one_{kind}", f"wider_{kind}"} <= images
+    assert {"samples_one", "samples_wider"} <= images
     assert "several_gap_images_digit_4" in images
     assert "several_gap_images_digit_1" not in images  # nothing held out
     assert {"gap_statistics", "interpolation"} <= images

@@ -53,8 +53,8 @@ def test_scalar_tags_are_few_and_grouped(
     watched |= {"mixed_share", "relative_contrast", "total_curvature"}
     for group in (*watched & set(list_charted()), "log_volume_map"):
         assert groups.pop(f"stage_{group}") == set(STAGES)
-    assert groups.pop("samples") == {"id", "ood"}
-    assert groups.pop("landscape") == {"relative_mse"}
+    first = {"error_id", "error_ood", "map", "samples_id", "samples_ood"}
+    assert min(groups) == "answer" and groups.pop("answer") == first
     assert groups.pop("run") == {""}
     assert set(groups) <= {"custom_scalars__config__", "_hparams_"}
 
@@ -66,7 +66,9 @@ def test_samples_are_also_a_file(
     file = Image.open(Path(smoke_run.run_dir) / "samples.png")
     shown = [
         np.asarray(Image.open(io.BytesIO(images[max(images)][2])))
-        for images in (read(events, f"samples/{s}") for s in ("id", "ood"))
+        for images in (
+            read(events, f"answer/samples_{s}") for s in ("id", "ood")
+        )
     ]
     np.testing.assert_array_equal(np.asarray(file), np.concatenate(shown))
 
@@ -80,6 +82,9 @@ def test_last_scalars_are_the_final_metrics(
         assert sorted(values) == list(range(1, epochs + 1))
         expected = metrics[subset]["mse"]
         assert values[epochs] == pytest.approx(expected, rel=1e-6)
+        assert read(events, f"answer/error_{subset}") == read(
+            events, f"{subset}/relative_mse"
+        )
     for stage in STAGES:
         shown = read(events, f"stage_factorization/{stage}")[epochs]
         expected = metrics["layers"][stage]["factorization"]
@@ -88,8 +93,8 @@ def test_last_scalars_are_the_final_metrics(
 
 def test_images_can_be_decoded(events: EventAccumulator) -> None:
     for tag in (
-        "samples/ood",
-        "landscape/relative_mse",
+        "answer/samples_ood",
+        "answer/map",
         "stage_log_volume_map/code",
     ):
         width, height, png = read(events, tag)[2][:3]
@@ -121,4 +126,8 @@ def test_pictures_can_be_left_out(
     tags = read_events(plain).Tags()["tensors"]
     groups = {tag.partition("/")[0] for tag in tags}
     assert {"ood", "stage_factorization", "stage_log_volume_id"} <= groups
-    assert not {"samples", "landscape", "stage_log_volume_map"} & groups
+    assert "stage_log_volume_map" not in groups
+    assert {t for t in tags if t.startswith("answer/")} == {
+        "answer/error_id",
+        "answer/error_ood",
+    }

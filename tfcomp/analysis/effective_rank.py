@@ -83,6 +83,31 @@ def compute_feature_ranks(
 
 
 @single_threaded
+def compute_participation(rows: np.ndarray, chosen: np.ndarray) -> float | None:
+    """Participation ratio over some points, of rows of `compute_rows`.
+
+    By traces, (sum w)^2 / sum w^2, without the spectrum w; None as of
+    `compute_effective_ranks`.
+    """
+    if chosen.sum() < 2 or not np.isfinite(rows).all():
+        return None
+    is_gram = rows.shape[1] >= len(rows)
+    part = rows[np.ix_(chosen, chosen)] if is_gram else rows[chosen]
+    product = part - part.mean(axis=0)
+    if is_gram:
+        product = product - product.mean(axis=1, keepdims=True)
+    elif product.shape[0] < product.shape[1]:
+        product = product @ product.T
+    else:
+        product = product.T @ product
+    # Rows have a mean square length of one.
+    trace = np.trace(product)
+    if trace <= SPREAD_FLOOR * len(part):
+        return None
+    return float(trace**2 / np.sum(product**2))
+
+
+@single_threaded
 def compute_spectrum(features: np.ndarray) -> np.ndarray:
     """Eigenvalues of the covariance of features [n, d], largest first."""
     if len(features) < 2:

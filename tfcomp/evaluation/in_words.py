@@ -1,16 +1,22 @@
-"""What the scores of a run say, in one sentence; needs no TensorFlow.
+"""What the scores of runs say, a sentence each; needs no TensorFlow.
 
 It says no more than the numbers carry: a network that does not fit what it was
 trained on is called that first, and an error that is not a number is no error.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Relative MSE, where a blank image (or the mean image) has 1.
 FITTED = 0.05
 FAILED = 0.5
+MAX_NAMED = 3
+# What needs no network, and how it is called here.
+REFERENCES = {
+    "additive": "the best sum of effects of single factors",
+    "nearest_id": "the nearest training image",
+}
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
@@ -38,6 +44,80 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
         f"({_percent(held_out)}){_describe_hidden(metrics)}"
         f"{_count_places(metrics)}."
     )
+
+
+def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the errors of one run or of several say, by name."""
+    if len(found) == 1:
+        return describe_scores(next(iter(found.values())))
+    known = {name: _find_error(m, "id") for name, m in found.items()}
+    unfit = [n for n, error in known.items() if error is None or error > FITTED]
+    fits = (
+        f"{len(found) - len(unfit)} of {len(found)} networks fit what they saw"
+    )
+    if unfit:
+        fits += f" (not {_list_names(unfit)}: above {_percent(FITTED)})"
+    errors = _find_errors(found, "ood")
+    if not errors:
+        return f"{fits}."
+    best, worst = min(errors, key=errors.get), max(errors, key=errors.get)
+    return (
+        f"{fits}; on held-out combinations the relative error is least in "
+        f"{best} ({_percent(errors[best])}) and largest in {worst} "
+        f"({_percent(errors[worst])})."
+    )
+
+
+def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """How the errors of runs compare with those that need no network.
+
+    Of held-out combinations, or of all where nothing is held out; empty if no
+    such predictor is known.
+    """
+    compared = {}
+    for name, metrics in found.items():
+        subset = "id" if _find_error(metrics, "ood") is None else "ood"
+        error, rivals = _find_error(metrics, subset), {}
+        for rival in REFERENCES:
+            value = metrics.get("references", {}).get(rival, {}).get(subset)
+            if value is not None:
+                rivals[rival] = value
+        if error is not None and rivals:
+            compared[name] = (error, rivals)
+    if not compared:
+        return ""
+    if len(found) > 1:
+        better = [n for n, (e, r) in compared.items() if e < min(r.values())]
+        words = " and ".join(REFERENCES.values())
+        return (
+            f"{len(better)} of {len(compared)} networks are better there than "
+            f"{words}, which need no network."
+        )
+    ((error, rivals),) = compared.values()
+    texts = [f"{_percent(e)} for {REFERENCES[n]}" for n, e in rivals.items()]
+    beaten = [REFERENCES[n] for n, rival in rivals.items() if error < rival]
+    verdict = "not better than these"
+    if beaten:
+        verdict = f"better than {' and '.join(beaten)}"
+    if len(beaten) == len(rivals):
+        verdict = "better than that"
+    return (
+        f"Without a network, the error there is {' and '.join(texts)}: the "
+        f"network is {verdict}."
+    )
+
+
+def _find_errors(
+    found: Mapping[str, Mapping[str, Any]], subset: str
+) -> dict[str, float]:
+    errors = {name: _find_error(m, subset) for name, m in found.items()}
+    return {name: e for name, e in errors.items() if e is not None}
+
+
+def _list_names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_NAMED])
+    more = len(names) - MAX_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _judge(error: float) -> str:

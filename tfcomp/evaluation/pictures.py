@@ -114,6 +114,7 @@ def picture_maps(
     title: str = "",
     limits: tuple[float, float] | None = None,
     planes: Sequence[Plane] = (),
+    cmap: str = "viridis",
 ) -> Figure:
     """Draws numbers per grid point as maps, one for every pair of factors.
 
@@ -121,7 +122,7 @@ def picture_maps(
         dataset: Says what the grid is and which part of it is held out.
         maps: Title of a map to a number per grid point, [n]; of a sample of
             the grid, those of `Dataset.mapped`.
-        label: As `title` and `limits` for `draw_maps`.
+        label: As `title`, `limits` and `cmap` for `draw_maps`.
         planes: Some of `Dataset.planes`, by default all.
     """
     drawn = {}
@@ -134,7 +135,45 @@ def picture_maps(
             if plane.held and len(maps) > 1:
                 place = f"{name}, {place}"
             drawn[place] = whole.cut(plane)
-    return draw_maps(drawn, label=label, title=title, limits=limits)
+    look = {"limits": limits, "cmap": cmap}
+    return draw_maps(drawn, label=label, title=title, **look)
+
+
+def picture_volumes(
+    dataset: Dataset,
+    volumes: Mapping[str, np.ndarray],
+    title: str = "",
+    planes: Sequence[Plane] = (),
+    limit: float | None = None,
+) -> Figure:
+    """Log-volumes [n] of stages, less their means, as maps on one scale.
+
+    The limit is the largest deviation that colors tell apart, by default that
+    of these stages.
+    """
+    centered = center_volumes(volumes)
+    limit = limit or find_largest(centered)
+    label = f"{label_volume(dataset.space)} less its mean"
+    ends = (-limit, limit)
+    return picture_maps(dataset, centered, label, title, ends, planes, "RdBu_r")
+
+
+def center_volumes(
+    volumes: Mapping[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Log-volumes less the mean of their stage; NaN where they are infinite."""
+    finite = {
+        k: np.where(np.isfinite(v), v, np.nan) for k, v in volumes.items()
+    }
+    return {
+        k: v - (np.nanmean(v) if np.isfinite(v).any() else 0.0)
+        for k, v in finite.items()
+    }
+
+
+def find_largest(maps: Mapping[str, np.ndarray]) -> float:
+    """The largest size of all numbers, above 0."""
+    return max(np.nanmax(np.abs(v), initial=1e-9) for v in maps.values())
 
 
 def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
@@ -169,12 +208,12 @@ def picture_embedding(
     return {"embedding": matrices, "spectrum": spectrum}
 
 
-def choose_spread(rows: np.ndarray) -> np.ndarray:
-    """At most eight entries of `rows`, always the same, in order.
+def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
+    """At most so many entries of `rows`, always the same, in order.
 
     Drawn at random: evenly spaced rows of a grid lie on a line.
     """
-    return rows[choose_rows(len(rows), SHOWN_SAMPLES)]
+    return rows[choose_rows(len(rows), count)]
 
 
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:

@@ -35,8 +35,9 @@ SPRITE_FILE = f"{SUBFOLDER}/sprite.png"
 MAX_SPRITE_SIZE = 8192
 FRAME_SHADE = 160
 # A point of a convolution stage has 50,000 numbers, too many to send to a
-# browser; the first components hold what anyone will look at.
-MAX_COMPONENTS = 50
+# browser; the first components hold what anyone will look at. From 50 on the
+# projector divides points by their lengths ("spherize") when it opens.
+MAX_COMPONENTS = 49
 
 
 def write_projector(
@@ -50,7 +51,7 @@ def write_projector(
     Args:
         folder: A run directory, with event files in it.
         stages: Finite features of every stage, [n, ...], flattened. Those of
-            more than 50 dimensions are replaced by their first 50 principal
+            more than 49 dimensions are replaced by their first 49 principal
             components; others are written as they are.
         metadata: Name of a column to one value per point, [n]. NaN, as of an
             absent factor, is left empty. Points are labelled by the first

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tfcomp.analysis.effective_rank import compute_participation
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.manifolds import Components, compute_components
 from tfcomp.analysis.tuning import (
@@ -20,6 +21,8 @@ from tfcomp.analysis.tuning import (
 )
 
 SHOWN_UNITS = 4
+# They hold what anyone will look at, and what is sent to a browser.
+MAX_COMPONENTS = 50
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class StageNumbers:
         tuning: Of all its units; None without a complete grid, as the maps.
         units: The units that are shown, [k].
         maps: Their activations over the grid, [k, *shape].
+        components: The first `MAX_COMPONENTS`.
+        ranks: Participation ratios over ID and over OOD points.
     """
 
     tuning: Tuning | None
@@ -37,6 +42,7 @@ class StageNumbers:
     maps: np.ndarray | None
     probe: dict[str, float | None]
     components: Components
+    ranks: dict[str, float | None]
 
 
 def reduce_stage(
@@ -54,8 +60,8 @@ def reduce_stage(
     """
     if shape is None:
         rows = compute_rows(blocks, num_units, is_ood)
-        units, components = np.zeros(0, int), compute_components(rows)
-        return StageNumbers(None, units, None, probe(rows), components)
+        units, found = np.zeros(0, int), _summarize(rows, is_ood, probe)
+        return StageNumbers(None, units, None, *found)
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
     columns: list[np.ndarray] = []
@@ -77,9 +83,20 @@ def reduce_stage(
         combine_units(decomposed, shape),
         np.array(candidates, int)[chosen],
         maps,
-        probe(rows),
-        compute_components(rows),
+        *_summarize(rows, is_ood, probe),
     )
+
+
+def _summarize(
+    rows: np.ndarray,
+    is_ood: np.ndarray,
+    probe: Callable[[np.ndarray], dict[str, float | None]],
+) -> tuple[dict[str, float | None], Components, dict[str, float | None]]:
+    ranks = {
+        name: compute_participation(rows, chosen)
+        for name, chosen in (("id", ~is_ood), ("ood", is_ood))
+    }
+    return probe(rows), compute_components(rows, MAX_COMPONENTS), ranks
 
 
 def show_units(

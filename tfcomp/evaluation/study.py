@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import compute_gram, mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.kernels import summarize_alignment
+from tfcomp.analysis.manifolds import Components
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.similarity import MAX_POINTS, Shape, make_shape
@@ -42,9 +45,37 @@ from tfcomp.evaluation.stage_numbers import (
 )
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
+from tfcomp.storage.kept_results import KeptResults
 
+# Of what is kept.
+KEPT_CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        Components,
+        Evaluation,
+        Shape,
+        StageNumbers,
+        SuperpositionScores,
+        Tuning,
+    )
+}
 # At which the truth is tested for being a sum.
 TRUTH_POINTS = 32
+
+
+class kept_property(cached_property):  # noqa: N801
+    """One whose value is also kept beside the run, where that is asked for."""
+
+    def __init__(self, function: Callable[[Study], Any]) -> None:
+        def get(study: Study) -> Any:
+            if study.kept is None:
+                return function(study)
+            points = hashlib.sha256(study.splits.grid.tobytes()).hexdigest()
+            name = f"{function.__name__.strip('_')}-{points[:8]}"
+            return study.kept.get(name, lambda: function(study))
+
+        get.__doc__ = function.__doc__
+        super().__init__(get)
 
 
 class Study:
@@ -52,7 +83,8 @@ class Study:
 
     An evaluator of the run's model is used where there is one; it must not be
     used for other weights before the last result. A study like many others is
-    worth tracing more functions.
+    worth tracing more functions. What takes long is taken from `kept` results,
+    which lie beside a run, if they are given.
     """
 
     def __init__(
@@ -60,7 +92,9 @@ class Study:
         run: LoadedRun,
         evaluator: Evaluator | None = None,
         is_repeated: bool = False,
+        kept: KeptResults | None = None,
     ) -> None:
+        self.kept = kept
         self.run = run
         self.name = run.name
         self.dataset = run.dataset
@@ -96,7 +130,8 @@ class Study:
         dataset = self.dataset.mapped
         if dataset is self.dataset:
             return self
-        return Study(dataclasses.replace(self.run, dataset=dataset))
+        run = dataclasses.replace(self.run, dataset=dataset)
+        return Study(run, kept=self.kept)
 
     def explore(self, limit: int) -> Study:
         """The run at the points that an explorer shows; itself if these are
@@ -104,12 +139,14 @@ class Study:
         dataset = choose_explored(self.dataset, limit)
         if dataset is self.dataset:
             return self
-        return Study(dataclasses.replace(self.run, dataset=dataset))
+        run = dataclasses.replace(self.run, dataset=dataset)
+        return Study(run, kept=self.kept)
 
     @cached_property
     def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Units of every stage [k], and their activations at all points."""
-        if "numbers" in vars(self) and self.splits.is_complete:
+        is_known = "numbers" in vars(self) or self.kept is not None
+        if is_known and self.splits.is_complete:
             return {
                 stage: (found.units, found.maps.reshape(len(found.units), -1))
                 for stage, found in self.numbers.items()
@@ -125,7 +162,7 @@ class Study:
         is_pair = self.has_map and len(self.dataset.space) == 2
         return is_pair and self.splits.is_complete
 
-    @cached_property
+    @kept_property
     def evaluation(self) -> Evaluation:
         """Outputs and scores over the grid."""
         return self._evaluator.evaluate()
@@ -142,7 +179,7 @@ class Study:
         """MSE at every grid point over that of a blank image there, [n]."""
         return compute_error_ratio(self.dataset, self.evaluation)
 
-    @cached_property
+    @kept_property
     def references(self) -> References:
         """Relative errors of predictors that need no network."""
         return score_references(self.dataset, self.evaluation.truth)
@@ -158,25 +195,30 @@ class Study:
         rows = space.to_index(self.splits.grid).T
         return distance.reshape(space.shape)[tuple(rows)]
 
-    @cached_property
+    @property
     def metrics(self) -> dict[str, np.ndarray]:
         """Metric tensors of every stage at every grid point, [n, F, F]."""
-        return self._evaluator.measure_geometry()
+        return self._geometry[0]
 
     @property
     def nondifferentiable(self) -> Sequence[str]:
         """Stages whose metric tensors are those of differences."""
-        return self._evaluator.nondifferentiable if self.metrics else ()
+        return self._geometry[1]
+
+    @kept_property
+    def _geometry(self) -> tuple[dict[str, np.ndarray], list[str]]:
+        found = self._evaluator.measure_geometry()
+        return found, [*self._evaluator.nondifferentiable]
 
     @cached_property
     def log_volume(self) -> dict[str, np.ndarray]:
         """Log-volume of every stage at every grid point, [n]."""
         return {s: compute_log_volume(g) for s, g in self.metrics.items()}
 
-    @cached_property
+    @kept_property
     def interactions(self) -> Interactions:
         """How factors interact in every stage; nothing without derivatives."""
-        _ = self.metrics  # which finds the stages that have none
+        self._evaluator.nondifferentiable = self.nondifferentiable
         return self._evaluator.measure_interactions(
             MEASURED_POINTS, self._is_repeated
         )
@@ -186,7 +228,7 @@ class Study:
         """Points at which stages are compared with each other, [n, F]."""
         return choose_points(self.splits.grid, MAX_POINTS)
 
-    @cached_property
+    @kept_property
     def shapes(self) -> dict[str, Shape]:
         """Every stage at `compared_points`, to be compared."""
         points = self.compared_points
@@ -232,7 +274,7 @@ class Study:
             for stage, num_units, blocks in self._evaluator.read_stages()
         }
 
-    @cached_property
+    @kept_property
     def numbers(self) -> dict[str, StageNumbers]:
         """What the report shows of every stage."""
         is_ood, probe = self.splits.is_ood, self._evaluator.probe
@@ -246,7 +288,7 @@ class Study:
         """Size of the grid per factor, None if it is not complete."""
         return self.dataset.space.shape if self.splits.is_complete else None
 
-    @cached_property
+    @kept_property
     def superposition(self) -> SuperpositionScores:
         """What OOD outputs are made of, at every OOD point."""
         return compute_superposition(
@@ -256,7 +298,15 @@ class Study:
             self.dataset.space,
         )
 
-    @cached_property
+    @kept_property
+    def composed(self) -> SuperpositionScores:
+        """The same, if true images stood in place of OOD outputs."""
+        is_ood, mixed = self.splits.is_ood, self.bright_outputs.copy()
+        mixed[is_ood] = self.bright_truth[is_ood]
+        space, grid = self.dataset.space, self.splits.grid
+        return compute_superposition(grid, mixed, is_ood, space)
+
+    @kept_property
     def superposed_inputs(self) -> np.ndarray | None:
         """Bright images of mean codes, [n_ood, F, pixels]; see the module."""
         images = draw_superposed_inputs(self.run.model, self.splits)

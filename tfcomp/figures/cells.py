@@ -137,6 +137,7 @@ def show_map(
     found: GridMap,
     norm: Normalize | None = None,
     linewidth: float = 1.8,
+    cmap: str = "viridis",
 ) -> AxesImage:
     """Shows a map of two factors, with their values at its axes.
 
@@ -144,7 +145,7 @@ def show_map(
     """
     num_x, num_y = found.values.shape
     aspect = num_x / num_y / get_map_aspect(found.values.shape)
-    image = show_cells(axes, found.values.T, norm, aspect=aspect)
+    image = show_cells(axes, found.values.T, norm, cmap, aspect=aspect)
     x, y = found.factors
     label_values(axes.xaxis, x)
     label_values(axes.yaxis, y)

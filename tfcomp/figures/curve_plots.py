@@ -20,6 +20,7 @@ from tfcomp.figures.line_style import (
     Band,
     draw_line,
     finish_axes,
+    get_line_style,
     set_log_scale,
     to_numbers,
 )
@@ -31,13 +32,15 @@ _PANEL_WIDTH = 3.4  # inches
 class BandCurve:
     """Means at the places x and the ends of their intervals, `[n]` each.
 
-    An end is NaN or None where it is unknown.
+    An end is NaN or None where it is unknown. Values `[n, k]`, of seeds too
+    few for an interval, are drawn as points.
     """
 
     x: ArrayLike
     mean: ArrayLike
     low: ArrayLike
     high: ArrayLike
+    values: ArrayLike | None = None
 
 
 def draw_curves(
@@ -131,7 +134,11 @@ def _draw_band_curve(
         mean = np.where(mean > 0, mean, np.nan)
         low = np.where(low > 0, low, np.finfo(float).tiny)
     band = None if np.isnan(high).all() else (low, high)
-    draw_line(axes, index, np.asarray(curve.x, float), mean, name, band)
+    x = np.asarray(curve.x, float)
+    draw_line(axes, index, x, mean, name, band)
+    if curve.values is not None:
+        look = get_line_style(index) | {"linestyle": "", "markersize": 3}
+        axes.plot(x, to_numbers(curve.values), alpha=0.6, **look)
 
 
 def _check_curves(

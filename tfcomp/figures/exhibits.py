@@ -105,6 +105,34 @@ class Exhibit:
     figure: Figure | None = None
     rows: Sequence[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def alt(self) -> str:
+        """What the picture shows, for who cannot see it."""
+        words = describe_figure(self.figure) if self.figure else ""
+        return f"{self.title}. {words}".strip()
+
+
+def describe_figure(figure: Figure) -> str:
+    """Panels, axes and legend of a figure in words."""
+    panels = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    names = [axes.get_title() for axes in panels]
+    bars = [axes for axes in figure.axes if axes not in panels]
+    parts = {
+        "panels": names,
+        "rows": [axes.get_ylabel() for axes in panels if axes.images],
+        "from left to right": [axes.get_xlabel() for axes in panels],
+        "upwards": [a.get_ylabel() for a in panels if not a.images],
+        "colors": [axes.get_ylabel() for axes in bars],
+        "shown": [
+            label
+            for axes in panels
+            for label in axes.get_legend_handles_labels()[1]
+        ],
+    }
+    told = {key: dict.fromkeys(filter(None, v)) for key, v in parts.items()}
+    lines = [f"{key}: {', '.join(v)}" for key, v in told.items() if v]
+    return " ".join("; ".join(lines).split()) + ("." if lines else "")
+
 
 def save_exhibit(exhibit: Exhibit, folder: Path) -> None:
     """Writes `<name>.png` and `.pdf` of the figure and `.csv` of the rows.

@@ -45,13 +45,15 @@ def draw_maps(
     label: str,
     title: str = "",
     limits: tuple[float, float] | None = None,
+    cmap: str = "viridis",
 ) -> Figure:
     """Draws maps over the factor grid, x to the right and y upwards.
 
     All share one color scale, so that they compare; it reaches by default from
     the smallest to the largest of all values. The label says what it means,
     with units. What is not finite is gray, and the region of held-out points
-    is outlined.
+    is outlined. Signed numbers want limits on both sides of 0, and colors that
+    diverge from it, as `RdBu_r`.
     """
     require(maps, "maps must have at least one entry")
     shapes = {name: np.shape(found.values) for name, found in maps.items()}
@@ -73,7 +75,7 @@ def draw_maps(
     figure, grid = make_panels((num_rows, num_columns), size, pad=0.08)
     panels = keep_panels(grid, len(arrays))
     for axes, (name, found) in zip(panels, maps.items(), strict=True):
-        image = show_map(axes, found, norm)
+        image = show_map(axes, found, norm, cmap=cmap)
         # A narrow map among wide ones has a narrow title.
         own = panel_size * get_map_aspect(found.values.shape)
         add_panel_title(axes, name, own)

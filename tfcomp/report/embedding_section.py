@@ -7,6 +7,7 @@ import numpy as np
 from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.report.findings import describe_ranks
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import show_run
 
@@ -23,17 +24,18 @@ CAPTIONS = {
 
 def make_embeddings(studies: Sequence[Study]) -> Section:
     """Shows what forced rendering has learned to render."""
+    found = [(s, factor) for s in studies for factor in s.embeddings]
+    ranks = [
+        {"run": s.name, "factor": factor, **s.embeddings[factor].summary}
+        for s, factor in found
+    ]
     return Section(
         "embeddings",
         "Embeddings in pixel space",
         "Forced rendering draws each factor value as a matrix of its own "
         "before it combines them.",
-        [
-            exhibit
-            for study in studies
-            for factor in study.embeddings
-            for exhibit in show_embedding(study, factor)
-        ],
+        [item for pair in found for item in show_embedding(*pair)],
+        describe_ranks(ranks),
     )
 
 

@@ -31,7 +31,7 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.published_models import load_published_run
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.study import KEPT_CLASSES, Study
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.evaluated_views import (
     format_html,
@@ -43,11 +43,19 @@ from tfcomp.report.evaluated_views import (
 )
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.report_build import build_report
+from tfcomp.report.sections import choose_sections
+from tfcomp.storage.code_version import compute_code_version, hash_files
+from tfcomp.storage.kept_results import KeptResults
 from tfcomp.storage.output_folders import check_folder
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+# In the folder of a run.
+KEPT = "computed"
 
 
 class Evaluated:
@@ -63,9 +71,11 @@ class Evaluated:
         study: Everything that the report looks at, by name.
     """
 
-    def __init__(self, run: loading.LoadedRun) -> None:
+    def __init__(
+        self, run: loading.LoadedRun, kept: KeptResults | None = None
+    ) -> None:
         self.run = run
-        self.study = Study(run)
+        self.study = Study(run, kept=kept)
 
     def __repr__(self) -> str:
         return format_summary(self.study, self.scores)
@@ -200,9 +210,11 @@ class Evaluated:
         ]
         return Explorer([model.study for model in (self, *models)])
 
-    def write_report(self, folder: str | Path) -> Path:
+    def write_report(
+        self, folder: str | Path, sections: Sequence[str] = ()
+    ) -> Path:
         """Writes the report of this model alone; returns its page."""
-        return write_report([self], folder)
+        return write_report([self], folder, sections)
 
     def _read_points(self, factors: Any, by_name: dict[str, Any]) -> np.ndarray:
         if factors is None and not by_name:
@@ -219,11 +231,18 @@ class Evaluated:
 def load_run(path: str | Path) -> Evaluated:
     """Loads a finished run from its folder.
 
+    What is computed of it is kept there (in `computed`), and not computed
+    again as long as run and code stay what they are.
+
     Raises:
         RunError: If it is none, or damaged, or asks for plugins that are not
             imported.
     """
-    return Evaluated(loading.load_run(path))
+    run, path = loading.load_run(path), Path(path)
+    files = [(n, path / n) for n in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)]
+    code = compute_code_version(run.config.plugins)
+    version = f"{code} {hash_files(files)}"
+    return Evaluated(run, KeptResults(path / KEPT, version, KEPT_CLASSES))
 
 
 def load_published(name: str, source: str = "", sha256: str = "") -> Evaluated:
@@ -308,28 +327,34 @@ def evaluate(
 
 
 def write_report(
-    models: Sequence[Evaluated | str | Path], folder: str | Path
+    models: Sequence[Evaluated | str | Path],
+    folder: str | Path,
+    sections: Sequence[str] = (),
 ) -> Path:
     """Writes one report that compares models, and finished runs.
 
     Args:
         models: Evaluated models, or folders of finished runs.
         folder: Where pictures, tables and `report.html` are written.
+        sections: Names of those to make, as `tfcomp analyze --sections=list`
+            shows them; by default all that are not made only when asked for.
 
     Returns:
         The page.
 
     Raises:
-        ConfigError: If the folder cannot be written, or names are not unique.
+        ConfigError: If the folder cannot be written, names are not unique, or
+            there is no such section.
         RunError: If a run cannot be loaded.
     """
     folder = Path(folder)
     check_folder("output", str(folder))
+    names = choose_sections(sections)
     studies = [
         (m if isinstance(m, Evaluated) else load_run(m)).study for m in models
     ]
-    names = [study.name for study in studies]
-    if len(set(names)) < len(names):
-        raise ConfigError("name", "must differ between the models", names)
+    runs = [study.name for study in studies]
+    if len(set(runs)) < len(runs):
+        raise ConfigError("name", "must differ between the models", runs)
     folder.mkdir(parents=True, exist_ok=True)
-    return build_report(studies, folder)
+    return build_report(studies, folder, names)

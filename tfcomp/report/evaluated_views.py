@@ -105,4 +105,4 @@ def plot_layers(study: Study) -> Figure:
         rule = "must have an ordered factor to have a geometry"
         raise ConfigError("data", rule, ", ".join(study.dataset.space.names))
     charts = make_charts([study], "layers")
-    return charts[0].figure
+    return next(chart.figure for chart in charts if chart.figure)

@@ -9,10 +9,12 @@ from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
+from tfcomp.report.findings import describe_course
 from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import draw_stage_rows, show_run
+from tfcomp.report.run_exhibits import draw_stage_rows, find_rows, show_run
 
+SHARE = "interaction_share"
 # In the tables, beside what is drawn.
 SHOWN = ("contrast", "gaussian_curvature")
 SIMILARITIES = {
@@ -50,6 +52,11 @@ def make_interactions(studies: Sequence[Study]) -> Section:
         "parts, one for each factor, has no interactions. And are two stages, "
         "or the same stage of two runs, alike up to a rotation?",
         exhibits,
+        describe_course(
+            find_rows(exhibits, SHARE),
+            SHARE,
+            "the share of interactions in the variance",
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
+from tfcomp.report.findings import describe_kernels
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, show_run
 
@@ -41,25 +42,22 @@ def make_kernels(studies: Sequence[Study]) -> Section:
             grams["truth, cosine"] = compute_cosine_gram(study.bright_truth)
             alignment += list_alignments(study, grams)
             if study.is_plane:
-                exhibits.append(make_schmidt(study, grams))
                 regression += list_regressions(study)
-            elif study.splits.is_complete:
-                exhibits.append(make_orders(study, grams))
+            if study.splits.is_complete:
+                exhibits.append(make_terms(study, grams))
     if exhibits:
         tables = make_tables(alignment, regression)
         exhibits = [*(table for table in tables if table.rows), *exhibits]
     return Section(
         "kernels",
         "Kernels",
-        "The kernel of a model is the similarity of its outputs at any two "
-        "grid points. A model that treats the factors apart has the binary "
-        "factorized kernel (of x and y, half the similarity for sharing x, "
-        "half for sharing y); one that memorizes combinations has the "
-        "conjunctive one. Images are made bright (background 0; without a "
-        "background, the mean training image is taken off). Smooth kernels, "
-        "the Schmidt decomposition and kernel regression are those of two "
-        "ordered factors.",
+        "The similarity of outputs at any two grid points. A model that "
+        "treats the factors apart has the binary factorized kernel (of x and "
+        "y, half for sharing x, half for sharing y); one that memorizes "
+        "combinations the conjunctive one. Images are made bright (background "
+        "0; without a background, the mean training image is taken off).",
         exhibits,
+        describe_kernels(alignment),
     )
 
 
@@ -165,67 +163,40 @@ def average_pairs(study: Study, gram: np.ndarray) -> list[Row]:
     return rows
 
 
-def make_schmidt(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
-    """Draws how many product terms each kernel needs."""
-    grid = study.splits.grid
-    shares = {
-        name: compute_explained_fraction(compute_schmidt_values(gram, grid))
+def make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
+    """Draws how many product terms each kernel needs, and lists its orders."""
+    grid, figure = study.splits.grid, None
+    rows = [
+        {"run": study.name, "similarity": name, **summarize_anova(gram, grid)}
         for name, gram in grams.items()
-    }
-    terms = np.arange(1, min(SHOWN_TERMS, len(shares["cosine"])) + 1)
-    figure = draw_curves(
-        terms,
-        {name: share[: len(terms)] for name, share in shares.items()},
-        xlabel="number of product terms",
-        ylabel="explained fraction",
-        title=study.name,
-    )
+    ]
+    if study.is_plane:
+        shares = {
+            name: compute_explained_fraction(compute_schmidt_values(gram, grid))
+            for name, gram in grams.items()
+        }
+        terms = np.arange(1, min(SHOWN_TERMS, len(shares["cosine"])) + 1)
+        figure = draw_curves(
+            terms,
+            {name: share[: len(terms)] for name, share in shares.items()},
+            xlabel="number of product terms",
+            ylabel="explained fraction",
+        )
+        for row, gram in zip(rows, grams.values(), strict=True):
+            row |= summarize_schmidt(gram, grid)
     return show_run(
         study,
-        "schmidt",
-        "Schmidt decomposition",
-        "The share of the squared norm of the kernel over the whole grid that "
-        "the best sum of so many products k(x, x') k(y, y') explains: few for "
-        "a product kernel and for a sum of two. In the table, the effective "
-        "rank is the exponential of the entropy of the squared singular "
-        "values. The first terms are not those of low order, which appendix "
-        "A.5 of the paper asks for. The last columns give those: the shares "
-        "in the variance of the kernel of a term in x alone, of one in y "
-        "alone, and of what needs both. factorization_ratio is the sum of the "
-        "first two (equation 35): 1 for an additive kernel, near 0 for one "
-        "that tells only equal points.",
+        "schmidt" if figure else "kernel_orders",
+        "Terms of the kernel",
+        "Of two ordered factors, the share of the squared norm of the kernel "
+        "that the best sum of so many products k(x, x') k(y, y') explains. The "
+        "table has the shares in its variance of terms that need one factor, "
+        "two factors and more (appendix A.5 of the paper): "
+        "factorization_ratio (equation 35) is that of single factors, 1 for "
+        "an additive kernel. The effective rank is the exponential of the "
+        "entropy of the squared singular values.",
         figure,
-        [
-            {
-                "run": study.name,
-                "similarity": name,
-                **summarize_schmidt(gram, grid),
-                **summarize_anova(gram, grid),
-            }
-            for name, gram in grams.items()
-        ],
-    )
-
-
-def make_orders(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
-    """Lists the shares of the terms of a kernel by the factors they need."""
-    grid = study.splits.grid
-    return show_run(
-        study,
-        "kernel_orders",
-        "Orders of interaction",
-        "Functional analysis of variance of every kernel: the shares in its "
-        "variance of terms that need one factor, two factors and more "
-        "(appendix A.5 of the paper). factorization_ratio is the first of "
-        "them: 1 for an additive kernel.",
-        rows=[
-            {
-                "run": study.name,
-                "similarity": name,
-                **summarize_anova(gram, grid),
-            }
-            for name, gram in grams.items()
-        ],
+        rows,
     )
 
 

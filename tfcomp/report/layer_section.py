@@ -9,14 +9,16 @@ from tfcomp.evaluation.measures import tabulate_stages
 from tfcomp.evaluation.pictures import (
     describe_planes,
     label_volume,
-    picture_maps,
+    picture_volumes,
 )
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.report.findings import describe_course
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import (
     Row,
     draw_stage_rows,
+    find_rows,
     list_points,
     list_stages,
     show_run,
@@ -26,6 +28,8 @@ from tfcomp.statistics.measure import Chart, Measure, list_charts
 # Of log-volumes of runs with different factors.
 MIXED_UNITS = "log(volume / units of the factors)"
 
+# Of sums of products of derivatives, which are shares.
+ROUNDING = 1e-9
 # In the tables, beside what is drawn.
 READABLE = (
     "scaled_factorization",
@@ -59,6 +63,11 @@ def make_layers(studies: Sequence[Study]) -> Section:
         "derivative; there they come from differences over the grid. "
         + " ".join(notes),
         exhibits,
+        describe_course(
+            find_rows(exhibits, "cosine_factorization"),
+            "cosine_factorization",
+            "the factorization (cosine form)",
+        ),
     )
 
 
@@ -126,16 +135,24 @@ def make_chart(
     others: Sequence[str],
 ) -> Exhibit:
     """Draws measures against the stage, one line a run, a panel a measure."""
-    panels = {measure.label: measure.name for measure in measures}
+    # Mixed derivatives are 0 of a network that is linear between its kinks.
+    drawn = [
+        m
+        for m in measures
+        if any(abs(row[m.name] or 0.0) > ROUNDING for row in rows)
+    ]
+    panels = {measure.label: measure.name for measure in drawn}
+    zeros = [m.label for m in measures if m not in drawn]
     units = {label_volume(study.dataset.space) for study in studies}
     ylabel = chart.axis or (units.pop() if len(units) == 1 else MIXED_UNITS)
-    columns = ["run", "stage", *panels.values(), *others]
-    texts = [f"{m.label}: {m.about}." for m in measures if m.about]
+    columns = ["run", "stage", *(m.name for m in measures), *others]
+    texts = [f"{m.label}: {m.about}." for m in drawn if m.about]
+    texts += [f"{label}: 0 in every stage." for label in zeros]
     return Exhibit(
         chart.name,
         chart.title,
         " ".join([chart.text, *texts]).strip(),
-        draw_stage_rows(rows, panels, ylabel, chart.title),
+        draw_stage_rows(rows, panels, ylabel) if panels else None,
         [{column: row[column] for column in columns} for row in rows],
     )
 
@@ -143,23 +160,23 @@ def make_chart(
 def make_volume_maps(study: Study) -> list[Exhibit]:
     """Draws the log-volume over the grid, a figure for each pair of factors.
 
-    Its stages share one color scale.
+    The table has the log-volumes, from which the maps take their means off.
     """
     is_pair, study = len(study.dataset.space) == 2, study.mapped
     dataset, volumes = study.dataset, study.log_volume
-    label, title = label_volume(dataset.space), f"{study.name}: log-volume"
     rows = list_points(study, volumes)
     exhibits = []
     for plane in dataset.planes:
         suffix = "" if is_pair else f"_{plane.name}"
-        figure = picture_maps(dataset, volumes, label, title, planes=[plane])
+        figure = picture_volumes(dataset, volumes, study.name, [plane])
         exhibit = show_run(
             study,
             f"log_volume{suffix}",
             "Log-volume maps",
-            "log sqrt(det g) at every grid point, a map for each stage, all "
-            "on one color scale. The held-out region is outlined."
-            + describe_planes(dataset),
+            "log sqrt(det g) at every grid point less its mean over the stage, "
+            "a map for each, all on one color scale with 0 in its middle: the "
+            "stage stretches what is red and shrinks what is blue. The "
+            "held-out region is outlined." + describe_planes(dataset),
             figure,
             rows,
         )

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.effective_rank import compute_feature_ranks
 from tfcomp.analysis.manifolds import UMAP_HINT, compute_umap, has_umap
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.manifold_plots import draw_manifolds
+from tfcomp.report.findings import describe_course
+from tfcomp.report.layer_section import has_numbers
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import (
     draw_stage_rows,
@@ -18,50 +19,45 @@ from tfcomp.report.run_exhibits import (
     show_run,
 )
 
-PANELS = {"ID": "id", "OOD": "ood"}
-
 
 def make_manifolds(studies: Sequence[Study]) -> Section:
     """Shows how the grid of factors lies in the space of a stage."""
-    exhibits = [make_ranks(studies)]
-    for study in studies:
-        exhibits += [make_pca(study), *try_umap(study)]
+    ranks = make_ranks(studies)
     return Section(
         "manifolds",
         "Manifolds",
         "Every grid point is a point in the space of a stage's activations. "
-        "The same data are in TensorBoard's projector tab."
-        + ("" if has_umap() else f" {UMAP_HINT}"),
-        exhibits,
+        "The same data are in TensorBoard's projector tab.",
+        [ranks, *map(make_pca, studies)],
+        describe_course(ranks.rows, "id", "the effective rank over ID points"),
+    )
+
+
+def make_umaps(studies: Sequence[Study]) -> Section:
+    """Shows the neighborhoods of points in every stage, by UMAP."""
+    return Section(
+        "umap",
+        "UMAP",
+        "It keeps neighborhoods, not distances.",
+        [shown for study in studies for shown in try_umap(study)],
+        "" if has_umap() else UMAP_HINT,
     )
 
 
 def make_ranks(studies: Sequence[Study]) -> Exhibit:
     """Draws the effective rank against the stage."""
-    ranks = list_stages(
-        studies,
-        lambda study, stage: compute_feature_ranks(
-            study.numbers[stage].components.features, study.splits.is_ood
-        ),
-    )
-    ratios = [
-        {**row, **{s: row[s]["participation_ratio"] for s in PANELS.values()}}
-        for row in ranks
-    ]
+    rows = list_stages(studies, lambda s, stage: dict(s.numbers[stage].ranks))
+    panels = {s.upper(): s for s in ("id", "ood") if has_numbers(rows, s)}
     return Exhibit(
         "effective_rank",
         "Effective rank",
         "Participation ratio of the eigenvalues of the covariance of a "
-        "stage's activations over ID points (left) and OOD points (right). "
-        "In the table, num_components is the number of principal components "
-        "that hold 95 % of the variance. Ranks grow with the number of "
-        "points, so ID and OOD cannot be compared.",
-        draw_stage_rows(ratios, PANELS, "participation ratio"),
-        [
-            {"run": row["run"], "stage": row["stage"], "points": s, **row[s]}
-            for row in ranks
-            for s in ("all", "id", "ood")
-        ],
+        "stage's activations over ID and over OOD points. It grows with the "
+        "number of points, so ID and OOD cannot be compared.",
+        draw_stage_rows(rows, panels, "participation ratio")
+        if panels
+        else None,
+        rows,
     )
 
 

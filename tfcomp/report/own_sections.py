@@ -68,10 +68,17 @@ def forget_own() -> None:
     _SECTIONS.clear()
 
 
-def make_own_sections(studies: Sequence["Study"]) -> list[Section]:
-    """The registered sections; one that fails is left out, which is said."""
+def list_own() -> dict[str, str]:
+    """The registered sections by name, and what they ask."""
+    return {name: own.text or own.title for name, own in _SECTIONS.items()}
+
+
+def make_own_sections(
+    studies: Sequence["Study"], names: Sequence[str]
+) -> list[Section]:
+    """Registered sections; one that fails is left out, which is said."""
     found = []
-    for own in _SECTIONS.values():
+    for own in (own for name, own in _SECTIONS.items() if name in names):
         try:
             exhibits = list(own.function(list(studies)))
             _check(exhibits)

@@ -1,15 +1,19 @@
-"""One self-contained HTML page: pictures and numbers are inside it."""
+"""One self-contained HTML page on two levels: an answer, and folded sections.
+
+Pictures and numbers are inside it; beside it lie their PDF and CSV files, to
+which it links.
+"""
 
 import base64
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.exhibits import FILE_DPI, Exhibit
 
 TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_ROWS = 24
@@ -17,41 +21,55 @@ SHOWN_ROWS = 24
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report, which links call by its anchor.
+    """A part of a page, which links call by its anchor.
 
-    The introduction says in a sentence or two what the section asks.
+    Attributes:
+        introduction: What it asks, in a sentence or two.
+        finding: What its numbers say, which can be read while it is folded.
+        texts: What is shown as it stands, by its heading.
     """
 
     anchor: str
     title: str
     introduction: str
     exhibits: Sequence[Exhibit]
+    finding: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The first screen: sentences and exhibits."""
+
+    sentences: Sequence[str]
+    exhibits: Sequence[Exhibit]
+    title: str = "Answer"
 
 
 def render_page(
     title: str,
     subtitle: str,
+    answer: Answer,
     sections: Sequence[Section],
-    origins: dict[str, str],
     folder: Path,
     explorer: str = "",
+    place: str = "",
 ) -> str:
-    """Renders the report as HTML.
+    """Renders a page as HTML.
 
-    Sections without exhibits are left out. `origins` are run names to the text
-    of their `run.flags`; the folder has the pictures of the exhibits, and the
-    explorer is HTML of `explorer_fragment`.
+    Sections without content are left out. The folder has the pictures of the
+    exhibits, and lies at a place beside the page, as `figures/`; the explorer
+    is HTML of `explorer_fragment`.
     """
     return render_template(
-        TEMPLATES / "analysis.html",
+        TEMPLATES / "page.html",
         title=title,
         subtitle=subtitle,
+        answer=answer,
         explorer=Markup(explorer),
-        sections=[section for section in sections if section.exhibits],
-        origins=origins,
-        shown_rows=SHOWN_ROWS,
-        format_cell=format_cell,
-        read_png=lambda name: encode_png((folder / f"{name}.png").read_bytes()),
+        place=place,
+        sections=[s for s in sections if s.exhibits or s.texts or s.finding],
+        read_png=lambda name: (folder / f"{name}.png").read_bytes(),
     )
 
 
@@ -62,12 +80,26 @@ def render_template(path: Path, **values: Any) -> str:
     """
     loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
     environment = jinja2.Environment(loader=loader, autoescape=True)
+    tools = (encode_png, find_width, format_cell, keep_filled)
+    environment.globals.update({tool.__name__: tool for tool in tools})
+    environment.globals["shown_rows"] = SHOWN_ROWS
     return environment.get_template(path.name).render(**values)
 
 
 def encode_png(png: bytes) -> str:
     """Returns a picture in base64, to be embedded."""
     return base64.b64encode(png).decode("ascii")
+
+
+def find_width(png: bytes) -> int:
+    """The width of a picture on a page, in pixels of 96 to an inch."""
+    return round(int.from_bytes(png[16:20], "big") * 96 / FILE_DPI)
+
+
+def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without the columns that no row has a value in."""
+    known = {name for row in rows for name, v in row.items() if v is not None}
+    return [{n: v for n, v in row.items() if n in known} for row in rows]
 
 
 def format_cell(value: object) -> str:

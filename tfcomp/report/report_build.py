@@ -1,5 +1,6 @@
 """The whole report: runs in, files out."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,77 +10,65 @@ from tfcomp import __version__
 from tfcomp.config.quiet import show_progress
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.study import Study
-from tfcomp.figures.exhibits import save_exhibit
-from tfcomp.report.curve_section import make_curves
-from tfcomp.report.embedding_section import make_embeddings
+from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.report.explorer import explorer_fragment
-from tfcomp.report.interaction_section import make_interactions
-from tfcomp.report.kernel_section import make_kernels
-from tfcomp.report.layer_section import make_layers
-from tfcomp.report.manifold_section import make_manifolds
-from tfcomp.report.overview_section import make_overview
+from tfcomp.report.first_screen import make_answer
 from tfcomp.report.own_sections import make_own_sections
 from tfcomp.report.page import Section, render_page
-from tfcomp.report.row_section import make_row_comparison
 from tfcomp.report.run_exhibits import name_values
-from tfcomp.report.superposition_section import make_superposition
-from tfcomp.report.tuning_section import make_tuning
+from tfcomp.report.sections import SECTIONS, find_section
 from tfcomp.storage.files import write_text
 
-SECTIONS = (
-    make_overview,
-    make_row_comparison,
-    make_curves,
-    make_superposition,
-    make_kernels,
-    make_layers,
-    make_interactions,
-    make_tuning,
-    make_manifolds,
-    make_embeddings,
-)
 
-
-def build_report(studies: Sequence[Study], folder: Path) -> Path:
-    """Writes every exhibit of studies with different names, and their page.
+def build_report(
+    studies: Sequence[Study], folder: Path, names: Sequence[str]
+) -> Path:
+    """Writes the named sections of studies with different names, and a page.
 
     Also adds projector data to the run folders, for TensorBoard. Returns the
     path of the page.
     """
-    sections = []
-    for make_section in show_progress(
-        SECTIONS, "report", "section", len(SECTIONS)
-    ):
-        sections.append(make_section(studies))
-        save_exhibits(sections[-1:], folder)
-    own = make_own_sections(studies)
-    save_exhibits(own, folder)
+    explorer = explorer_fragment(studies) if "explorer" in names else ""
+    answer = make_answer(studies, with_map=not explorer)
+    shown = {exhibit.name for exhibit in answer.exhibits}
+    save_exhibits(answer.exhibits, folder)
+    built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
+    sections: list[Section] = []
+    for name in show_progress(built_in, "report", "section", len(built_in)):
+        section = find_section(name)(studies)
+        rest = [item for item in section.exhibits if item.name not in shown]
+        sections.append(dataclasses.replace(section, exhibits=rest))
+        save_exhibits(rest, folder)
+    own = make_own_sections(studies, names)
+    save_exhibits(
+        [item for section in own for item in section.exhibits], folder
+    )
+    notes = [
+        f" {study.name}: {study.dataset.sample_note}."
+        for study in studies
+        if study.dataset.sample_note
+    ]
     page = render_page(
         "Analysis of " + ", ".join(study.name for study in studies),
-        f"Made by tfcomp {__version__} from finished runs."
-        + "".join(
-            f" {study.name}: {study.dataset.sample_note}."
-            for study in studies
-            if study.dataset.sample_note
-        ),
+        f"Made by tfcomp {__version__} from finished runs.{''.join(notes)}",
+        answer,
         [*sections, *own],
-        {study.name: study.run.description for study in studies},
         folder,
-        explorer_fragment(studies),
+        explorer,
     )
-    for study in studies:
-        if study.run.path is not None:
-            write_projections(study)
+    if "manifolds" in names:
+        for study in studies:
+            if study.run.path is not None:
+                write_projections(study)
     path = folder / "report.html"
     write_text(path, page)
     return path
 
 
-def save_exhibits(sections: Sequence[Section], folder: Path) -> None:
-    """Writes the pictures and tables of sections."""
-    for section in sections:
-        for exhibit in section.exhibits:
-            save_exhibit(exhibit, folder)
+def save_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
+    """Writes pictures and tables."""
+    for exhibit in exhibits:
+        save_exhibit(exhibit, folder)
 
 
 def write_projections(study: Study) -> None:
@@ -87,13 +76,16 @@ def write_projections(study: Study) -> None:
     splits = study.splits
     pixels = study.evaluation.images
     upright = study.dataset.first_row == "bottom"
-    # TensorBoard opens on the first, and the code shows what everybody knows.
-    first = list(study.numbers)[-2:]
+    # TensorBoard opens on the first: the last one within that shows anything;
+    # the code shows what everybody knows.
+    found = {s: n.components for s, n in study.numbers.items()}
+    inner = [s for s in [*found][1:-1] if found[s].explained.any()]
+    first = [*inner[-1:], *[*found][-1:]]
     write_projector(
         study.run.path,
         {
-            stage: study.numbers[stage].components.features[:, :MAX_COMPONENTS]
-            for stage in dict.fromkeys([*first, *study.numbers])
+            stage: found[stage].features[:, :MAX_COMPONENTS]
+            for stage in dict.fromkeys([*first, *found])
         },
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),

@@ -15,6 +15,16 @@ from tfcomp.figures.stage_plots import draw_stage_panels
 Row = dict[str, Any]
 
 
+def group_runs(studies: Sequence[Study]) -> list[list[Study]]:
+    """Runs that have the same factors, region and true images."""
+    groups: dict[tuple, list[Study]] = {}
+    for study in studies:
+        truth = study.evaluation.truth.tobytes()
+        key = (study.dataset.space, study.dataset.region.spec, hash(truth))
+        groups.setdefault(key, []).append(study)
+    return list(groups.values())
+
+
 def show_run(
     study: Study,
     kind: str,
@@ -68,6 +78,12 @@ def list_stages(
         for study in studies
         for stage in study.stages
     ]
+
+
+def find_rows(exhibits: Sequence[Exhibit], column: str) -> Sequence[Row]:
+    """The rows of the first exhibit that has a column; nothing without one."""
+    tables = (item.rows for item in exhibits if item.rows)
+    return next((rows for rows in tables if column in rows[0]), [])
 
 
 def draw_stage_rows(

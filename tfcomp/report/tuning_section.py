@@ -7,13 +7,14 @@ import numpy as np
 from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.tuning_plots import draw_index_distribution, draw_tuning
+from tfcomp.figures.tuning_plots import draw_index_distribution
+from tfcomp.report.findings import describe_course
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import (
     draw_stage_rows,
+    find_rows,
     list_stages,
     show_run,
-    to_rows,
 )
 
 SHARE_LABEL = "additive share of variance"
@@ -26,10 +27,7 @@ def make_tuning(studies: Sequence[Study]) -> Section:
         s for s in studies if len(s.dataset.space) > 1 and s.splits.is_complete
     ]
     exhibits = [make_shares(studies)] if studies else []
-    for study in studies:
-        exhibits.append(make_distribution(study))
-        if study.has_map:
-            exhibits += [make_units(study, stage) for stage in study.stages]
+    exhibits += [make_distribution(study) for study in studies]
     return Section(
         "tuning",
         "Tuning",
@@ -39,6 +37,11 @@ def make_tuning(studies: Sequence[Study]) -> Section:
         "wide has 0.22. It needs every combination: runs that look at a "
         "sample of them are left out.",
         exhibits,
+        describe_course(
+            find_rows(exhibits, "additive_share_mean"),
+            "additive_share_mean",
+            "the additive share of a unit",
+        ),
     )
 
 
@@ -82,42 +85,4 @@ def make_distribution(study: Study) -> Exhibit:
             for stage, values in quantiles.items()
             for q, value in zip(QUANTILES, values, strict=True)
         ],
-    )
-
-
-def make_units(study: Study, stage: str) -> Exhibit:
-    """Draws activation maps and marginals of the most telling units."""
-    numbers, tuning = study.numbers[stage], study.tuning[stage]
-    dataset, title = study.dataset, f"{study.name}, {stage}"
-    units = {
-        f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
-            dataset.make_map(values.ravel())
-        )
-        for unit, values in zip(numbers.units, numbers.maps, strict=True)
-    }
-    plane = dataset.planes[0]
-    figure = draw_tuning(units, plane, title=title) if units else None
-    place = f" with {plane.held}" if plane.held else ""
-    shares = tuning.factor_shares[numbers.units]  # [k, F]
-    return show_run(
-        study,
-        f"tuning_{stage}",
-        f"Units of {stage}",
-        f"Activation of single units over the grid (left{place}) and its mean "
-        "as a function of each factor. The first is the unit that varies most; "
-        "each further one varies most in what the units before it leave "
-        "unexplained. The held-out region is outlined or shaded.",
-        figure,
-        to_rows(
-            {
-                "unit": numbers.units,
-                "variance": tuning.variance[numbers.units],
-                **{
-                    f"share_{name}": share
-                    for name, share in zip(
-                        dataset.space.names, shares.T, strict=True
-                    )
-                },
-            }
-        ),
     )

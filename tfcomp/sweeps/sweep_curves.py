@@ -21,7 +21,7 @@ _MAX_POINTS, _MIN_POINTS, _MAX_ROWS = 200, 10, 10**5
 
 
 def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
-    """One row a setting, quantity and epoch: mean, low, high (95 %), n.
+    """One row a setting, quantity and epoch: mean, sd, low, high (95 %), n.
 
     A trial that was trained before runs wrote their history has no curves.
     """
@@ -33,7 +33,7 @@ def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
     ]
     keys = [*trials[0].setting, "quantity", "epoch"]
     table = pd.DataFrame(rows, columns=[*keys, "value"])
-    return summarize(table, keys).drop(columns="sd") if rows else table
+    return summarize(table, keys) if rows else table
 
 
 def read_curves(trial: Trial, most: int) -> Iterator[tuple[str, int, float]]:
@@ -48,7 +48,7 @@ def read_curves(trial: Trial, most: int) -> Iterator[tuple[str, int, float]]:
 def summarize_layers(
     table: pd.DataFrame, flags: Sequence[str], quantities: Sequence[str]
 ) -> pd.DataFrame:
-    """One row a setting, quantity and stage: mean, low, high (95 %), n.
+    """One row a setting, quantity and stage: mean, sd, low, high (95 %), n.
 
     Args:
         table: One row a trial and stage (`sweep_tables.tabulate_layers`).
@@ -62,7 +62,7 @@ def summarize_layers(
     numbers = stack_scores(table, keys, found).dropna(subset="value")
     numbers = numbers.rename(columns={"score": "quantity", "position": "stage"})
     keys = [*flags, "quantity", "stage"]
-    return summarize(numbers, keys).drop(columns="sd")
+    return summarize(numbers, keys)
 
 
 def choose_points(count: int, most: int) -> np.ndarray:

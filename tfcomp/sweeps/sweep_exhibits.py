@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -68,8 +69,8 @@ def make_exhibits(
     ]
 
 
-# Stages are counted from the code: the one after it is called stage_0.
-XLABELS = {"stage": "layer (the code is 0)"}
+# Settings of different depths have different stages.
+XLABELS = {"stage": "stage (0: code, 1: stage_0, ...; the last: image)"}
 
 
 def draw_lines(
@@ -101,9 +102,10 @@ def draw_lines(
         title = _join(sweep.title, part, *shown)
         groups = rows.groupby("quantity", sort=False)
         figure = _draw_panels(groups, quantities, x, shown, title)
+        where = XLABELS.get(x, x)
         caption = (
-            "Mean over seeds and, of three seeds or more, the 95 % interval "
-            f"of the mean against the {XLABELS.get(x, x)}. {_explain(shown)}"
+            "Mean over seeds, with the 95 % interval of three seeds or more "
+            f"and the points of two, against: {where}. {_explain(shown)}"
             + (" R² below -1 is not shown." if x == "stage" else "")
         )
         full = _slug(f"{name} {part}")
@@ -121,7 +123,9 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
     rows = summary.to_dict("records")
     for label, row in zip(_label(summary, flags), rows, strict=True):
         values = seeds[label, row["score"]]["value"].tolist()
-        numbers = row["mean"], row["low"], row["high"]
+        has_interval = row["n"] >= MIN_SEEDS
+        ends = (row["low"], row["high"]) if has_interval else (None, None)
+        numbers = row["mean"], *ends
         panels[row["score"]].append(ForestRow(label, *numbers, values))
     figure = draw_forest(
         [
@@ -132,8 +136,8 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
         side_by_side=True,
     )
     caption = (
-        "Every seed (grey), the mean (diamond) and its 95 % interval "
-        f"({sweep.method}). {_explain(flags)}"
+        "Every seed (gray), the mean (diamond) and, of three seeds or more, "
+        f"its 95 % interval ({sweep.method}). {_explain(flags)}"
     )
     return Exhibit("scores", "Scores", caption, figure, rows)
 
@@ -204,8 +208,18 @@ def _make_lines(
             points[end].where(points["n"] >= MIN_SEEDS)
             for end in ("low", "high")
         )
-        curves[label] = BandCurve(points[x], points["mean"], low, high)
+        curves[label] = BandCurve(
+            points[x], points["mean"], low, high, _find_pairs(points)
+        )
     return curves
+
+
+def _find_pairs(points: pd.DataFrame) -> np.ndarray | None:
+    """The values of two seeds, [n, 2], from their mean and deviation."""
+    spread = (points["sd"] / np.sqrt(2)).where(points["n"] == 2)
+    if spread.isna().all():
+        return None
+    return np.stack([points["mean"] - spread, points["mean"] + spread], axis=1)
 
 
 def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:

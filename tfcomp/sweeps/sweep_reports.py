@@ -1,5 +1,6 @@
 """What is made of the numbers of a sweep once its trials have ended.
 
+report.html  what they say, and all figures
 summary.csv  every setting and score: mean, sd, low, high, n
 paired.csv   pairs of settings at equal seeds
 figures/     curves and scores (PNG, PDF, CSV)
@@ -25,6 +26,7 @@ from tfcomp.storage.code_version import (
     is_current,
     write_stamp,
 )
+from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import select_scores
 from tfcomp.sweeps.sweep_progress import say
 from tfcomp.sweeps.sweep_settings import SweepSettings
@@ -38,10 +40,16 @@ from tfcomp.sweeps.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tfcomp.figures.exhibits import Exhibit
+    from tfcomp.sweeps.sweep_exhibits import SweepScores
+
+PAGE = "report.html"
 # Settings that a figure can tell apart, with a row of an inch for each five.
 MAX_DRAWN = 200
 # What makes it.
-SOURCES = ("tfcomp.statistics", "tfcomp.figures", "tfcomp.sweeps")
+SOURCES = tuple(
+    f"tfcomp.{name}" for name in ("statistics", "figures", "report", "sweeps")
+)
 
 
 def write_reports(
@@ -64,6 +72,7 @@ def write_reports(
     from tfcomp.statistics.seed_statistics import summarize
     from tfcomp.statistics.seed_tests import compare_settings
     from tfcomp.sweeps.hparams import EVENTS_FILE, write_experiment
+    from tfcomp.sweeps.sweep_exhibits import SweepScores
 
     # What is made can be wrong until it is complete.
     stamp.unlink(missing_ok=True)
@@ -74,9 +83,18 @@ def write_reports(
     paired = compare_settings(scores, flags, method, pairs)
     update_table(folder / "paired.csv", paired)
     write_experiment(folder, trials, list_tags(results))
-    write_figures(folder, trials, results, scores, summary, method)
+    finished = [trial for trial in trials if trial.name in results]
+    clear_figures(folder)
+    if len(trials) > MAX_DRAWN and count_settings(trials) > MAX_DRAWN:
+        say(f"no figures: they show {MAX_DRAWN} settings; the tables have all")
+    elif finished:
+        shown = choose_flags([trial.setting for trial in finished])
+        sweep = SweepScores(folder.name, shown, scores, summary, method)
+        exhibits = draw_figures(sweep, trials, results)
+        write_page(folder, sweep, exhibits, paired, len(trials))
     made = [
-        folder / name for name in ("summary.csv", "paired.csv", EVENTS_FILE)
+        folder / name
+        for name in ("summary.csv", "paired.csv", EVENTS_FILE, PAGE)
     ]
     made += sorted((folder / "figures").glob("*.*"))
     write_stamp(folder, version, made)
@@ -117,35 +135,49 @@ def count_settings(trials: Sequence[Trial]) -> int:
     return len({tuple(trial.setting.values()) for trial in trials})
 
 
-def write_figures(
-    folder: Path,
+def clear_figures(folder: Path) -> None:
+    """Removes the page and the figures of an earlier grid."""
+    for path in [folder / PAGE, *(folder / "figures").glob("*.*")]:
+        path.unlink(missing_ok=True)
+
+
+def draw_figures(
+    sweep: SweepScores,
     trials: Sequence[Trial],
     results: Mapping[str, dict[str, Any]],
-    scores: pd.DataFrame,
-    summary: pd.DataFrame,
-    method: str,
-) -> None:
-    """Draws `figures/`, and removes those of an earlier grid."""
-    from tfcomp.figures.exhibits import save_exhibit
+) -> list[Exhibit]:
+    """All figures of finished trials."""
     from tfcomp.sweeps.sweep_curves import summarize_curves, summarize_layers
-    from tfcomp.sweeps.sweep_exhibits import SweepScores, make_exhibits
+    from tfcomp.sweeps.sweep_exhibits import make_exhibits
 
-    for path in (folder / "figures").glob("*.*"):
-        path.unlink()
-    if not results:
-        return
-    if len(trials) > MAX_DRAWN and count_settings(trials) > MAX_DRAWN:
-        say(f"no figures: they show {MAX_DRAWN} settings; the tables have all")
-        return
     finished = [trial for trial in trials if trial.name in results]
     layers = tabulate_layers(trials, results)
-    flags = choose_flags([trial.setting for trial in finished])
-    exhibits = make_exhibits(
-        SweepScores(folder.name, flags, scores, summary, method),
+    flags, names = list(trials[0].setting), list(list_leading("stage"))
+    return make_exhibits(
+        sweep,
         summarize_curves(finished),
-        summarize_layers(
-            layers, list(trials[0].setting), list(list_leading("stage"))
-        ),
+        summarize_layers(layers, flags, names),
     )
-    for exhibit in exhibits:
-        save_exhibit(exhibit, folder / "figures")
+
+
+def write_page(
+    folder: Path,
+    sweep: SweepScores,
+    exhibits: Sequence[Exhibit],
+    paired: pd.DataFrame,
+    planned: int,
+) -> None:
+    """Writes `figures/`, and the page that shows them."""
+    from tfcomp.figures.exhibits import save_exhibit
+    from tfcomp.report.page import render_page
+    from tfcomp.sweeps.sweep_page import make_answer, make_sections
+
+    answer = make_answer(sweep, exhibits, planned)
+    sections = make_sections(sweep, exhibits, paired)
+    figures = folder / "figures"
+    for part in (answer, *sections):
+        for exhibit in part.exhibits:
+            save_exhibit(exhibit, figures)
+    title, text = f"Sweep {sweep.title}", "Made by tfcomp from finished trials."
+    page = render_page(title, text, answer, sections, figures, place="figures/")
+    write_text(folder / PAGE, page)

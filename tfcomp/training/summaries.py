@@ -1,5 +1,7 @@
 """What a run shows in TensorBoard.
 
+- `answer/`, on which the first tab opens: ID and OOD error, and as images
+  the error map (`map`; with one ordered factor `curve`) and samples
 - `train/`: loss, speed
 - `id/`, `ood/`: scores over the whole grid (and `id_test/` or comparisons
   with another truth, where they exist)
@@ -7,9 +9,7 @@
   that are declared with a chart and computed in training
 - `embedding_<number>/`: rank and penalties of low-rank embeddings, the ratio
   of axes of hard rendering
-- images: `samples/`, `landscape/`, `stage_log_volume_map/`, `embedding/`,
-  `spectrum/`, `profiles/`; with one ordered factor `error_curve/` instead of
-  maps
+- images: `stage_log_volume_map/`, `embedding/`, `spectrum/`, `profiles/`
 - text: what the run is
 - custom scalars: ID beside OOD, and all stages in one chart
 - hparams: settings and final scores
@@ -34,18 +34,22 @@ from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import LayerAnalysis
 from tfcomp.evaluation.pictures import (
-    label_volume,
+    center_volumes,
+    find_largest,
     picture_embedding,
     picture_error_curve,
     picture_landscape,
-    picture_maps,
     picture_samples,
+    picture_volumes,
 )
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
 from tfcomp.statistics.measure import list_measures
 from tfcomp.storage.files import write_bytes
 from tfcomp.storage.run_folder import SAMPLES_FILE
+
+# TensorBoard opens on the first group of the alphabet.
+ANSWER = {f"{s}/relative_mse": f"answer/error_{s}" for s in ("id", "ood")}
 
 
 class RunSummaries:
@@ -80,6 +84,8 @@ class RunSummaries:
             for tag, value in numbers.items():
                 if value is not None:
                     tf.summary.scalar(tag, value)
+                    if tag in ANSWER:
+                        tf.summary.scalar(ANSWER[tag], value)
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
         """Samples with the true position, and the error landscape.
@@ -95,34 +101,28 @@ class RunSummaries:
                 if chosen.any():
                     title = f"{self._config.run_name}, {name.upper()}"
                     figure = picture_samples(dataset, evaluation, name, title)
-                    samples.append(write_figure(f"samples/{name}", figure))
+                    samples.append(
+                        write_figure(f"answer/samples_{name}", figure)
+                    )
             path = Path(self._config.run_dir, SAMPLES_FILE)
             write_bytes(path, stack_to_png(samples))
             if self._has_maps:
                 figure = picture_landscape(dataset, evaluation)
-                write_figure("landscape/relative_mse", figure)
+                write_figure("answer/map", figure)
             if self._has_curves:
                 figure = picture_error_curve(dataset, evaluation)
-                write_figure("error_curve/mse", figure)
+                write_figure("answer/curve", figure)
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
         """Geometry and probes of every stage, and log-volume maps."""
         self.write_stages(epoch, analysis.summary)
         if not (self._has_maps and self._config.pictures):
             return
-        label = f"{label_volume(self._dataset.space)} less its mean"
-        centered = center_volumes(analysis.log_volume)
-        most = max(
-            np.nanmax(np.abs(v), initial=1e-9) for v in centered.values()
-        )
+        largest = find_largest(center_volumes(analysis.log_volume))
         with self._writer.as_default(step=epoch):
-            for stage, values in centered.items():
-                figure = picture_maps(
-                    self._dataset,
-                    {f"log volume, {stage}": values},
-                    label,
-                    limits=(-most, most),
-                )
+            for stage, values in analysis.log_volume.items():
+                named = {f"log volume, {stage}": values}
+                figure = picture_volumes(self._dataset, named, limit=largest)
                 write_figure(f"stage_log_volume_map/{stage}", figure)
 
     def write_stages(
@@ -163,16 +163,6 @@ class RunSummaries:
         self._writer.close()
 
 
-def center_volumes(
-    volumes: Mapping[str, np.ndarray],
-) -> dict[str, np.ndarray]:
-    """Log-volumes less the mean of their stage; NaN where they are infinite."""
-    finite = {
-        k: np.where(np.isfinite(v), v, np.nan) for k, v in volumes.items()
-    }
-    return {k: v - np.nan_to_num(np.nanmean(v)) for k, v in finite.items()}
-
-
 def write_figure(tag: str, figure: Figure) -> NDArray[np.uint8]:
     """Writes a matplotlib figure as an image summary; returns its pixels."""
     pixels = figure_to_array(figure)
@@ -206,7 +196,9 @@ def make_layout() -> layout_pb2.Layout:
     """
     score_charts = [
         _make_chart(measure.name, f"^(id|ood)/{measure.name}$")
-        for measure in list_measures("image")
+        for measure in sorted(
+            list_measures("image"), key=lambda m: m.name != "relative_mse"
+        )
     ]
     layer_charts = [
         _make_chart(name, f"^stage_{name}/") for name in list_charted()

@@ -33,16 +33,20 @@ def page(report) -> str:
     return report.page.read_text("utf-8")
 
 
-def test_page_is_self_contained(page: str) -> None:
-    assert not re.search("<(script|link|iframe)", page)
+def test_page_is_self_contained(report, page: str) -> None:
+    assert not re.search("<(link|iframe)|<script[^>]", page)
     links = re.findall('(?:src|href)="([^"]*)"', page)
     pictures = [x for x in links if x.startswith("data:image/png;base64,")]
     assert len(pictures) > 20
     for picture in pictures:
         png = base64.b64decode(picture.partition(",")[2])
         assert png.startswith(b"\x89PNG")
-    others = {x.removeprefix("#") for x in links if x not in pictures}
-    assert others <= set(re.findall('id="([^"]*)"', page))
+    others = {x for x in links if x not in pictures}
+    anchors = {x[1:] for x in others if x.startswith("#")}
+    ids = re.findall(' id="([^"]*)"', page)
+    assert anchors <= set(ids) and len(set(ids)) == len(ids)
+    files = {x for x in others if not x.startswith("#")}
+    assert all((report.page.parent / name).is_file() for name in files)
     assert "http" not in page.replace("http-equiv", "")
     assert "viewport" in page
     assert len(page) < MAX_BYTES
@@ -60,6 +64,16 @@ def test_page_shows_every_claim_and_number(report, page: str) -> None:
     assert COMMAND in text  # escaped in the source
     assert "<and>" not in page
     assert "a note" in text
+
+
+def test_a_folded_claim_tells_its_verdict(report, page: str) -> None:
+    lines = re.findall(r"<summary><h2>(C\d+)\.(.*?)</summary>", page, re.DOTALL)
+    assert [name for name, _ in lines] == [r.claim.name for r in report.results]
+    for (_, line), result in zip(lines, report.results, strict=True):
+        text = html.unescape(line)
+        assert all(f">{verdict}</span>" in text for verdict in result.by_part)
+        assert (result.meaning or result.reason) in text
+    assert "<details open" not in page
 
 
 def test_tables_agree_with_the_verdicts(report) -> None:

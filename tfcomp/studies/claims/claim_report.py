@@ -149,10 +149,10 @@ def render(path: Path, shown: Mapping[str, Any]) -> str:
     """One of the files, by its template: the page, or a Markdown table."""
     import jinja2
 
-    from tfcomp.report.page import encode_png, render_template
+    from tfcomp.report.page import render_template
 
     if path.suffix == ".html":
-        tools = {"encode_png": encode_png, "list_groups": _list_groups}
+        tools = {"list_groups": _list_groups}
         return render_template(
             path, title="Reproduction report", **shown, **tools
         )

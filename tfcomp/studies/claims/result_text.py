@@ -100,6 +100,13 @@ def count_controls(result: ClaimResult, kind: str) -> str:
     return f"{right} of {len(chosen)}" + (f", {how}" if how else "")
 
 
+def summarize_controls(results: Sequence[ClaimResult]) -> str:
+    """How many controls of all claims are told right."""
+    controls = [c for result in results for c in result.controls]
+    right = sum(control.is_right for control in controls)
+    return f"The tests are right on {right} of {len(controls)} controls."
+
+
 def list_rows(result: ClaimResult) -> list[dict[str, Any]]:
     """The rows of `claims.csv` for one claim, one a part."""
     claim = {

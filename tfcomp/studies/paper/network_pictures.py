@@ -8,8 +8,6 @@ import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import numpy as np
-
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import make_factorized_kernel
 from tfcomp.evaluation.gaps import list_gaps, score_gap
@@ -17,18 +15,13 @@ from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.report import (
-    curve_section,
-    kernel_section,
-    manifold_section,
-    overview_section,
-)
+from tfcomp.report import gap_section, kernel_section, manifold_section
 from tfcomp.report.embedding_section import show_embedding
+from tfcomp.report.error_section import make_landscapes
+from tfcomp.report.first_screen import make_output_rows
 from tfcomp.report.layer_section import make_volume_maps
-from tfcomp.report.row_section import make_output_rows
 from tfcomp.report.run_exhibits import show_run
-from tfcomp.report.superposition_section import make_images
-from tfcomp.report.tuning_section import make_units
+from tfcomp.studies.paper.network_exhibits import make_images, make_units
 from tfcomp.studies.paper.paper_figure import Drawn, Found
 
 # Networks in memory at a time; the figures on depth compare ten.
@@ -78,11 +71,7 @@ def load_study(path: Path) -> Study:
 
 def show_errors(study: Study) -> list[Exhibit]:
     """The error over the grid, and samples of the held-out region."""
-    rows = np.flatnonzero(study.splits.is_ood)
-    return [
-        overview_section.make_landscapes([study]),
-        overview_section.make_samples(study, "ood", rows),
-    ]
+    return [make_landscapes([study]), make_output_rows([study])]
 
 
 def show_kernel(study: Study) -> list[Exhibit]:
@@ -112,7 +101,7 @@ def show_units(study: Study, *stages: int) -> list[Exhibit]:
 def show_gap(study: Study) -> list[Exhibit]:
     """Images across a gap beside the interpolation of its edges."""
     return [
-        curve_section.make_images(study, curve, score_gap(study, curve))
+        gap_section.make_images(study, curve, score_gap(study, curve))
         for curve in list_gaps(study)
     ]
 

@@ -1,5 +1,6 @@
-"""Rows of images: a series of runs at the same held-out positions."""
+"""The first screen: a series of runs at the same positions."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
-from tfcomp.report.row_section import make_row_comparison
+from tfcomp.report.first_screen import make_answer
+from tfcomp.report.run_exhibits import group_runs
 from tfcomp.training.experiment import train_and_evaluate
 
 
@@ -38,18 +40,31 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[Study]:
 
 
 def test_a_series_is_drawn_at_the_same_positions(series: list[Study]) -> None:
-    (exhibit,) = make_row_comparison(series).exhibits
+    scores, exhibit = make_answer(series, with_map=False).exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
-    keys = ("run", "num_bumps", "subset")
-    assert [tuple(row[key] for key in keys) for row in exhibit.rows] == [
-        (f"stripes_{count}", count, subset)
-        for count in (0, 3)
-        for subset in ("ood", "ood_plus")
-    ]
+    titles = [axes.get_title() for axes in exhibit.figure.axes]
+    assert [t.split()[0] for t in titles[:8]] == ["ID"] * 3 + ["OOD"] * 5
+    found = {(r["run"], r["num_bumps"], r["subset"]): r for r in exhibit.rows}
     expected = series[1].run.metrics["ood_plus"]["mse"]
-    assert exhibit.rows[3]["mse"] == pytest.approx(expected)
+    found = found["stripes_3", 3, "ood_plus"]["mse"]
+    assert found == pytest.approx(expected)
+    drawn = {row["drawn by"]: row for row in scores.rows}
+    for study in series:
+        for subset in ("id", "ood"):
+            shown = drawn[study.name][subset.upper()]
+            assert shown == study.run.metrics[subset]["relative_mse"]
+    assert drawn["a blank image"]["OOD"] == 1
+    # Stripes teach the predictors without a network nothing.
+    assert len(drawn) == 3
 
 
-def test_a_single_run_has_nothing_beside_it(series: list[Study]) -> None:
-    assert not make_row_comparison(series[:1]).exhibits
+def test_runs_on_other_data_are_a_group_of_their_own(
+    series: list[Study],
+) -> None:
+    assert group_runs(series) == [series]
+    other = Study(series[1].run)
+    other.evaluation = dataclasses.replace(
+        other.evaluation, truth=other.evaluation.truth + 1e-3
+    )
+    assert group_runs([*series, other]) == [series, [other]]

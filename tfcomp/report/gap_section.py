@@ -16,6 +16,7 @@ from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.report.findings import describe_gaps
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import (
     Row,
@@ -43,26 +44,31 @@ JUMP_PANELS = {
 
 def make_curves(studies: Sequence[Study]) -> Section:
     """Shows what a network draws where it never saw a range of one factor."""
-    chosen = [study for study in studies if study.curves]
-    exhibits = [make_error(study) for study in chosen]
-    gaps = [
-        (study, curve, score_gap(study, curve))
-        for study in chosen
-        for curve in list_gaps(study)
-    ]
+    exhibits = [make_error(study) for study in studies if study.curves]
+    gaps = list_scored_gaps(studies)
     for gap in gaps:
         exhibits += [make_images(*gap), make_weights(*gap)]
     if gaps:
         exhibits = [make_table(gaps), *exhibits, make_jumps(gaps)]
     return Section(
-        "curves",
+        "gaps",
         "Across the gap",
         "These runs have one ordered factor. Between the two images at the "
         "edges of a held-out range, does the network draw what lies between, "
         "or the linear interpolation of the two? R² is 1 - SSE/SST about "
         "zero in pixel space.",
         exhibits,
+        describe_gaps([summarize_curve(*gap) for gap in gaps]),
     )
+
+
+def list_scored_gaps(studies: Sequence[Study]) -> list[Gap]:
+    """The curves with a held-out range, and their scores."""
+    return [
+        (study, curve, score_gap(study, curve))
+        for study in studies
+        for curve in list_gaps(study)
+    ]
 
 
 def make_error(study: Study) -> Exhibit:

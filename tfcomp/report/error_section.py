@@ -1,0 +1,151 @@
+"""Where a network errs: maps, and the distance to ID (figure 1b)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfcomp.datasets.solvable import certify_dataset, mark_certified
+from tfcomp.evaluation.image_measures import measure_border
+from tfcomp.evaluation.pictures import (
+    describe_planes,
+    label_error,
+    picture_maps,
+)
+from tfcomp.evaluation.study import Study
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.report.findings import describe_border
+from tfcomp.report.page import Section
+from tfcomp.report.run_exhibits import group_runs, list_points, show_run
+from tfcomp.statistics.measure import list_measures
+
+
+def make_errors(studies: Sequence[Study]) -> Section:
+    """Shows where the runs err."""
+    edged = [study for study in studies if has_border(study)]
+    found = {study.name: measure_border(study) for study in edged}
+    groups = group_runs([study for study in studies if study.has_map])
+    return Section(
+        "errors",
+        "Errors",
+        "ID are the combinations of factors outside the held-out region, OOD "
+        "those inside. A relative error is the pixel MSE divided by that of a "
+        "blank image: 1 is no better than drawing nothing. Where data have no "
+        "blank background, it is divided by that of the mean training image.",
+        [
+            *(make_landscapes(group) for group in groups),
+            *(shown for group in groups for shown in map_certified(group[0])),
+            *([make_border(edged, found)] if edged else []),
+            make_scores(studies),
+        ],
+        describe_border(
+            {n: m["border_rank_correlation"] for n, m in found.items()}
+        ),
+    )
+
+
+def has_border(study: Study) -> bool:
+    """Whether held-out points of several factors differ in their distance."""
+    return len(study.dataset.space) > 1 and len(list_distances(study)) > 1
+
+
+def make_scores(studies: Sequence[Study]) -> Exhibit:
+    """Lists all scores."""
+    return Exhibit(
+        "all_scores",
+        "All scores",
+        " ".join(
+            f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
+            for m in list_measures("image")
+        ),
+        rows=[
+            {"run": study.name, "subset": subset, **scores}
+            for study in studies
+            for subset, scores in study.evaluation.scores.items()
+        ],
+    )
+
+
+def make_landscapes(studies: Sequence[Study]) -> Exhibit:
+    """Maps the errors of runs with the same factors and region."""
+    errors = {study.name: study.mapped.error_ratio for study in studies}
+    first = studies[0].mapped
+    suffix = "" if len(studies) > 1 else f"_{first.name}"
+    return Exhibit(
+        f"landscape{suffix}",
+        "Error landscape",
+        "Error at every combination of the factors, as a multiple of the "
+        f"error of {first.dataset.reference_name} there. The held-out region "
+        "is outlined, on the edges of its grid cells."
+        + describe_planes(first.dataset),
+        picture_maps(first.dataset, errors, label_error(first.dataset)),
+        list_points(first, errors),
+    )
+
+
+def map_certified(study: Study) -> list[Exhibit]:
+    """Maps what training determines, if that is some but not all of it."""
+    data = study.mapped.dataset
+    marks = {
+        f"order {order}": mark_certified(data, found)
+        for order, found in certify_dataset(data).items()
+        if found is not None
+    }
+    mixed = {
+        name: values
+        for name, values in marks.items()
+        if {0.0, 1.0} <= set(np.unique(values[np.isfinite(values)]))
+    }
+    if not mixed:
+        return []
+    return [
+        show_run(
+            study,
+            "certified",
+            "What training determines",
+            "Held-out combinations that follow from the training combinations "
+            "(1) for whatever has no interactions of more factors than the "
+            "order, and those that do not (0). Gray: not held out."
+            + describe_planes(data),
+            picture_maps(data, mixed, "certified", limits=(0.0, 1.0)),
+            list_points(study.mapped, mixed),
+        )
+    ]
+
+
+def make_border(
+    studies: Sequence[Study], found: Mapping[str, Mapping[str, Any]]
+) -> Exhibit:
+    """Draws the error against the distance from the training region (C3)."""
+    lines = {n: m["border_relative_mse"] for n, m in found.items()}
+    steps = {s.name: list_distances(s) for s in studies}
+    rows = [
+        {"run": name, "distance": distance, "relative_mse": error}
+        for name, errors in lines.items()
+        for distance, error in zip(steps[name], errors, strict=True)
+    ]
+    distances = sorted({row["distance"] for row in rows})
+    known = {(row["run"], row["distance"]): row["relative_mse"] for row in rows}
+    figure = draw_curves(
+        distances,
+        {name: [known.get((name, d)) for d in distances] for name in lines},
+        xlabel="distance to the nearest ID grid point (grid steps)",
+        ylabel=label_error(studies[0].dataset),
+    )
+    return Exhibit(
+        "border",
+        "Error and distance to ID",
+        "Mean OOD error, as a multiple of the error of "
+        f"{studies[0].dataset.reference_name}, against the distance to the "
+        "nearest ID grid point: the largest of the distances along the "
+        "factors, where another class of a categorical factor is one step.",
+        figure,
+        rows,
+    )
+
+
+def list_distances(study: Study) -> list[float]:
+    """The distances of held-out points to ID, each once, rising."""
+    steps = study.border_distance
+    return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()

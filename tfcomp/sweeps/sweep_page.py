@@ -1,0 +1,179 @@
+"""The page of a sweep: what its numbers say, scores, folded sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.evaluation.in_words import FITTED
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.report.findings import describe_course
+from tfcomp.report.page import Answer, Section
+from tfcomp.statistics.setting_table import make_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcomp.sweeps.sweep_exhibits import SweepScores
+
+Row = Mapping[str, Any]
+KNOWN, HELD_OUT = "id_relative_mse", "ood_relative_mse"
+MIN_SEEDS = 3
+# Titles of sections by the beginnings of the names of their exhibits.
+SECTIONS = {
+    "curves": ("Course of training", "Errors against the epoch."),
+    "layers": ("Stages", "Numbers of stages against the depth."),
+    "by": ("Scores by a number", "Scores against a flag that is a number."),
+}
+
+
+def make_answer(
+    sweep: SweepScores, exhibits: Sequence[Exhibit], planned: int
+) -> Answer:
+    """Three sentences, the scores of every setting, and their picture."""
+    rows = list_settings(sweep)
+    names = ("id relative error", "ood relative error")
+    table = Exhibit(
+        "settings",
+        "Relative errors",
+        "Means over seeds, and 95 % intervals of three seeds or more, of the "
+        "pixel MSE divided by that of a blank image.",
+        rows=[
+            {"setting": row["label"], "seeds": row["n"]}
+            | {
+                text: format_interval(row.get(score))
+                for text, score in zip(names, (KNOWN, HELD_OUT), strict=True)
+            }
+            for row in rows
+        ],
+    )
+    finished = int(sweep.seeds.drop_duplicates([*sweep.flags, "seed"]).shape[0])
+    sentences = [
+        describe_settings(rows),
+        describe_fit(rows),
+        f"{finished} of {planned} trials have scores.",
+    ]
+    shown = [item for item in exhibits if item.name == "scores"]
+    return Answer([s for s in sentences if s], [table, *shown])
+
+
+def list_settings(sweep: SweepScores) -> list[dict[str, Any]]:
+    """Settings with their label, number of seeds, and numbers by score."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in sweep.summary.to_dict("records"):
+        label = make_label(row, sweep.flags)
+        if len(sweep.flags) == 1:  # whose value alone says little in a sentence
+            label = f"{sweep.flags[0]} {label}"
+        setting = found.setdefault(label, {"label": label, "n": 0})
+        setting["n"] = max(setting["n"], int(row["n"]))
+        setting[row["score"]] = row
+    return [*found.values()]
+
+
+def describe_settings(rows: Sequence[Row]) -> str:
+    """Which setting errs least, and whether that can be told from the rest."""
+    known = [
+        r for r in rows if HELD_OUT in r and r[HELD_OUT]["mean"] is not None
+    ]
+    known = [r for r in known if r[HELD_OUT]["mean"] == r[HELD_OUT]["mean"]]
+    known.sort(key=lambda row: row[HELD_OUT]["mean"])
+    if not known:
+        return "No setting has an OOD error."
+    best, worst = known[0], known[-1]
+    text = f"{best['label']} has an OOD relative error of {_mean(best)}"
+    if len(known) == 1:
+        return f"{text}."
+    text = (
+        f"The OOD relative error is least for {best['label']} ({_mean(best)}) "
+        f"and largest for {worst['label']} ({_mean(worst)})"
+    )
+    if min(best["n"], known[1]["n"]) < MIN_SEEDS:
+        return f"{text}; two seeds or fewer do not tell settings apart."
+    high, low = best[HELD_OUT]["high"], known[1][HELD_OUT]["low"]
+    if None in (high, low):
+        return f"{text}; seeds that are all alike have no interval."
+    if not high < low:
+        return (
+            f"{text}; the intervals of the best two settings overlap, so that "
+            "these are not told apart."
+        )
+    return f"{text}; the intervals of the best two do not overlap."
+
+
+def describe_fit(rows: Sequence[Row]) -> str:
+    """How many settings fit what they saw, in the mean."""
+    known = [row for row in rows if KNOWN in row]
+    fitted = [row for row in known if row[KNOWN]["mean"] <= FITTED]
+    return (
+        f"{len(fitted)} of {len(known)} settings fit what they saw, by a mean "
+        f"ID relative error of at most {FITTED:.0%}."
+        if known
+        else ""
+    )
+
+
+def make_sections(
+    sweep: SweepScores, exhibits: Sequence[Exhibit], paired: pd.DataFrame
+) -> list[Section]:
+    """The other exhibits, and the comparisons at equal seeds."""
+    sections = []
+    for start, (title, text) in SECTIONS.items():
+        shown = [e for e in exhibits if e.name.split("_")[0] == start]
+        finding = ""
+        if start == "layers":
+            finding = describe_stages(sweep, shown)
+        sections.append(Section(start, title, text, shown, finding))
+    rows = paired.astype(object).where(paired.notna(), None).to_dict("records")
+    table = Exhibit(
+        "paired",
+        "Differences",
+        "Second setting less first one, at equal seeds; p_holm is corrected "
+        "for the pairs of a score.",
+        rows=rows,
+    )
+    text = "Pairs of settings at equal seeds."
+    found = describe_pairs(rows)
+    pairs = Section(
+        "paired", "Comparisons", text, [table] if rows else [], found
+    )
+    return [*sections, pairs]
+
+
+def describe_stages(sweep: SweepScores, exhibits: Sequence[Exhibit]) -> str:
+    """How the factorization goes from the code to the image."""
+    rows = [
+        {"run": make_label(row, sweep.flags), "stage": row["stage"], **row}
+        for item in exhibits
+        for row in item.rows
+        if row["quantity"] == "factorization"
+    ]
+    rows.sort(key=lambda row: row["stage"])
+    return describe_course(rows, "mean", "the factorization")
+
+
+def describe_pairs(rows: Sequence[Row]) -> str:
+    """In how many pairs the OOD error differs for sure."""
+    pairs = [
+        r for r in rows if r["score"] == HELD_OUT and r["p_holm"] is not None
+    ]
+    sure = [row for row in pairs if row["p_holm"] < 0.05]
+    return (
+        f"The OOD error differs in {len(sure)} of {len(pairs)} pairs (p < 0.05 "
+        "by Holm)."
+        if pairs
+        else "No pair has seeds enough for a test."
+    )
+
+
+def format_interval(row: Row | None) -> str | None:
+    """As `0.12 [0.10, 0.14]`; the mean alone of fewer than three seeds."""
+    if row is None:
+        return None
+    text = f"{row['mean']:.3g}"
+    if row["n"] < MIN_SEEDS or row["low"] is None or row["low"] != row["low"]:
+        return text
+    return f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
+
+
+def _mean(row: Row) -> str:
+    return f"{row[HELD_OUT]['mean']:.3g}"
