@@ -7,8 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.anomaly_checks import find_anomalies
-from pipelines.steps.example_validator import validate_datasets
+from pipelines.steps.example_validator import (
+    describe_anomalies,
+    find_anomalies,
+    validate_datasets,
+    write_anomalies,
+)
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import Examples, materialize
@@ -62,8 +66,7 @@ def find(dataset: Dataset, train: Examples, ood: Examples) -> dict[str, str]:
 def test_good_data_have_no_anomalies(kind: str, tmp_path: Path) -> None:
     config = parse_config(list(GOOD[kind]))
     materialize(config, tmp_path)
-    findings = validate_datasets([config], tmp_path)
-    assert findings.anomalies == []
+    assert validate_datasets([config], tmp_path) == []
 
 
 def test_leaks() -> None:
@@ -139,10 +142,10 @@ def test_image_of_other_factors() -> None:
 def test_absent_data_sets_are_anomalies(tmp_path: Path) -> None:
     configs = [parse_config([*SMALL, f"--sigma={s}"]) for s in (1, 2, 3)]
     materialize(configs[0], tmp_path)
-    findings = validate_datasets(configs, tmp_path)
-    assert "sigma=2" in findings.anomalies[0].dataset
-    findings.write(tmp_path / "anomalies")
+    found = validate_datasets(configs, tmp_path)
+    assert "sigma=2" in found[0].dataset
+    write_anomalies(tmp_path / "anomalies", found)
     content = json.loads((tmp_path / "anomalies").read_text())
     assert [a["check"] for a in content["anomalies"]] == ["readable"] * 2
-    line = findings.describe()
+    line = describe_anomalies(found)
     assert "\n" not in line and line.endswith("and 1 more anomalies")
