@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
 
 def run_steps(settings: dict[str, Any]) -> int:
     """Checks everything, then runs the steps."""
-    scheduler = SchedulerOptions(settings["workers"], settings["scheduler"])
+    scheduler = SchedulerOptions.from_flags(settings)
     check_path("export_dir", settings["export_dir"])
     profile = replace_missing_digits(
         load_profile(settings["profile"], settings["trust_plugins"])

@@ -41,6 +41,9 @@ class FakePool:
             reason = found.stderr.strip().removeprefix("error: ")
             yield Outcome(task.name, found.returncode, reason, 1.0)
 
+    def close(self) -> None:
+        pass
+
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
@@ -52,7 +55,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     fake = runpy.run_path(str(FAKE_SWEEP))
     monkeypatch.setattr(Sweep, "make_command", fake["make_command"])
-    monkeypatch.setattr(workload, "Pool", lambda _: nullcontext(FakePool()))
+    monkeypatch.setattr(workload, "Pool", lambda *_: nullcontext(FakePool()))
     monkeypatch.setattr(sweep_run, "write_reports", lambda *arguments: None)
 
     def main(*flags: str) -> int:

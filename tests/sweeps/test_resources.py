@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.sweeps.resources import count_threads, list_gpus, pin_threads
+from tfcomp.sweeps.resources import (
+    count_threads,
+    list_gpus,
+    pin_threads,
+    share_gpu,
+)
 
 
 def test_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,3 +65,11 @@ def test_a_machine_without_a_driver(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert list_gpus() == []
+
+
+def test_processes_share_gpus_evenly() -> None:
+    name, growth = "CUDA_VISIBLE_DEVICES", "TF_FORCE_GPU_ALLOW_GROWTH"
+    found = [share_gpu(["2", "GPU-8a"], number, 3) for number in range(6)]
+    assert [gpu[name] for gpu in found] == ["2", "GPU-8a"] * 3
+    assert {gpu[growth] for gpu in found} == {"true"}
+    assert share_gpu(["2"], 0, 1) == {name: "2"}  # all of its memory

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import dask
 import distributed
@@ -118,6 +119,38 @@ def test_environment_of_a_task(pool: Pool, tmp_path: Path) -> None:
     assert [line[:3] for line in lines] == [["3", "3", "3"]] * 2
     assert {line[3] for line in lines} == {"4", "6"}
     assert all(line[4:] == ["True", os.getcwd()] for line in lines)
+
+
+def test_trials_that_share_gpus(tmp_path: Path) -> None:
+    """As many as fit are run, each on a GPU that it does not fill."""
+    names = "CUDA_VISIBLE_DEVICES", "TF_FORCE_GPU_ALLOW_GROWTH"
+    code = (
+        "import os, time; time.sleep(1)\n"  # so that each worker gets one
+        f"print(*(os.environ[name] for name in {names}))"
+    )
+    options = SchedulerOptions(gpus=("4", "6"), trials_per_gpu=2)
+    with Pool(options) as pool:
+        assert pool.workers == 4
+        list(pool.run([python(name, tmp_path, code) for name in "abcd"]))
+    found = [(tmp_path / f"{name}.log").read_text().split() for name in "abcd"]
+    assert sorted(found) == [[gpu, "true"] for gpu in "4466"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ({"gpus": (), "trials_per_gpu": 2}, "--trials_per_gpu must be 1 on a"),
+        ({"gpus": ("0",), "workers": 2}, "--workers must be at most 1,"),
+        (
+            {"gpus": ("0", "1"), "workers": 7, "trials_per_gpu": 3},
+            "--workers must be at most 6,",
+        ),
+    ],
+)
+def test_more_trials_than_gpus_hold(flags: dict[str, Any], line: str) -> None:
+    with pytest.raises(ConfigError, match=line):
+        with Pool(SchedulerOptions(**flags)):
+            pass
 
 
 def test_first_tasks_run_first(pool: Pool, tmp_path: Path) -> None:

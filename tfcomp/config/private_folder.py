@@ -24,14 +24,17 @@ ALIVE = ".alive"  # locked as long as the process runs
 
 
 @contextlib.contextmanager
-def make_private_folder() -> Iterator[Path]:
-    """A new folder among the temporary ones, removed at the end of the block.
+def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A new folder, removed at the end of the block.
+
+    Args:
+        parent: Where it is made; None is among the temporary files.
 
     Raises:
         OSError: If none can be made.
     """
-    clear_abandoned()
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # mode 0700
+    clear_abandoned(parent)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))  # mode 0700
     try:
         with open(folder / ALIVE, "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -68,9 +71,9 @@ def use_private_folder() -> Iterator[None]:
                 os.environ["TMPDIR"] = before[0]
 
 
-def clear_abandoned() -> None:
+def clear_abandoned(parent: Path | None = None) -> None:
     """Removes folders of this user whose process is gone."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in Path(parent or tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if _is_ours(folder) and not _is_alive(folder):
                 _remove(folder)

@@ -23,8 +23,8 @@ from tfcomp.config.private_folder import make_private_folder
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
 
-_CLOSE_SECONDS = 60
-_SETTINGS = {
+CLOSE_SECONDS = 60
+SETTINGS = {
     # Dask limits the threads of its workers and changes how they return
     # memory, which our processes would inherit.
     "distributed.nanny.pre-spawn-environ": {},
@@ -64,7 +64,7 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
         # Removed when everything that writes there has ended.
         folder = str(stack.enter_context(make_private_folder()))
         places = {"temporary-directory": folder}
-        stack.enter_context(dask.config.set(_SETTINGS | places))
+        stack.enter_context(dask.config.set(SETTINGS | places))
         with hold_back_interrupts():
             try:
                 cluster = LocalCluster(
@@ -124,4 +124,4 @@ def hold_back_interrupts() -> Iterator[None]:
 def _close(cluster: LocalCluster) -> None:
     """Stops the workers; those that do not listen die with this process."""
     with contextlib.suppress(TimeoutError):
-        cluster.close(timeout=_CLOSE_SECONDS)
+        cluster.close(timeout=CLOSE_SECONDS)

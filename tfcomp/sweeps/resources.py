@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 
 from tfcomp.config.machine import count_cores
 
@@ -47,3 +48,18 @@ def list_gpus() -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []  # a driver that does not answer cannot train either
     return found.stdout.split()
+
+
+def share_gpu(
+    gpus: Sequence[str], number: int, trials_per_gpu: int
+) -> dict[str, str]:
+    """Environment of a process on one of the GPUs of its machine.
+
+    Args:
+        gpus: As CUDA names them.
+        number: Of the process among those that run at the same time.
+        trials_per_gpu: Processes on each GPU; where there are several, none
+            may take all of its memory, as TensorFlow does.
+    """
+    growth = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"} if trials_per_gpu > 1 else {}
+    return {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)], **growth}

@@ -4,9 +4,10 @@
         for outcome in pool.run(tasks):
             ...
 
-By default the cluster is made of processes of this machine; the address of
-any Dask scheduler puts the work there. Its workers must see the same folders
-under the same names and have the same tfcomp installed.
+By default the cluster is made of processes of this machine. The name of a kind
+of cluster makes workers jobs there, and the address of any Dask scheduler puts
+the work on its own. Workers elsewhere must see the same folders under the same
+names and have the same tfcomp installed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from typing import TYPE_CHECKING
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps.job import run_job
+from tfcomp.sweeps.job_cluster import count_job_threads, start_job_cluster
+from tfcomp.sweeps.job_queue import JobQueue
 from tfcomp.sweeps.local_cluster import replace_lost_workers, start_cluster
 from tfcomp.sweeps.resources import count_threads, list_gpus, pin_threads
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -91,17 +94,25 @@ class Pool:
     """Workers for several batches of tasks, in a `with` statement.
 
     When the block is left, for whatever reason, tasks that still run are
-    killed.
+    killed, and jobs are cancelled.
+
+    Args:
+        options: Where the workers are.
+        folder: Where the keys and the output of jobs go.
 
     Attributes:
-        workers: Number of workers when they were last counted.
+        workers: Number of tasks at a time when it was last counted.
     """
 
-    def __init__(self, options: SchedulerOptions) -> None:
+    def __init__(
+        self, options: SchedulerOptions, folder: Path = Path()
+    ) -> None:
         self._options = options
-        self._gpus: tuple[str, ...] = ()
+        self._folder = folder
+        self._gpus: tuple[str, ...] | None = ()
         self._threads = options.threads
         self._cluster: LocalCluster | None = None
+        self._jobs: JobQueue | None = None
         self._exits = contextlib.ExitStack()
         self.workers = options.workers
 
@@ -109,25 +120,38 @@ class Pool:
         """Starts the workers, or looks for those of the scheduler.
 
         Raises:
-            ConfigError: If the scheduler does not answer.
+            ConfigError: If the scheduler does not answer, or the machine
+                lacks what the options need.
             RunError: If no worker can be started.
         """
         if self._options.scheduler:
             self._client = self._exits.enter_context(self._connect())
             self.workers = self._count_workers()
+        elif self._options.cluster:
+            self._start_jobs()
         else:
             self._start()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the workers, for which others may wait."""
         self._exits.close()
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Runs tasks, the first ones first; yields outcomes as they end.
 
         Without any worker for the time that the options allow, the tasks that
-        have not ended fail.
+        have not ended fail. A job that waits in the queue counts as one.
+
+        Raises:
+            RunError: If a cluster refuses the first job.
         """
+        if self._jobs is not None:
+            self.workers = 0  # so far
+            self._jobs.start(min(len(tasks), self._options.workers))
         batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
         futures = {
             self._client.submit(
@@ -148,8 +172,10 @@ class Pool:
             yield from self._wait(ended, futures)
             if futures:
                 seconds = format_seconds(self._options.worker_timeout)
-                reason = f"no worker for {seconds}"
-                say(f"{reason} (--worker_timeout): giving up what is left")
+                timeout = f"no worker for {seconds}"
+                reason = self._get_problem() or timeout
+                flag = " (--worker_timeout)" if reason == timeout else ""
+                say(f"{reason}{flag}: giving up what is left")
                 for name in futures.values():
                     yield Outcome(name, 1, reason, 0.0)
         finally:
@@ -176,28 +202,45 @@ class Pool:
             if not futures or now - counted < _COUNT_SECONDS:
                 continue
             counted = now
-            if self._watch_workers():
-                seen = told = now
-            elif now - seen > timeout:
+            alive = self._watch_workers(len(futures))
+            told = now if self.workers else told
+            seen = now if alive else seen
+            if now - seen > timeout or (self._get_problem() and not alive):
                 return
-            elif now - told > _TELL_SECONDS:
+            if now - told > _TELL_SECONDS:
                 told = now
-                seconds = format_seconds(now - seen)
-                say(f"no worker for {seconds}, waiting (--worker_timeout)")
+                say(self._describe_wait(now - seen))
 
-    def _watch_workers(self) -> int:
-        """Counts the workers, says so if they have changed."""
+    def _describe_wait(self, seconds: float) -> str:
+        if self._jobs is not None and self._jobs.waiting:
+            return "jobs wait in the queue of the cluster"
+        waited = format_seconds(seconds)
+        return f"no worker for {waited}, waiting (--worker_timeout)"
+
+    def _get_problem(self) -> str:
+        """Why there will be no worker any more, empty if there may be."""
+        return self._jobs.problem if self._jobs is not None else ""
+
+    def _watch_workers(self, tasks: int) -> bool:
+        """Counts the workers, says so if they have changed.
+
+        Returns:
+            Whether there are any, or jobs that may become some.
+        """
         before, self.workers = self.workers, self._count_workers()
         if self.workers != before:
             noun = "worker" if self.workers == 1 else "workers"
             say(f"{self.workers} {noun} now, {before} before")
         if self._cluster is not None:
             replace_lost_workers(self._cluster)
-        return self.workers
+        if self._jobs is not None:
+            self._jobs.adjust(min(tasks, self._options.workers))
+        waiting = self._jobs is not None and self._jobs.waiting
+        return waiting or self.workers > 0
 
     def _count_workers(self) -> int:
         try:
-            return len(self._client.nthreads())
+            return sum(self._client.nthreads().values())
         except (OSError, RuntimeError, ValueError):
             return 0  # the scheduler is gone, too
 
@@ -212,16 +255,34 @@ class Pool:
         environment = pin_threads(threads)
         log = str(task.log.absolute())
         setup = None if self._options.isolate else task.setup
-        return command, log, os.getcwd(), environment, self._gpus, setup
+        gpus = self._gpus, self._options.trials_per_gpu
+        return command, log, os.getcwd(), environment, *gpus, setup
 
     def _start(self) -> None:
-        gpus = self._options.gpus
+        gpus, share = self._options.gpus, self._options.trials_per_gpu
         self._gpus = tuple(list_gpus() if gpus is None else gpus)
-        self.workers = self._options.workers or len(self._gpus) or 1
+        if share > 1 and not self._gpus:
+            rule = "must be 1 on a machine without a GPU"
+            raise ConfigError("trials_per_gpu", rule, share)
+        most = len(self._gpus) * share
+        self.workers = self._options.workers or most or 1
+        if self._gpus and self.workers > most:
+            rule = f"must be at most {most}, --trials_per_gpu for each GPU"
+            raise ConfigError("workers", rule, self.workers)
         self._threads = self._options.threads or count_threads(self.workers)
         self._cluster, self._client = self._exits.enter_context(
             start_cluster(self.workers)
         )
+
+    def _start_jobs(self) -> None:
+        options = self._options
+        self._gpus = None if options.job_gpus else ()
+        self._threads = options.threads or count_job_threads(options)
+        cluster, self._client = self._exits.enter_context(
+            start_job_cluster(options, self._folder)
+        )
+        jobs = JobQueue(options.cluster, cluster, options.trials_per_job)
+        self._jobs = jobs
 
     def _connect(self) -> Client:
         from distributed import Client

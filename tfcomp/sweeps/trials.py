@@ -12,6 +12,7 @@ from typing import Any
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.sweeps.scheduler_options import is_here
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def make_trials(
     trials, notes = [], {}
     for setting in settings:
         config = make_config({**flags, **setting, **places, "seed": seeds[0]})
-        here = not flags.get("scheduler")
+        here = is_here(flags)
         notes |= dict.fromkeys(list_announcements(config, here))
         version = compute_code_version(config.plugins)
         trials += [

@@ -41,6 +41,8 @@ def main(argv: list[str]) -> None:
 
 def read_line(lines: IO[str]) -> str:
     """The next line, empty at the end; a signal ends us if none comes."""
+    # A command has it raise what would stand in its log.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.alarm(IDLE_SECONDS)
     line = lines.readline()
     signal.alarm(0)

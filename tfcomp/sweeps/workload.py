@@ -137,7 +137,8 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
         The reasons of the items that failed, by name.
 
     Raises:
-        ConfigError: If the scheduler does not answer.
+        ConfigError: If the scheduler does not answer, or no job can be
+            submitted from this machine.
         RunError: If the name is that of a single run, another command is at
             work in the folder, the folder cannot be written, or no worker can
             be started.
@@ -147,12 +148,13 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     with contextlib.ExitStack() as stack:
         pool = None
         if work.list_missing():
-            pool = stack.enter_context(Pool(options))
+            pool = stack.enter_context(Pool(options, work.folder))
         stack.enter_context(_claim(work))
         write_text(work.folder / work.flags_name, work.flags)
         try:
             if pool is not None:
                 _run(work, pool, failures)
+                pool.close()  # reports need no workers
         finally:  # also if it is told to stop
             work.write_tables(failures)
         work.write_reports()

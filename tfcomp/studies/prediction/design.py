@@ -12,6 +12,7 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import setting
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.sweeps.grid import parse_grid
+from tfcomp.sweeps.scheduler_options import is_here
 from tfcomp.sweeps.sweep_settings import SeedSettings
 
 DECODER = "model"
@@ -112,7 +113,7 @@ def list_cells(
         config = make_config({**flags, **varied, "seed": seeds[0]})
         if config.data.region == "none":
             raise ConfigError("region", "must hold out combinations", "none")
-        here = not flags.get("scheduler")
+        here = is_here(flags)
         notes |= dict.fromkeys(list_announcements(config, here))
         cells.append(Cell(varied, config, seeds))
     return cells, list(notes)

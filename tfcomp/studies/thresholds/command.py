@@ -41,7 +41,7 @@ from tfcomp.studies.thresholds.threshold_tables import (
     make_exhibits,
     write_tables,
 )
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.workload import Workload, run_missing
 
 
@@ -159,7 +159,7 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     base = make_config(values)
     settings = SearchSettings.from_flags(values)
     cases = list_cases(base, settings)
-    here = not values.get("scheduler")
+    here = is_here(values)
     # Seeds differ in nothing that is checked, and there may be thousands.
     firsts = [case for case in cases if case.seed == settings.first_seed]
     notes = [note for case in firsts for note in check_case(case, here)]

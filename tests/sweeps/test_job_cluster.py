@@ -1,0 +1,316 @@
+"""Workers as jobs, on programs that stand for those of SLURM (`fake_slurm`)."""
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dask
+import pytest
+
+from tests.sweeps.fake_slurm import FakeSlurm
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.sweeps import job_queue, scheduling
+from tfcomp.sweeps.job_cluster import import_cluster, start_job_cluster
+from tfcomp.sweeps.job_queue import JobQueue, find_numbers, list_jobs
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduling import Pool, Task
+
+import_cluster("slurm")  # its own settings, before tests make theirs
+Wait = Callable[[Callable[[], object]], None]
+IsRunning = Callable[[int], bool]
+SWEEP = "smoke --run_name=s --grid=depth=2,3 --seeds=2 --layerwise_every=0"
+
+
+@pytest.fixture
+def slurm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FakeSlurm]:
+    """A cluster that is asked often."""
+    (tmp_path / "slurm").mkdir()
+    fake = FakeSlurm(tmp_path / "slurm")
+    monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(job_queue, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
+    with dask.config.set({"jobqueue.slurm.interface": "lo"}):
+        yield fake
+    fake.clear()
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(scheduling, "say", lines.append)
+    monkeypatch.setattr(job_queue, "say", lines.append)
+    return lines
+
+
+def make_options(workers: int) -> SchedulerOptions:
+    return SchedulerOptions(cluster="slurm", workers=workers)
+
+
+def python(name: str, folder: Path, code: str) -> Task:
+    return Task(name, [sys.executable, "-c", code], folder / f"{name}.log")
+
+
+def test_keys_are_for_this_user_alone_and_go(
+    slurm: FakeSlurm, tmp_path: Path
+) -> None:
+    place = tmp_path / "sweep"
+    with start_job_cluster(make_options(1), place) as (cluster, client):
+        (folder,) = place.glob("tfcomp-*")
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        keys = list(folder.glob("*.pem"))
+        assert len(keys) == 3
+        assert {stat.S_IMODE(key.stat().st_mode) for key in keys} == {0o600}
+        script = cluster.job_script()
+        assert all(str(key) in script for key in keys)
+        assert "PRIVATE" not in script
+        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+    assert not list(place.glob("tfcomp-*"))
+
+
+def test_a_place_that_jobs_cannot_name(
+    slurm: FakeSlurm, tmp_path: Path
+) -> None:
+    place = tmp_path / "my sweep"
+    with pytest.raises(ConfigError, match="--log_dir must be without spaces"):
+        with start_job_cluster(make_options(1), place):
+            pass
+    assert not place.exists()
+
+
+def test_as_many_jobs_as_there_is_work_for(
+    slurm: FakeSlurm, said: list[str], tmp_path: Path, wait_for: Wait
+) -> None:
+    (slurm.folder / "full").touch()  # they wait
+    with start_job_cluster(make_options(8), tmp_path) as (cluster, _):
+        jobs = JobQueue("slurm", cluster, trials_per_job=2)
+        jobs.start(7)
+
+        def adjust(trials: int, files: Callable[[], list], count: int) -> bool:
+            jobs.adjust(trials)
+            return len(files()) == count
+
+        wait_for(lambda: adjust(7, slurm.list_scripts, 4) and jobs.waiting)
+        wait_for(lambda: adjust(2, slurm.list_cancelled, 3))
+        wait_for(lambda: adjust(4, slurm.list_scripts, 5))
+        wait_for(lambda: adjust(0, slurm.list_cancelled, 5))
+        wait_for(lambda: not jobs.waiting)
+    assert len(set(slurm.list_cancelled())) == 5
+    assert not said
+
+
+def test_few_jobs_are_submitted_at_once(
+    slurm: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (slurm.folder / "full").touch()
+    monkeypatch.setattr(job_queue, "MAX_SUBMITTED", 2)
+    with start_job_cluster(make_options(8), tmp_path) as (cluster, _):
+        jobs = JobQueue("slurm", cluster, trials_per_job=1)
+        counts = []
+        for _ in range(3):
+            cluster.sync(jobs._adjust, 5)
+            counts.append(len(slurm.list_scripts()))
+    assert counts == [2, 4, 5]
+
+
+def test_a_cluster_that_refuses_a_job(slurm: FakeSlurm, tmp_path: Path) -> None:
+    (slurm.folder / "refuse").touch()
+    with Pool(make_options(2), tmp_path) as pool:
+        with pytest.raises(RunError) as caught:
+            list(pool.run([python("a", tmp_path, "")]))
+    assert str(caught.value) == (
+        "no job can be submitted: sbatch: error: invalid partition specified: "
+        "nope"
+    )
+
+
+def test_a_cluster_that_refuses_for_a_while(
+    slurm: FakeSlurm, said: list[str], tmp_path: Path, wait_for: Wait
+) -> None:
+    """As while its controller is started again."""
+    (slurm.folder / "full").touch()
+    with start_job_cluster(make_options(2), tmp_path) as (cluster, _):
+        jobs = JobQueue("slurm", cluster, trials_per_job=1)
+        jobs.start(1)
+        (slurm.folder / "refuse").touch()
+        wait_for(lambda: jobs.adjust(2) or said)
+        (slurm.folder / "refuse").unlink()
+
+        def adjust() -> bool:
+            jobs.adjust(2)
+            return len(slurm.list_scripts()) == 2
+
+        wait_for(adjust)
+    assert "invalid partition" in said[0] and "trying again in" in said[0]
+
+
+def test_jobs_that_never_reach_us(
+    slurm: FakeSlurm, said: list[str], tmp_path: Path
+) -> None:
+    """As where nodes lack tfcomp: a few are tried, and it ends."""
+    with dask.config.set({"jobqueue.slurm.python": "/bin/false"}):
+        with Pool(make_options(1), tmp_path) as pool:
+            outcomes = list(pool.run([python("a", tmp_path, "")]))
+    reason = (
+        "3 jobs in a row have ended before they reached this machine (their "
+        "output says why)"
+    )
+    assert [o.reason for o in outcomes] == [reason]
+    assert len(slurm.list_scripts()) == 3
+    assert sum("has ended before it reached us" in line for line in said) == 3
+
+
+def test_trials_share_the_gpus_of_a_job(
+    slurm: FakeSlurm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Wait,
+) -> None:
+    """GPUs that are not there: what a trial would see of them."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,6")
+    names = "CUDA_VISIBLE_DEVICES", "TF_FORCE_GPU_ALLOW_GROWTH", "TMPDIR"
+    code = (
+        "import os, time; time.sleep(1)\n"  # so that all run at a time
+        f"print(*(os.environ[name] for name in {names}), end=' ')\n"
+        "print(oct(os.stat(os.environ['TMPDIR']).st_mode & 0o777))"
+    )
+    options = SchedulerOptions(
+        cluster="slurm", workers=4, job_gpus=2, trials_per_gpu=2
+    )
+    tasks = [python(name, tmp_path, code) for name in "abcd"]
+    with Pool(options, tmp_path) as pool:
+        assert all(not o.reason for o in pool.run(tasks))
+    (script,) = slurm.list_scripts()
+    assert "--trials 4" in script.read_text()
+    found = [(tmp_path / f"{name}.log").read_text().split() for name in "abcd"]
+    assert sorted(word[0] for word in found) == ["5", "5", "6", "6"]
+    assert {word[1] for word in found} == {"true"}
+    ((place, mode),) = {(word[2], word[3]) for word in found}
+    assert mode == "0o700" and Path(place).name.startswith("tfcomp-")
+    wait_for(lambda: not Path(place).exists())
+
+
+def test_a_job_without_the_gpus_it_should_have(
+    slurm: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    options = SchedulerOptions(cluster="slurm", workers=1, job_gpus=1)
+    with Pool(options, tmp_path) as pool:
+        (outcome,) = pool.run([python("a", tmp_path, "")])
+    assert "sees none of the GPUs that --job_gpus asks for" in outcome.reason
+
+
+def start_sweep(folder: Path, *flags: str) -> subprocess.Popen:
+    """A sweep of four fake trials of two seconds each."""
+    script = str(Path(__file__).with_name("fake_sweep.py"))
+    interface = {"DASK_JOBQUEUE__SLURM__INTERFACE": "lo"}
+    return subprocess.Popen(
+        [sys.executable, script, *SWEEP.split(), f"--log_dir={folder}", *flags],
+        env={**os.environ, "FAKE_SECONDS": "2", **interface},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def read_starts(folder: Path) -> list[int]:
+    """Processes of trials, in the order of their starts."""
+    file = folder / "s" / "starts.txt"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [int(line.split()[0]) for line in lines]
+
+
+def read_tables(folder: Path) -> dict[str, bytes]:
+    names = ("trials.csv", "summary.csv", "paired.csv")
+    return {name: (folder / "s" / name).read_bytes() for name in names}
+
+
+JOBS = ("--cluster=slurm", "--workers=2")
+
+
+def test_a_sweep_whose_jobs_are_cancelled_and_killed(
+    slurm: FakeSlurm, tmp_path: Path, wait_for: Wait, is_running: IsRunning
+) -> None:
+    """Its tables are those of a sweep on this machine; nothing is left."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    sweep = start_sweep(there, *JOBS)
+    wait_for(lambda: len(read_starts(there)) == 2)
+    told, killed = slurm.list_pids()
+    subprocess.run(["scancel", told], check=True)
+    os.killpg(slurm.list_pids()[killed], signal.SIGKILL)
+    wait_for(lambda: not any(map(is_running, read_starts(there)[:2])))
+    output, _ = sweep.communicate(timeout=200)
+    assert sweep.returncode == 0, output
+    assert "[4/4]" in output and "failed" not in output
+    assert len(read_starts(there)) == 6  # two of four were started twice
+    assert set(slurm.list_cancelled()) == {
+        script.suffix[1:] for script in slurm.list_scripts()
+    }
+    assert not slurm.list_pids()
+    assert not any(map(is_running, read_starts(there)))
+    local = start_sweep(here, "--workers=2")
+    assert "[4/4]" in local.communicate(timeout=200)[0]
+    assert read_tables(there) == read_tables(here)
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_jobs_are_cancelled_when_the_command_ends(
+    number: int,
+    status: int,
+    slurm: FakeSlurm,
+    tmp_path: Path,
+    wait_for: Wait,
+    is_running: IsRunning,
+) -> None:
+    sweep = start_sweep(tmp_path, *JOBS)
+    wait_for(lambda: len(read_starts(tmp_path)) == 1)
+    (slurm.folder / "full").touch()
+    pids = list(slurm.list_pids().values())
+    sweep.send_signal(number)
+    output, _ = sweep.communicate(timeout=200)
+    assert sweep.returncode == status, output
+    assert "Traceback" not in output
+    wait_for(lambda: not any(map(is_running, pids)))
+    wait_for(lambda: not any(map(is_running, read_starts(tmp_path))))
+    cancelled = {script.suffix[1:] for script in slurm.list_scripts()}
+    assert set(slurm.list_cancelled()) == cancelled
+    assert not list((tmp_path / "s").glob("tfcomp-*"))
+
+
+def test_the_numbers_of_jobs() -> None:
+    """As the programs of the five kinds print them."""
+    pbs = (
+        "pbs01:\n                                 Req'd\n"
+        "Job ID          Username Queue\n--------------- -------- -----\n"
+        "123.pbs01       me       long\n"
+    )
+    sge = "job-ID  prior   name\n------\n    45 0.55500 tfcomp me r\n"
+    assert list(find_numbers(pbs)) == ["123"]
+    assert list(find_numbers(sge)) == ["45"]
+    assert list(find_numbers("7\n8\n")) == ["7", "8"]
+    assert list(find_numbers("12.0 12\n12.1 12\n")) == ["12.0", "12.1"]
+    assert not list(find_numbers("No unfinished job found\n"))
+
+
+def test_a_cluster_that_does_not_answer(
+    slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is concluded from its silence."""
+    program = slurm.folder / "bin" / "squeue"
+    assert asyncio.run(list_jobs("slurm")) == set()
+    for text in ("#!/bin/sh\necho 7; exit 1\n", "#!/bin/sh\nexec sleep 600\n"):
+        program.write_text(text)
+        monkeypatch.setattr(job_queue, "ANSWER_SECONDS", 0.2)
+        assert asyncio.run(list_jobs("slurm")) is None
+    program.unlink()
+    monkeypatch.setenv("PATH", str(slurm.folder / "bin"))
+    assert asyncio.run(list_jobs("slurm")) is None

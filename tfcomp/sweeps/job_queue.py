@@ -1,0 +1,194 @@
+"""Keeps as many jobs of a cluster as there is work for.
+
+Jobs end for many reasons: their time is over, somebody cancels them, a node
+fails. New ones take their places as long as trials are left, and those without
+work are cancelled, before the others those that still wait in the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import itertools
+import math
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tfcomp.config.errors import RunError
+from tfcomp.sweeps.sweep_progress import say
+
+if TYPE_CHECKING:
+    from dask_jobqueue import JobQueueCluster
+
+# What prints a line for every job of a user, which begins with its number.
+LISTS = {
+    "slurm": "squeue --me --noheader --format=%A",
+    "pbs": "qstat -u {user}",
+    "lsf": "bjobs -noheader -o jobid",
+    "sge": "qstat -u {user}",
+    "htcondor": "condor_q -nobatch -autoformat:j ClusterId",
+}
+ASK_SECONDS = 30  # how often a cluster is asked for its jobs
+ANSWER_SECONDS = 60  # that it may take to answer
+MAX_SUBMITTED = 20  # jobs at a time, so that the cluster stays quick for all
+MAX_FAILED = 3  # jobs in a row that end before they have reached us
+
+
+class JobQueue:
+    """The jobs of a cluster, adjusted in the background.
+
+    Args:
+        kind: A key of `LISTS`.
+        cluster: Without jobs.
+        trials_per_job: How many trials a job runs at a time.
+
+    Attributes:
+        waiting: Whether jobs wait in the queue, as far as it is known.
+        problem: Why there will be no more jobs, empty as long as there are.
+    """
+
+    def __init__(
+        self, kind: str, cluster: JobQueueCluster, trials_per_job: int
+    ) -> None:
+        self.waiting = False
+        self.problem = ""
+        self._kind = kind
+        self._cluster = cluster
+        self._trials_per_job = trials_per_job
+        self._known: set[str] = set()  # workers that have reached us
+        self._submitted: dict[str, float] = {}  # when, by worker
+        self._numbers = itertools.count()
+        self._failed = 0
+        self._asked = -math.inf
+        self._round: asyncio.Future | None = None
+
+    def start(self, trials: int) -> None:
+        """Submits the first job, then as many as there is work for.
+
+        Raises:
+            RunError: If the cluster refuses it.
+        """
+        try:
+            self._cluster.sync(self._adjust, self._trials_per_job)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise RunError(
+                f"no job can be submitted: {shorten(error)}"
+            ) from None
+        self.adjust(trials)
+
+    def adjust(self, trials: int) -> None:
+        """Lets the number of jobs follow from that of trials, soon."""
+        self._cluster.loop.add_callback(self._begin_round, trials)
+
+    def _begin_round(self, trials: int) -> None:
+        if self._round is None or self._round.done():
+            self._round = asyncio.ensure_future(self._try_to_adjust(trials))
+
+    async def _try_to_adjust(self, trials: int) -> None:
+        try:
+            await self._adjust(trials)
+        except (OSError, RuntimeError, ValueError) as error:
+            say(f"{shorten(error)}: trying again in {ASK_SECONDS} s")
+            await asyncio.sleep(ASK_SECONDS)
+
+    async def _adjust(self, trials: int) -> None:
+        cluster, specs = self._cluster, self._cluster.worker_spec
+        states = cluster.scheduler.workers.values()
+        here = {str(state.name) for state in states}
+        busy = {str(state.name) for state in states if state.processing}
+        self._failed = 0 if here - self._known else self._failed
+        lost = (self._known - here) & set(specs)
+        self._known |= here
+        lost |= await self._find_ended(set(specs) - self._known)
+        for name in lost | self._find_refused():
+            specs.pop(name, None)
+        wanted = math.ceil(trials / self._trials_per_job)
+        idle = sorted(set(specs) - busy, key=lambda name: name in here)
+        for name in idle[: max(0, len(specs) - wanted)]:
+            specs.pop(name)
+        more = min(wanted - len(specs), MAX_SUBMITTED)
+        for _ in range(0 if self.problem else more):
+            # A name that was never used, since the last job may still end.
+            specs[f"tfcomp-{next(self._numbers)}"] = cluster.new_spec
+        await self._settle()
+        self.waiting = bool(set(specs) - self._known)
+
+    async def _settle(self) -> None:
+        """Waits until jobs are submitted and cancelled as they should be."""
+        await self._cluster
+        now = time.monotonic()
+        for name in self._cluster.worker_spec:
+            self._submitted.setdefault(name, now)
+
+    def _find_refused(self) -> set[str]:
+        """Jobs that the cluster did not take."""
+        jobs = self._cluster.workers.items()
+        return {name for name, job in jobs if job.job_id is None}
+
+    async def _find_ended(self, names: set[str]) -> set[str]:
+        """Those of the jobs that ended before they have reached us."""
+        now = time.monotonic()
+        jobs = self._cluster.workers
+        # A job that was submitted a moment ago may not be listed yet.
+        old = [
+            name
+            for name in names & set(jobs)
+            if now - self._submitted.get(name, now) > ASK_SECONDS
+        ]
+        if not old or now - self._asked < ASK_SECONDS:
+            return set()
+        self._asked = now
+        listed = await list_jobs(self._kind)
+        if listed is None:
+            return set()
+        ended = {name for name in old if jobs[name].job_id not in listed}
+        for name in ended:
+            say(f"job {jobs[name].job_id} has ended before it reached us")
+            jobs[name].job_id = None  # nothing to cancel
+        self._failed += len(ended)
+        if self._failed >= MAX_FAILED:
+            self.problem = (
+                f"{self._failed} jobs in a row have ended before they reached "
+                "this machine (their output says why)"
+            )
+        return ended
+
+
+async def list_jobs(kind: str) -> set[str] | None:
+    """The numbers of this user's jobs, None if the cluster does not answer."""
+    command = shlex.split(LISTS[kind].format(user=getpass.getuser()))
+    process = None
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        output, _ = await asyncio.wait_for(
+            process.communicate(), ANSWER_SECONDS
+        )
+    except (OSError, TimeoutError):
+        with contextlib.suppress(AttributeError, ProcessLookupError):
+            process.kill()
+        return None
+    return (
+        set(find_numbers(output.decode())) if not process.returncode else None
+    )
+
+
+def find_numbers(text: str) -> Iterator[str]:
+    """The number that a line begins with; that of HTCondor has two parts."""
+    for line in text.splitlines():
+        if found := re.match(r"\s*(\d+(\.\d+)?)", line):
+            yield found[1]
+
+
+def shorten(error: Exception) -> str:
+    """What a program that failed has said, in one line."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line and line[-1] != ":"]
+    return told[-1] if told else type(error).__name__
