@@ -33,6 +33,12 @@ LONG = "pipelines training sweeps commands studies".split()
 NOT_QUICK = TESTS / "not_quick.txt"
 QUICK_SECONDS = 0.5  # of a test
 QUICK_SETUP = 2.0  # of a fixture, which may be that of a whole file
+# Modules with parts that users register and that need no flag.
+OWN_PARTS = (
+    "tfcomp.statistics.measure",
+    "tfcomp.report.own_sections",
+    "tfcomp.config.callbacks",
+)
 _seconds: dict[str, float] = {}
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
@@ -123,7 +129,7 @@ def _forgotten_plugins(
     """Forgets the modules that a test wrote, and what it registered."""
     known = set(sys.modules)
     yield
-    for module in ("tfcomp.statistics.measure", "tfcomp.report.own_sections"):
+    for module in OWN_PARTS:
         if module in sys.modules:
             sys.modules[module].forget_own()
     written = str(tmp_path_factory.getbasetemp())

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 # Not installed by the commands of the README.
-LEFT_OUT = {"gpu", "test-torch"}
+LEFT_OUT = {"gpu", "torch"}
 
 
 def read_requirements() -> list[Requirement]:

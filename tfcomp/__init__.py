@@ -21,6 +21,7 @@ _LATER = {
         "run_sweep",
         "train_run",
     ),
+    "config.callbacks": ("register_callback",),
     "config.errors": ("ConfigError", "RunError"),
     "config.run_config": ("RunConfig",),
     "datasets.factor_table": ("FactorTable",),

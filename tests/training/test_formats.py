@@ -1,12 +1,16 @@
 """Other formats: each by its own runtime, beside the network."""
 
 import dataclasses
+import importlib
 import os
+import re
+import shutil
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 
 from tfcomp import export
@@ -121,7 +125,7 @@ def test_every_point_is_compared_once() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("onx", "must be among"), ("torch", "onnx2torch"), ("", "must name")],
+    [("onx", "must be among"), ("", "must name")],
 )
 def test_unknown_formats(
     smoke_run: RunConfig, tmp_path: Path, name: str, words: str
@@ -137,6 +141,81 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FORMATS, "odd", form)
     with pytest.raises(ConfigError, match="pip install no-such-package"):
         formats.check_formats(["keras", "odd"])
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_pytorch_differentiates_its_program(
+    run: LoadedRun, exports: Path
+) -> None:
+    """By the function of the page; the SavedModel has the same geometry."""
+    torch = pytest.importorskip("torch")
+    program = torch.export.load(exports / "torch" / "model.pt2").module()
+    names = {"torch": torch, "draw": program}
+    page = (Path(formats.__file__).parents[2] / "docs/formats.md").read_text()
+    (block,) = re.findall(r"```python\n(def compute_metric.*?)```", page, re.S)
+    exec(block, names)
+    factors = run.dataset.splits.grid[40:44]
+    saved = tf.saved_model.load(str(exports / "saved_model"))
+    truth = saved.signatures["geometry"](factors=tf.constant(factors))
+    for stage in ("code", "stage_1", "image"):
+        found = names["compute_metric"](torch.from_numpy(factors), stage)
+        scale = np.abs(truth[stage]).max()
+        np.testing.assert_allclose(
+            found.detach(), truth[stage], atol=1e-4 * scale
+        )
+
+
+def test_what_pytorch_cannot_compute_is_one_line(
+    run: LoadedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    plugin = tmp_path / "tf_layer.py"
+    plugin.write_text(
+        "import keras\nimport tensorflow as tf\n\n"
+        '@keras.saving.register_keras_serializable(package="mine")\n'
+        "class Twice(keras.layers.Layer):\n"
+        "    def call(self, inputs):\n        return tf.add(inputs, inputs)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = importlib.import_module("tf_layer").Twice(name="image")
+    factors = keras.Input((2,), name="factors")
+    config = dataclasses.replace(run.config, plugins="tf_layer")
+    model = keras.Model(factors, twice(factors))
+    other = dataclasses.replace(run, config=config, model=model)
+    with pytest.raises(RunError, match="format=torch: Keras cannot") as error:
+        export_format(other, "torch", tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert not os.listdir(tmp_path / "out")
+
+
+def test_damaged_weights_are_refused(
+    smoke_run: RunConfig, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(smoke_run.run_dir, tmp_path / "smoke")
+    file = folder / "model.keras"
+    file.write_bytes(file.read_bytes()[:-500])
+    flags = [f"--run={folder}", f"--output={tmp_path / 'new'}"]
+    with pytest.raises(RunError, match="model.keras is damaged.*repair it"):
+        export.main(["export", *flags])
+    assert not (tmp_path / "new").exists()
+
+
+def test_hubs_read_the_card_and_refuse_a_damaged_one(
+    run: LoadedRun, tmp_path: Path
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    write_hub_card(run, ["keras"], tmp_path)
+    path = tmp_path / "README.md"
+    text = path.read_text()
+    found = hub.ModelCard.load(path).data.eval_results
+    scores = {(r.dataset_split, r.metric_type): r.metric_value for r in found}
+    assert scores["ood", "mse"] == run.metrics["ood"]["mse"]
+    for damage in ("---\ntags: [\n---\n", text.replace("tags:", "tags: ]", 1)):
+        path.write_text(damage)
+        with pytest.raises(yaml.YAMLError):
+            hub.ModelCard.load(path)
+    write_hub_card(run, ["keras"], tmp_path)
+    assert path.read_text() == text
 
 
 def test_command_writes_again(

@@ -68,6 +68,10 @@ class Registry:
         self._entries[name] = Entry(target, check, size)
         return target
 
+    def clear(self) -> None:
+        """Takes back all that is registered."""
+        self._entries.clear()
+
     def names(self) -> list[str]:
         """All registered names, sorted."""
         return sorted(self._entries)

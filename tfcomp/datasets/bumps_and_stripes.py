@@ -31,7 +31,8 @@ def make_bumps(config: RunConfig) -> Dataset:
     space = make_pixel_space(config.data.grid_size)
     region = parse_region(config.data.region, space)
     train = draw_training_table(config, space, region)
-    return _make_dataset(config, space, region, train)
+    about = "A Gaussian bump at a position, drawn by code"
+    return _make_dataset(config, space, region, train, about=about)
 
 
 def make_stripes(config: RunConfig) -> Dataset:
@@ -63,7 +64,14 @@ def make_stripes(config: RunConfig) -> Dataset:
         )
     truths = {"plus": _make_renderer(config.data, "render_plus")}
     return _make_dataset(
-        config, space, region, train, other_truths=truths, notes=tuple(notes)
+        config,
+        space,
+        region,
+        train,
+        other_truths=truths,
+        notes=tuple(notes),
+        about="Gaussian stripes for training, a bump for every combination, "
+        "drawn by code",
     )
 
 
@@ -94,6 +102,7 @@ def _make_dataset(
         image_shape=(size, size, 1),
         polarity=config.data.polarity,
         size_flag="grid_size",
+        license="mit",
         **others,
     )
 

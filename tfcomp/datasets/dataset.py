@@ -52,6 +52,8 @@ class Dataset:
             batches take in place of rendering them; None renders.
         noise: Standard deviation of Gaussian noise that batches add.
         balance: Whether batches draw images of rare values more often.
+        about: What the images show and where they come from, for data cards.
+        license: Of the images, as model hubs abbreviate it; "" is not known.
     """
 
     name: str
@@ -72,6 +74,8 @@ class Dataset:
     train_images: np.ndarray | None = None
     noise: float = 0.0
     balance: bool = False
+    about: str = ""
+    license: str = ""
 
     def __post_init__(self) -> None:
         if self.has_position is None:

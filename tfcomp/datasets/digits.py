@@ -72,6 +72,10 @@ def make_digits(config: RunConfig) -> Dataset:
         first_row="top",
         prepare=load,
         notes=(NOTE,) if is_stand_in else (),
+        about="Digits, drawn by code, turned about their middle"
+        if is_stand_in
+        else "Training images of MNIST (LeCun and Cortes), turned by code",
+        license="mit" if is_stand_in else "cc-by-sa-3.0",
     )
 
 

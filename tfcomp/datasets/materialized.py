@@ -26,7 +26,8 @@ from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import RunError
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.data_card import CARD_FILE, format_data_card
+from tfcomp.datasets.dataset import Dataset, make_dataset
 from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.files import write_text
 from tfcomp.storage.output_folders import lock_folder
@@ -102,6 +103,10 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
             builder = make_builder(config, parent)
             builder.download_and_prepare()
             folder = Path(builder.data_dir)
+            card = format_data_card(
+                make_dataset(config), select_settings(config)
+            )
+            write_text(folder / CARD_FILE, card)
             write_text(folder / DIGEST_FILE, _hash_examples(folder))
             return folder
     except OSError as error:

@@ -47,6 +47,8 @@ def make_sprites(config: RunConfig) -> Dataset:
         image_shape=(data.grid_size, data.grid_size, channels),
         polarity="bright",
         has_position=False,
+        about="A shape of some size, turned and moved, drawn by code",
+        license="mit",
         size_flag="grid_size",
     )
 
@@ -143,5 +145,8 @@ def make_composed(config: RunConfig) -> Dataset:
         image_shape=(size, size, 1),
         polarity="dark" if composition == "product" else "bright",
         has_position=False,
+        about="A disk and a square, put together by a known rule, drawn by "
+        "code",
+        license="mit",
         size_flag="num_positions",
     )

@@ -8,6 +8,7 @@
 """
 # ruff: noqa: F401
 
+import tfcomp.models.acting
 import tfcomp.models.axis_embedding
 import tfcomp.models.by_pixel
 import tfcomp.models.composed

@@ -5,7 +5,6 @@ rendered as a small image of its own before a decoder combines the factors.
 """
 
 import keras
-import tensorflow as tf
 from keras import ops
 
 from tfcomp.models.value_embedding import ValueEmbedding, check_positive
@@ -149,7 +148,7 @@ class LowRankEmbedding(ValueEmbedding):
             # first costs more passes over the large tensors.
             scale = scale * _inverse_length(left) * _inverse_length(right)
         # Not `ops.matmul` of a transpose, whose gradient moves a copy.
-        return tf.matmul(left * scale, right, transpose_a=True)
+        return ops.einsum("nri,nrj->nij", left * scale, right)
 
 
 def _inverse_length(vectors: keras.KerasTensor) -> keras.KerasTensor:

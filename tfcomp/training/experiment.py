@@ -34,6 +34,7 @@ from tfcomp.storage.run_folder import (
 from tfcomp.training.card import format_card
 from tfcomp.training.export import export_model
 from tfcomp.training.monitor import Monitor
+from tfcomp.training.own_callbacks import end_run, make_callbacks
 from tfcomp.training.prepared_models import make_model, prepare_models
 from tfcomp.training.restarts import train_to_target
 from tfcomp.training.strategy import make_strategy
@@ -80,7 +81,8 @@ def _run(
         summaries = RunSummaries(config, dataset)
         summaries.write_description(model, describe_environment())
         monitor = Monitor(config, models, dataset, summaries)
-        cost = train_to_target(config, dataset, models, monitor)
+        callbacks = make_callbacks(config)
+        cost = train_to_target(config, dataset, models, monitor, callbacks)
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
         metrics["coverage"] = measure_coverage(dataset)
@@ -93,6 +95,7 @@ def _run(
         if config.export:
             _export(observed, config, dataset, metrics)
     text = json.dumps(metrics, indent=2, allow_nan=False)
+    end_run(callbacks, metrics)
     write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
 

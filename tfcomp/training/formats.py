@@ -2,8 +2,9 @@
 
 Whatever the format, a file takes `factors` [n, F], float32 and any n, and has
 one output for each stage by its name; that of the last stage, `image`, is the
-image [n, H, W, C]. A SavedModel also has `geometry`: the other formats have no
-operations for derivatives, and their converters refuse it.
+image [n, H, W, C]. A SavedModel also has `geometry`, and PyTorch differentiates
+its program (docs/formats.md); the other formats have no operations for
+derivatives, and their converters refuse it.
 """
 
 from __future__ import annotations
@@ -55,9 +56,6 @@ def check_formats(names: Sequence[str]) -> None:
     if not names:
         raise ConfigError("format", f"must name some of {_known()}", "")
     for name in names:
-        if name == "torch":
-            rule = "is not written: PyTorch reads onnx (pip install onnx2torch)"
-            raise ConfigError("format", rule, name)
         if name not in FORMATS:
             raise ConfigError("format", f"must be among {_known()}", name)
         missing = [
@@ -150,6 +148,25 @@ def _read_litert(path: Path) -> Ask:
     return lambda x: ask(factors=x)
 
 
+def _write_torch(run: LoadedRun, path: Path) -> None:
+    from tfcomp.training.torch_file import write_torch
+
+    write_torch(run, path)
+
+
+def _read_torch(path: Path) -> Ask:
+    import torch
+
+    program = torch.export.load(path).module()
+
+    def ask(x: np.ndarray) -> Arrays:
+        with torch.no_grad():
+            found = program(torch.from_numpy(x))
+        return {name: value.numpy() for name, value in found.items()}
+
+    return ask
+
+
 FORMATS = {
     "saved_model": Format(
         "",
@@ -200,5 +217,15 @@ image = model([factors])[model.output("image")]""",
 runner = Interpreter("litert/model.tflite").get_signature_runner()
 image = runner(factors=factors)["image"]""",
         {"ai_edge_litert": "ai-edge-litert"},
+    ),
+    "torch": Format(
+        "model.pt2",
+        _write_torch,
+        _read_torch,
+        """import torch
+
+draw = torch.export.load("torch/model.pt2").module()
+image = draw(torch.from_numpy(factors))["image"].detach().numpy()""",
+        {"torch": "torch"},
     ),
 }

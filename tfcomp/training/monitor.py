@@ -66,7 +66,8 @@ class Monitor(keras.callbacks.Callback):
             write_outputs(folder, done, self._explored, images)
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
-            self._evaluate(done, self.model, layers_due)
+            _, found = self._evaluate(done, self.model, layers_due)
+            logs |= _flatten(found)  # for callbacks of users, which come after
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
         """Evaluates and shows the trained model; returns its metrics.
@@ -110,13 +111,18 @@ class Monitor(keras.callbacks.Callback):
         return metrics, evaluation
 
     def _write_scores(self, epoch: int, evaluation: Evaluation) -> None:
-        scores = {
-            f"{subset}/{name}": value
-            for subset, values in evaluation.scores.items()
-            for name, value in values.items()
-        }
+        scores = _flatten(evaluation)
         self._summaries.write_scalars(epoch, scores)
         self.history.add(epoch, scores)
+
+
+def _flatten(evaluation: Evaluation) -> dict[str, Any]:
+    """Scores by their names in TensorBoard."""
+    return {
+        f"{subset}/{name}": value
+        for subset, values in evaluation.scores.items()
+        for name, value in values.items()
+    }
 
 
 def _is_due(done: int, every: int) -> bool:

@@ -8,10 +8,12 @@ without a step, and miss the target once more.
 import dataclasses
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 
 from tfcomp.config.run_config import RunConfig
@@ -58,6 +60,7 @@ def train_to_target(
     dataset: Dataset,
     models: PreparedModels,
     monitor: Monitor,
+    own: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, Any]:
     """Trains until the ID target is met, or as often as is allowed.
 
@@ -67,24 +70,26 @@ def train_to_target(
         models: Its models; they end with the weights of the best training:
             of those with all axes decided, if any, the lowest ID error.
         monitor: The callback of every training.
+        own: Those that users have registered.
 
     Returns:
         What `fit_model` gives, with the `seconds` of all trainings. With a
         target also `attempts`, the `seed`, `id_relative_mse` and `decided` of
         each, and the `seed` of the best.
     """
+    callbacks = [monitor, *own]
     target, most = config.training.id_target, config.training.restarts
     if not target:
         folder = str(Path(config.run_dir) / "checkpoints")
-        return fit_model(models.trained, dataset, config, folder, [monitor])
+        return fit_model(models.trained, dataset, config, folder, callbacks)
     ended: list[Attempt] = []
     while not ended or not (ended[-1].meets(target) or len(ended) > most):
         if ended:
             _announce(ended[-1], config)
-        ended.append(_train(len(ended), config, dataset, models, monitor))
+        ended.append(_train(len(ended), config, dataset, models, callbacks))
     best = min(ended, key=lambda a: (not a.decided, a.id_relative_mse))
     if best is not ended[-1]:
-        _train(best.number, config, dataset, models, monitor)
+        _train(best.number, config, dataset, models, callbacks)
     names = ("seed", "id_relative_mse", "decided")
     return {
         **best.cost,
@@ -99,16 +104,20 @@ def _train(
     config: RunConfig,
     dataset: Dataset,
     models: PreparedModels,
-    monitor: Monitor,
+    callbacks: Sequence[Any],
 ) -> Attempt:
-    """Trains, or restores a training that has ended, and judges it."""
+    """Trains, or restores a training that has ended, and judges it.
+
+    The first of the callbacks is the monitor.
+    """
+    monitor = callbacks[0]
     seed = derive_seed(config.training.seed, number)
     training = dataclasses.replace(config.training, seed=seed)
     own, run = dataclasses.replace(config, training=training), config.run_dir
     folder = Path(run) / "checkpoints" / (f"restart_{number}" * bool(number))
     models.restart(own, dataset)
     monitor.history.copy(Path(run))
-    cost = fit_model(models.trained, dataset, own, str(folder), [monitor])
+    cost = fit_model(models.trained, dataset, own, str(folder), callbacks)
     # The file of the run goes on with the curves of the next training.
     if not (folder / HISTORY_FILE).exists():
         shutil.copyfile(Path(run) / HISTORY_FILE, folder / HISTORY_FILE)

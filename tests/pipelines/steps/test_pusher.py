@@ -52,17 +52,20 @@ def test_same_model_is_pushed_once(tmp_path: Path, evaluation: Path) -> None:
     assert len({found[0]["sha256"] for found in parents[1:]}) == 2
 
 
-@pytest.mark.parametrize("name", ["data", "more"])
+@pytest.mark.parametrize(
+    "name", ["variables/data", "variables/more", "card.md"]
+)
 def test_damaged_version_is_no_copy(
     name: str, tmp_path: Path, evaluation: Path
 ) -> None:
     model = make_model(tmp_path / "a", "a")
     (model / "variables" / "more").write_text("more")
+    (model / "card.md").write_text("card")
     first, _ = push_model(model, tmp_path / "out", evaluation, {})
-    if name == "data":
-        (first / "variables" / name).write_text("b")
+    if name == "variables/more":
+        (first / name).unlink()
     else:
-        (first / "variables" / name).unlink()
+        (first / name).write_text("b")
     again, is_new = push_model(model, tmp_path / "out", evaluation, {})
     assert is_new and again.name == "2"
 

@@ -3,26 +3,26 @@
 import itertools
 
 import keras
-import tensorflow as tf
+from keras import KerasTensor, ops
 
 from tfcomp.datasets.factors import Factor, FactorSpace
 
 
-def nearest_index(values: tf.Tensor, factor: Factor) -> tf.Tensor:
+def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Nearest grid index of present values, a float in 0 .. size - 1."""
     if factor.levels:
-        distance = tf.abs(values[..., tf.newaxis] - factor.values())
-        return tf.cast(tf.argmin(distance, axis=-1), values.dtype)
-    index = tf.round((values - factor.low) / factor.step)
+        distance = ops.abs(ops.subtract(values[..., None], factor.values()))
+        return ops.cast(ops.argmin(distance, axis=-1), values.dtype)
+    index = ops.round((values - factor.low) / factor.step)
     if factor.periodic:
-        index = tf.math.floormod(index, float(factor.size))
-    return tf.clip_by_value(index, 0.0, factor.size - 1.0)
+        index = ops.mod(index, float(factor.size))
+    return ops.clip(index, 0.0, factor.size - 1.0)
 
 
-def encode_one_hot(values: tf.Tensor, factor: Factor) -> tf.Tensor:
+def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
     """1 for the nearest grid value, 0 for all others, [n, size]."""
     index = nearest_index(values[:, 0], factor)
-    return tf.one_hot(tf.cast(index, tf.int32), factor.size)
+    return ops.one_hot(ops.cast(index, "int32"), factor.size)
 
 
 class FactorEncoding(keras.layers.Layer):
@@ -55,7 +55,7 @@ class FactorEncoding(keras.layers.Layer):
             space = FactorSpace.from_dict(space)
         self.space = space
 
-    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         """Code [n, code_size(factor)] of present values [n, 1]."""
         raise NotImplementedError
 
@@ -71,25 +71,25 @@ class FactorEncoding(keras.layers.Layer):
             for f in self.space
         ]
 
-    def split(self, code: keras.KerasTensor) -> list[keras.KerasTensor]:
+    def split(self, code: KerasTensor) -> list[KerasTensor]:
         """The code [n, sum of code sizes] of every factor by itself."""
         ends = [0, *itertools.accumulate(self.code_sizes)]
         return [code[:, start:end] for start, end in itertools.pairwise(ends)]
 
-    def call(self, factors: tf.Tensor) -> tf.Tensor:
+    def call(self, factors: KerasTensor) -> KerasTensor:
         codes = []
         for column, factor in enumerate(self.space):
             values = factors[:, column : column + 1]
-            absent = tf.math.is_nan(values)
+            absent = ops.isnan(values)
             # The inner `where` keeps NaN out of the gradient as well.
-            present = tf.where(absent, tf.zeros_like(values), values)
+            present = ops.where(absent, ops.zeros_like(values), values)
             if self._has_names(factor):
                 code = encode_one_hot(present, factor)
-                codes.append(tf.where(absent, 0.0, code))
+                codes.append(ops.where(absent, 0.0, code))
                 continue
             code = self.encode_factor(present, factor)
-            codes.append(tf.where(absent, self.absent_value, code))
-        return tf.concat(codes, axis=-1)
+            codes.append(ops.where(absent, self.absent_value, code))
+        return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
         return (input_shape[0], sum(self.code_sizes))

@@ -2,7 +2,7 @@
 
 import keras
 import numpy as np
-import tensorflow as tf
+from keras import KerasTensor, ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import Factor, FactorSpace
@@ -28,12 +28,12 @@ class BumpEncoding(FactorEncoding):
             raise ValueError(f"sigma must be greater than 0, got {sigma}")
         self.sigma = sigma
 
-    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
-        distance = values - factor.values()  # [n, size]
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        distance = ops.subtract(values, factor.values())  # [n, size]
         if factor.periodic:
             period = factor.high - factor.low
-            distance -= period * tf.round(distance / period)
-        return tf.exp(-0.5 * tf.square(distance / (self.sigma * factor.step)))
+            distance -= period * ops.round(distance / period)
+        return ops.exp(-0.5 * ops.square(distance / (self.sigma * factor.step)))
 
     def get_config(self) -> dict:
         return {**super().get_config(), "sigma": self.sigma}
@@ -49,7 +49,7 @@ class OneHotEncoding(FactorEncoding):
 
     differentiable = False
 
-    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         return encode_one_hot(values, factor)
 
 
@@ -76,12 +76,12 @@ class PositionalEncoding(FactorEncoding):
             )
         self.max_wavelength = max_wavelength
 
-    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         count = self.code_size(factor) // 2
         frequencies = self.max_wavelength ** (-np.arange(count) / count)
         steps = (values - factor.low) / factor.step  # [n, 1]
-        phases = steps * frequencies.astype(np.float32)  # [n, K]
-        return tf.concat([tf.sin(phases), tf.cos(phases)], axis=-1)
+        phases = ops.multiply(steps, frequencies.astype(np.float32))  # [n, K]
+        return ops.concatenate([ops.sin(phases), ops.cos(phases)], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
         return 2 * ((factor.size + 1) // 2)

@@ -3,7 +3,7 @@
 import math
 
 import keras
-import tensorflow as tf
+from keras import KerasTensor, ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import Factor, FactorSpace
@@ -38,7 +38,7 @@ class RampEncoding(FactorEncoding):
         self.scaled_to = scaled_to
         self.absent_value = absent_value
 
-    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         if self.scaled_to == "raw":
             return values
         unit = (values - factor.low) / (factor.high - factor.low)
@@ -63,12 +63,12 @@ class CircleEncoding(FactorEncoding):
     a categorical one is one-hot.
     """
 
-    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         unit = (values - factor.low) / (factor.high - factor.low)
         if not factor.periodic:
             return 2.0 * unit - 1.0
         phase = 2.0 * math.pi * unit
-        return tf.concat([tf.cos(phase), tf.sin(phase)], axis=-1)
+        return ops.concatenate([ops.cos(phase), ops.sin(phase)], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
         return 2 if factor.periodic else 1
@@ -85,7 +85,7 @@ class FactorIndex(FactorEncoding):
     differentiable = False
     absent_value = float("nan")
 
-    def encode_factor(self, values: tf.Tensor, factor: Factor) -> tf.Tensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         return nearest_index(values, factor)
 
     def code_size(self, factor: Factor) -> int:

@@ -1,0 +1,98 @@
+"""Data cards: the hash by hand, the header, and what a damaged card meets."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.data_card import (
+    count_bytes,
+    format_data_card,
+    hash_images,
+    make_header,
+)
+from tfcomp.datasets.materialized import (
+    load_split,
+    materialize,
+    select_settings,
+)
+
+SMALL = ["--grid_size=8", "--region=square:3-4", "--polarity=bright"]
+
+
+def test_the_hash_is_that_of_rounded_pixels_in_the_order_of_the_grid() -> None:
+    dataset = make_dataset(parse_config([*SMALL, "--sigma=1.5"]))
+    grid = [(x, y) for x in range(8) for y in range(8)]  # y is faster
+    images = np.zeros((64, 8, 8))
+    for image, (x, y) in zip(images, grid, strict=True):
+        for row in range(8):
+            for column in range(8):
+                distance = (row - y) ** 2 + (column - x) ** 2
+                image[row, column] = np.exp(-distance / (2 * 1.5**2))
+    pixels = np.floor(255 * images + 0.5).astype(np.uint8)
+    assert hash_images(dataset) == hashlib.sha256(pixels.tobytes()).hexdigest()
+    assert count_bytes(dataset) == pixels.nbytes
+
+
+@pytest.mark.parametrize("flag", ["--sigma=1.01", "--polarity=dark"])
+def test_other_images_have_another_hash(flag: str) -> None:
+    known = hash_images(make_dataset(parse_config(SMALL)))
+    assert hash_images(make_dataset(parse_config([*SMALL, flag]))) != known
+    # What is held out changes no image.
+    same = make_dataset(parse_config([*SMALL, "--region=corner:5"]))
+    assert hash_images(same) == known
+
+
+def test_the_check_of_a_card_runs_and_can_fail() -> None:
+    config = parse_config(SMALL)
+    card = format_data_card(make_dataset(config), select_settings(config))
+    check = re.findall(r"```python\n(.*?)```", card, re.DOTALL)[1]
+    exec(check, {})
+    other = check.replace("'grid_size': 8", "'grid_size': 9")
+    assert other != check
+    with pytest.raises(AssertionError):
+        exec(other, {})
+    assert "| train | 60 |" in card and "| ood | 4 |" in card
+    assert "- x: 8 values from 0 to 7 px" in card
+
+
+@pytest.mark.parametrize(
+    ("count", "size"),
+    [(999, "n<1K"), (1000, "1K<n<10K"), (10**6, "1M<n<10M")],
+)
+def test_header(count: int, size: str) -> None:
+    dataset = make_dataset(parse_config(SMALL))
+    header = make_header(dataset, count)
+    assert header["license"] == "mit"
+    assert header["size_categories"] == [size]
+
+
+def test_hubs_read_the_header() -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    config = parse_config(SMALL)
+    text = format_data_card(make_dataset(config), select_settings(config))
+    card = hub.DatasetCard(text)
+    assert card.data.license == "mit"
+    assert card.data.tags == ["tfcomp", "compositional-generalization"]
+    with pytest.raises(yaml.YAMLError):
+        hub.DatasetCard(text.replace("license: mit", "license: [mit"))
+
+
+def test_a_damaged_card_is_written_again(tmp_path: Path) -> None:
+    config = parse_config(SMALL)
+    folder = materialize(config, tmp_path)
+    text = (folder / "README.md").read_text()
+    _, header, _ = text.split("---\n", 2)
+    assert yaml.safe_load(header)["pretty_name"].startswith("gaussian_bumps")
+    digest = (folder / "sha256.txt").read_text()
+    for damage in (text.replace("ood | 4", "ood | 5"), ""):
+        (folder / "README.md").write_text(damage)
+        assert materialize(config, tmp_path) == folder
+        assert (folder / "README.md").read_text() == text
+    assert (folder / "sha256.txt").read_text() == digest
+    assert len(load_split(config, tmp_path, "train").images) == 60

@@ -1,0 +1,101 @@
+"""What a dataset is: factors, sizes, licence, and SHA-256 of its images.
+
+The hash is that of the image of every combination, in the order of the grid
+(the last factor changes fastest), each as rows, columns and channels of
+`round(255 * pixel)`, uint8. It says what the flags draw, whatever is held out.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import yaml
+
+from tfcomp.datasets.dataset import MAX_PIXELS, Dataset
+from tfcomp.datasets.factors import Factor
+
+CARD_FILE = "README.md"
+TEMPLATE = Path(__file__).with_name("data_card.md")
+# Of model hubs: names of numbers of examples, up to and without.
+SIZES = {
+    10**3: "n<1K",
+    10**4: "1K<n<10K",
+    10**5: "10K<n<100K",
+    10**6: "100K<n<1M",
+}
+LARGER = "1M<n<10M"
+
+
+def hash_images(dataset: Dataset) -> str:
+    """SHA-256 of the images of all combinations, in hex."""
+    digest = hashlib.sha256()
+    factors = dataset.splits.all.factors
+    size = max(1, MAX_PIXELS // math.prod(dataset.image_shape))
+    for start in range(0, len(factors), size):
+        images = dataset.render_array(factors[start : start + size])
+        digest.update(np.rint(255 * images).astype(np.uint8).tobytes())
+    return digest.hexdigest()
+
+
+def count_bytes(dataset: Dataset) -> int:
+    """Bytes of all images as uint8."""
+    return len(dataset.splits.all.factors) * math.prod(dataset.image_shape)
+
+
+def describe_factor(factor: Factor) -> str:
+    """A factor in words, as `x: 28 values from 0 to 27 px`."""
+    if factor.categorical:
+        names = factor.names or map("{:g}".format, factor.values())
+        return f"{factor.name}: {', '.join(names)}"
+    values = factor.values()
+    ends = f"{values[0]:g} to {values[-1]:g} {factor.unit}".strip()
+    kind = ", periodic" if factor.periodic else ""
+    return f"{factor.name}: {factor.size} values from {ends}{kind}"
+
+
+def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
+    """README.md of a dataset on disk, with the header that hubs read.
+
+    It says nothing of the machine and of the time: the same flags have the
+    same card.
+
+    Args:
+        dataset: The data.
+        settings: The flags that decide its examples.
+    """
+    every = dataset.splits.all
+    counts = {
+        "train": len(dataset.splits.train),
+        "ood": int(every.is_ood.sum()),
+    }
+    template = jinja2.Template(
+        TEMPLATE.read_text("utf-8"),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    card = template.render(
+        dataset=dataset,
+        factors=[describe_factor(factor) for factor in dataset.space],
+        counts=counts,
+        settings=settings,
+        num_bytes=count_bytes(dataset),
+        sha256=hash_images(dataset),
+    )
+    header = make_header(dataset, sum(counts.values()))
+    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{card}"
+
+
+def make_header(dataset: Dataset, num_examples: int) -> dict[str, Any]:
+    """Licence, tags and size, in the terms of model hubs."""
+    sizes = (name for end, name in SIZES.items() if num_examples < end)
+    license_name = {"license": dataset.license} if dataset.license else {}
+    return {
+        **license_name,
+        "pretty_name": f"{dataset.name}, {dataset.region.spec} held out",
+        "tags": ["tfcomp", "compositional-generalization"],
+        "size_categories": [next(sizes, LARGER)],
+    }

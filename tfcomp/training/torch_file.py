@@ -1,0 +1,66 @@
+"""A Keras file as a PyTorch program (`.pt2`), in a process of its own.
+
+    KERAS_BACKEND=torch python -m tfcomp.training.torch_file IN.keras OUT.pt2
+
+Keras computes with one library in a process, and tfcomp has chosen TensorFlow.
+Layers are written with `keras.ops`, so that Keras can load the same file with
+PyTorch and export it; the program then needs PyTorch alone.
+"""
+
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import split_names
+from tfcomp.evaluation.loading import LoadedRun
+
+_MODULE = "tfcomp.training.torch_file"
+
+
+def write_torch(run: LoadedRun, path: Path) -> None:
+    """Writes the stages of a run's model, for any number of combinations.
+
+    Raises:
+        RunError: If a layer cannot be computed by PyTorch.
+    """
+    # "" is the current folder, in which plugins are looked for last.
+    places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "model.keras")
+        run.model.save(source)
+        found = subprocess.run(
+            [sys.executable, "-P", "-m", _MODULE, source, path]
+            + split_names(run.config.plugins),
+            env=os.environ | {"PYTHONPATH": places, "KERAS_BACKEND": "torch"},
+            capture_output=True,
+            text=True,
+        )
+    if found.returncode:
+        lines = found.stderr.strip().splitlines()
+        reason = lines[-1] if lines else f"status {found.returncode}"
+        raise RunError(f"--format=torch: Keras cannot write it ({reason})")
+
+
+def main(source: str, path: str, *plugins: str) -> None:
+    """What the process does."""
+    import keras
+    import torch
+
+    for module in ("tfcomp.models.keras_objects", *plugins):
+        importlib.import_module(module)
+    stages = importlib.import_module("tfcomp.models.stages")
+    model = keras.models.load_model(source, compile=False)
+    stages.make_stage_model(model).export(
+        path,
+        format="torch",
+        verbose=False,
+        dynamic_shapes={0: torch.export.Dim("n", min=1)},
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
