@@ -21,6 +21,7 @@ from tfcomp.studies.claims.claim_pictures import draw_parts
 from tfcomp.studies.claims.controls import read_declarations
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, Run
 from tfcomp.studies.claims.judgement import ClaimResult
+from tfcomp.studies.claims.margin_plot import CAPTION, draw_margins
 from tfcomp.studies.claims.packed_evidence import count_searches
 from tfcomp.studies.claims.score_table import (
     make_score_tables,
@@ -69,6 +70,7 @@ def write_report(
     shown = judge_all(evidence, command)
     results = shown["results"]
     shown["pictures"] = draw_claims(evidence, results)
+    shown["overview"] = draw_overview(results)
     pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
     pages |= _name_tables(evidence) | {"claims.json": format_json(shown)}
     rows = [row for r in results for row in result_text.list_rows(r)]
@@ -76,6 +78,8 @@ def write_report(
         (output / "figures").mkdir(parents=True, exist_ok=True)
         for claim, drawn in shown["pictures"].items():
             save_pictures(output / "figures", claim, drawn)
+        for picture in shown["overview"].values():
+            write_bytes(output / "figures" / "verdicts.png", picture)
         write_csv(output / "claims.csv", rows)
         for name, page in pages.items():
             write_text(output / name, page)
@@ -136,6 +140,16 @@ def draw_claims(
             for caption, figure in figures.items()
         }
     return drawn
+
+
+def draw_overview(results: Sequence[ClaimResult]) -> Pictures:
+    """All parts that decide against their margins, if there are any."""
+    from tfcomp.figures.exhibits import figure_to_png
+
+    figure = draw_margins(results)
+    if figure is None:
+        return {}
+    return {CAPTION: figure_to_png(figure, num_colors=256)}
 
 
 def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:

@@ -1,0 +1,95 @@
+"""The picture of all verdicts: every part lies where its verdict says."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from tfcomp.studies.claims.margin_plot import (
+    draw_margins,
+    list_rows,
+    to_margins,
+)
+from tfcomp.studies.claims.verdict import (
+    Rule,
+    Verdict,
+    above,
+    below,
+    decide,
+    differs,
+    near,
+)
+
+
+def make_result(verdict: Verdict, *parts: SimpleNamespace) -> SimpleNamespace:
+    return SimpleNamespace(
+        claim=SimpleNamespace(name="C0"), verdict=verdict, parts=parts
+    )
+
+
+def make_part(low: float, mean: float, high: float, rule: Rule, **more):
+    estimate = SimpleNamespace(
+        low=low, mean=mean, high=high, count=5, unit="seeds", trend=None
+    )
+    verdict, _ = decide(estimate, rule)
+    values = {"decides": True, "estimate": estimate} | more
+    return SimpleNamespace(label="", verdict=verdict, rule=rule, **values)
+
+
+@pytest.mark.parametrize(
+    ("number", "rule", "expected"),
+    [
+        (0.5, above(0.5), 0.0),
+        (1.0, above(0.5), 1.0),
+        (0.0, above(0.5), -1.0),
+        (-0.06, below(-0.02), 2.0),
+        (0.0, below(-0.02), -1.0),
+        (0.25, below(0.5), 0.5),
+        (3.0, near(3, 0.5), 1.0),
+        (2.5, near(3, 0.5), 0.0),
+        (1.0, near(3, 0.5), -3.0),
+        (0.0, differs(0.1), -1.0),
+        (-0.3, differs(0.1), 2.0),
+        (0.1, above(0.0), 0.1),
+    ],
+)
+def test_distances(number: float, rule: Rule, expected: float) -> None:
+    assert to_margins(number, rule) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("rule", [above(0.5), below(-0.02), near(3, 0.5)])
+def test_a_row_lies_where_its_verdict_says(rule: Rule) -> None:
+    bounds = [b for b in (rule.low, rule.high) if math.isfinite(b)]
+    for bound in bounds:
+        for shift in (-0.4, -0.005, 0.0, 0.005, 0.4):
+            ends = (bound + shift - 0.01, bound + shift, bound + shift + 0.01)
+            part = make_part(*ends, rule)
+            (row,) = list_rows([make_result(part.verdict, part)])
+            is_met = part.verdict == Verdict.REPRODUCED
+            assert (row.low > 0) == is_met
+            if part.verdict == Verdict.REFUTED:
+                assert row.high <= 1e-12 or len(bounds) == 2
+
+
+def test_a_test_that_is_not_valid_is_no_success() -> None:
+    part = make_part(0.8, 0.9, 0.95, above(0.5))
+    assert part.verdict == Verdict.REPRODUCED
+    (row,) = list_rows([make_result(Verdict.NOT_VALID, part)])
+    assert row.verdict == "test not valid"
+
+
+def test_parts_without_a_say_or_an_interval_are_left_out() -> None:
+    beside = make_part(0.8, 0.9, 0.95, above(0.5), decides=False)
+    trend = make_part(0.8, 0.9, 0.95, above(0.5))
+    trend.estimate.low = None
+    missing = make_part(0.8, 0.9, 0.95, above(0.5), estimate=None)
+    result = make_result(Verdict.UNDECIDED, beside, trend, missing)
+    assert list_rows([result]) == [] and draw_margins([result]) is None
+
+
+def test_the_picture_fits_a_screen() -> None:
+    parts = [make_part(0.8, 0.9, 0.95, above(0.5)) for _ in range(5)]
+    figure = draw_margins([make_result(Verdict.REPRODUCED, *parts)])
+    assert (figure.get_size_inches() <= (12.8, 7.2)).all()
+    left, right = figure.axes
+    assert [len(left.get_yticks()), len(right.get_yticks())] == [3, 2]
