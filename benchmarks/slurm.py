@@ -60,12 +60,14 @@ class Sweep:
         flags: Its flags, without those of its place and its jobs.
         folder: What it writes.
         slurm: Where its jobs run; None is this machine.
+        minutes: A time limit that its trials reach.
         seen: What the queue has shown, with the seconds at which it changed.
     """
 
     flags: tuple[str, ...]
     folder: Path
     slurm: Slurm | None = None
+    minutes: int = 1
     seen: list[tuple[float, str]] = field(default_factory=list)
     begin: float = field(default_factory=time.monotonic)
 
@@ -148,7 +150,8 @@ def run_scancel(sweep: Sweep) -> None:
 
 def run_limit(sweep: Sweep) -> None:
     """A trial takes longer than its job may."""
-    process = sweep.start(*JOBS, "--workers=1", "--job_time=0:01:00")
+    time_limit = f"--job_time=0:{sweep.minutes:02}:00"
+    process = sweep.start(*JOBS, "--workers=1", time_limit)
     assert sweep.end(process) == 0
     assert "JobState=TIMEOUT" in show_job(sweep)
 
@@ -267,6 +270,7 @@ class Lab:
         self.folder = folder
         self._expected: dict[str, dict[str, bytes]] = {}
         self._flags: dict[str, tuple[str, ...]] = {}
+        self._minutes = 1
 
     def run(self, event: str) -> Sweep:
         """Has a sweep meet an event; returns it.
@@ -277,7 +281,8 @@ class Lab:
         act, length = EVENTS[event]
         print(f"\n{event}: {act.__doc__}")
         expected = self._train_here(length)
-        sweep = Sweep(self._flags[length], self.folder / event, self.slurm)
+        place = self.folder / event
+        sweep = Sweep(self._flags[length], place, self.slurm, self._minutes)
         sweep.begin = time.monotonic()
         act(sweep)
         tables = sweep.read_tables()
@@ -301,6 +306,9 @@ class Lab:
             flags = self._make_flags(length)
             sweep = Sweep(flags, self.folder / f"here_{length}")
             assert sweep.end(sweep.start("--workers=2", "--threads=1")) == 0
+            if length == "longer":  # two thirds of it, with its start
+                taken = time.monotonic() - sweep.begin
+                self._minutes = max(1, int(taken / 90))
             self._flags[length] = flags
             self._expected[length] = sweep.read_tables()
         return self._expected[length]
@@ -325,6 +333,8 @@ def main() -> int:
     if missing := find_missing():
         print(missing)
         return 1
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     folder, *names = sys.argv[1:]
     place = Path(folder).absolute()
     place.mkdir(parents=True, exist_ok=True)

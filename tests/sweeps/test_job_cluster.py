@@ -89,8 +89,8 @@ def test_as_many_jobs_as_there_is_work_for(
 ) -> None:
     (slurm.folder / "full").touch()  # they wait
     with start_job_cluster(make_options(8), tmp_path) as (cluster, _):
-        jobs = JobQueue("slurm", cluster, trials_per_job=2)
-        jobs.start(7)
+        jobs = JobQueue("slurm", cluster, trials_per_job=2, most=7)
+        jobs.start(100)
 
         def adjust(trials: int, files: Callable[[], list], count: int) -> bool:
             jobs.adjust(trials)
@@ -111,12 +111,32 @@ def test_few_jobs_are_submitted_at_once(
     (slurm.folder / "full").touch()
     monkeypatch.setattr(job_queue, "MAX_SUBMITTED", 2)
     with start_job_cluster(make_options(8), tmp_path) as (cluster, _):
-        jobs = JobQueue("slurm", cluster, trials_per_job=1)
+        jobs = JobQueue("slurm", cluster, trials_per_job=1, most=8)
         counts = []
         for _ in range(3):
             cluster.sync(jobs._adjust, 5)
             counts.append(len(slurm.list_scripts()))
     assert counts == [2, 4, 5]
+
+
+def test_jobs_that_end_before_their_trials_come_far(
+    slurm: FakeSlurm,
+    said: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Somebody must hear of it, and only then."""
+    (slurm.folder / "full").touch()
+    monkeypatch.setattr(job_queue, "MANY_LOST", 3)
+    with start_job_cluster(make_options(1), tmp_path) as (cluster, _):
+        jobs = JobQueue("slurm", cluster, trials_per_job=1, most=1)
+        for left in (9, 9, 9, 8, 8, 8, 8):  # a trial has ended after the third
+            cluster.sync(jobs._adjust, left)
+            jobs._known |= set(cluster.worker_spec)  # had reached us
+            count = len(said)
+            assert count == 0 or left == 8
+    assert count == 1 and said[0].startswith("3 jobs have ended and no trial")
+    assert len(slurm.list_scripts()) == 7
 
 
 def test_a_cluster_that_refuses_a_job(slurm: FakeSlurm, tmp_path: Path) -> None:
@@ -136,7 +156,7 @@ def test_a_cluster_that_refuses_for_a_while(
     """As while its controller is started again."""
     (slurm.folder / "full").touch()
     with start_job_cluster(make_options(2), tmp_path) as (cluster, _):
-        jobs = JobQueue("slurm", cluster, trials_per_job=1)
+        jobs = JobQueue("slurm", cluster, trials_per_job=1, most=8)
         jobs.start(1)
         (slurm.folder / "refuse").touch()
         wait_for(lambda: jobs.adjust(2) or said)

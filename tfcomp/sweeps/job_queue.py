@@ -8,12 +8,13 @@ work are cancelled, before the others those that still wait in the queue.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import functools
 import getpass
 import itertools
 import math
 import re
 import shlex
+import subprocess
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ LISTS = {
 ASK_SECONDS = 30  # how often a cluster is asked for its jobs
 ANSWER_SECONDS = 60  # that it may take to answer
 MAX_SUBMITTED = 20  # jobs at a time, so that the cluster stays quick for all
+MANY_LOST = 10  # jobs, all of which a trial outlives
 MAX_FAILED = 3  # jobs in a row that end before they have reached us
 
 
@@ -45,6 +47,7 @@ class JobQueue:
         kind: A key of `LISTS`.
         cluster: Without jobs.
         trials_per_job: How many trials a job runs at a time.
+        most: How many run at a time in all jobs.
 
     Attributes:
         waiting: Whether jobs wait in the queue, as far as it is known.
@@ -52,13 +55,20 @@ class JobQueue:
     """
 
     def __init__(
-        self, kind: str, cluster: JobQueueCluster, trials_per_job: int
+        self,
+        kind: str,
+        cluster: JobQueueCluster,
+        trials_per_job: int,
+        most: int,
     ) -> None:
         self.waiting = False
         self.problem = ""
         self._kind = kind
         self._cluster = cluster
         self._trials_per_job = trials_per_job
+        self._most = most
+        self._left = 0  # trials, when it was last looked
+        self._lost = 0  # jobs since then
         self._known: set[str] = set()  # workers that have reached us
         self._submitted: dict[str, float] = {}  # when, by worker
         self._numbers = itertools.count()
@@ -66,8 +76,11 @@ class JobQueue:
         self._asked = -math.inf
         self._round: asyncio.Future | None = None
 
-    def start(self, trials: int) -> None:
+    def start(self, left: int) -> None:
         """Submits the first job, then as many as there is work for.
+
+        Args:
+            left: Trials that have not ended.
 
         Raises:
             RunError: If the cluster refuses it.
@@ -78,34 +91,31 @@ class JobQueue:
             raise RunError(
                 f"no job can be submitted: {shorten(error)}"
             ) from None
-        self.adjust(trials)
+        self.adjust(left)
 
-    def adjust(self, trials: int) -> None:
+    def adjust(self, left: int) -> None:
         """Lets the number of jobs follow from that of trials, soon."""
-        self._cluster.loop.add_callback(self._begin_round, trials)
+        self._cluster.loop.add_callback(self._begin_round, left)
 
-    def _begin_round(self, trials: int) -> None:
+    def _begin_round(self, left: int) -> None:
         if self._round is None or self._round.done():
-            self._round = asyncio.ensure_future(self._try_to_adjust(trials))
+            self._round = asyncio.ensure_future(self._try_to_adjust(left))
 
-    async def _try_to_adjust(self, trials: int) -> None:
+    async def _try_to_adjust(self, left: int) -> None:
         try:
-            await self._adjust(trials)
+            await self._adjust(left)
         except (OSError, RuntimeError, ValueError) as error:
             say(f"{shorten(error)}: trying again in {ASK_SECONDS} s")
             await asyncio.sleep(ASK_SECONDS)
 
-    async def _adjust(self, trials: int) -> None:
-        cluster, specs = self._cluster, self._cluster.worker_spec
-        states = cluster.scheduler.workers.values()
+    async def _adjust(self, left: int) -> None:
+        specs = self._cluster.worker_spec
+        states = self._cluster.scheduler.workers.values()
         here = {str(state.name) for state in states}
         busy = {str(state.name) for state in states if state.processing}
-        self._failed = 0 if here - self._known else self._failed
-        lost = (self._known - here) & set(specs)
-        self._known |= here
-        lost |= await self._find_ended(set(specs) - self._known)
-        for name in lost | self._find_refused():
+        for name in await self._find_lost(here, left):
             specs.pop(name, None)
+        trials = min(left, self._most)
         wanted = math.ceil(trials / self._trials_per_job)
         idle = sorted(set(specs) - busy, key=lambda name: name in here)
         for name in idle[: max(0, len(specs) - wanted)]:
@@ -113,9 +123,27 @@ class JobQueue:
         more = min(wanted - len(specs), MAX_SUBMITTED)
         for _ in range(0 if self.problem else more):
             # A name that was never used, since the last job may still end.
-            specs[f"tfcomp-{next(self._numbers)}"] = cluster.new_spec
+            specs[f"tfcomp-{next(self._numbers)}"] = self._cluster.new_spec
         await self._settle()
         self.waiting = bool(set(specs) - self._known)
+
+    async def _find_lost(self, here: set[str], left: int) -> set[str]:
+        """Jobs that have ended, or were never taken."""
+        specs = set(self._cluster.worker_spec)
+        self._failed = 0 if here - self._known else self._failed
+        lost = (self._known - here) & specs
+        self._known |= here
+        self._lost = len(lost) + (self._lost if left == self._left else 0)
+        self._left = left
+        if self._lost >= MANY_LOST:
+            say(
+                f"{self._lost} jobs have ended and no trial has: --job_time "
+                "must be longer than a trial's start and the time between two "
+                "checkpoints (--checkpoint_seconds)"
+            )
+            self._lost = 0
+        refused = self._find_refused()
+        return lost | await self._find_ended(specs - self._known) | refused
 
     async def _settle(self) -> None:
         """Waits until jobs are submitted and cancelled as they should be."""
@@ -161,23 +189,20 @@ class JobQueue:
 async def list_jobs(kind: str) -> set[str] | None:
     """The numbers of this user's jobs, None if the cluster does not answer."""
     command = shlex.split(LISTS[kind].format(user=getpass.getuser()))
-    process = None
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        output, _ = await asyncio.wait_for(
-            process.communicate(), ANSWER_SECONDS
-        )
-    except (OSError, TimeoutError):
-        with contextlib.suppress(AttributeError, ProcessLookupError):
-            process.kill()
-        return None
-    return (
-        set(find_numbers(output.decode())) if not process.returncode else None
+    ask = functools.partial(
+        subprocess.run,
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_SECONDS,
+        check=True,
     )
+    try:
+        answer = await asyncio.to_thread(ask)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return set(find_numbers(answer.stdout))
 
 
 def find_numbers(text: str) -> Iterator[str]:

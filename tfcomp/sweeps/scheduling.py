@@ -151,7 +151,7 @@ class Pool:
         """
         if self._jobs is not None:
             self.workers = 0  # so far
-            self._jobs.start(min(len(tasks), self._options.workers))
+            self._jobs.start(len(tasks))
         batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
         futures = {
             self._client.submit(
@@ -234,7 +234,7 @@ class Pool:
         if self._cluster is not None:
             replace_lost_workers(self._cluster)
         if self._jobs is not None:
-            self._jobs.adjust(min(tasks, self._options.workers))
+            self._jobs.adjust(tasks)
         waiting = self._jobs is not None and self._jobs.waiting
         return waiting or self.workers > 0
 
@@ -281,8 +281,9 @@ class Pool:
         cluster, self._client = self._exits.enter_context(
             start_job_cluster(options, self._folder)
         )
-        jobs = JobQueue(options.cluster, cluster, options.trials_per_job)
-        self._jobs = jobs
+        self._jobs = JobQueue(
+            options.cluster, cluster, options.trials_per_job, options.workers
+        )
 
     def _connect(self) -> Client:
         from distributed import Client
