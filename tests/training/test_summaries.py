@@ -54,7 +54,9 @@ def test_scalar_tags_are_few_and_grouped(
     for group in (*watched & set(list_charted()), "log_volume_map"):
         assert groups.pop(f"stage_{group}") == set(STAGES)
     first = {"error_id", "error_ood", "map", "samples_id", "samples_ood"}
-    assert min(groups) == "answer" and groups.pop("answer") == first
+    # TensorBoard opens on the first group that it shows.
+    shown = [group for group in groups if not group.startswith("_")]
+    assert min(shown) == "answer" and groups.pop("answer") == first
     assert groups.pop("run") == {""}
     assert set(groups) <= {"custom_scalars__config__", "_hparams_"}
 

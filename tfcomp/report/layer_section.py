@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tfcomp.analysis.features import finite_or_none
 from tfcomp.analysis.geometry import compute_chance, compute_pair_scores
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
@@ -73,7 +75,13 @@ def make_layers(studies: Sequence[Study]) -> Section:
 
 def make_worst_pairs(studies: Sequence[Study]) -> list[Exhibit]:
     """Names the two factors that every stage tells apart worst, of several."""
-    rows = [row for study in studies for row in list_worst_pairs(study)]
+    rows = list_stages(
+        [s for s in studies if len(s.dataset.space.ordered) > 2],
+        lambda study, stage: (
+            find_worst_pair(study, study.metrics[stage])
+            | {"chance": compute_chance(study.stage_sizes[stage])}
+        ),
+    )
     text = (
         "Of all pairs of factors, the one with the least cosine form of the "
         "factorization score, which a mean over pairs hardly shows. chance is "
@@ -83,25 +91,13 @@ def make_worst_pairs(studies: Sequence[Study]) -> list[Exhibit]:
     return [shown] if rows else []
 
 
-def list_worst_pairs(study: Study) -> list[Row]:
-    """The worst pair of every stage; nothing of less than three factors."""
-    space, rows = study.dataset.space, []
-    if len(space.ordered) < 3:
-        return []
-    for stage, g in study.metrics.items():
-        scores = compute_pair_scores(g)
-        pair = min(scores, key=scores.__getitem__)
-        names = [space.factors[space.ordered[i]].name for i in pair]
-        rows.append(
-            {
-                "run": study.name,
-                "stage": stage,
-                "pair": " and ".join(names),
-                "cosine_factorization": finite_or_none(scores[pair]),
-                "chance": compute_chance(study.stage_sizes[stage]),
-            }
-        )
-    return rows
+def find_worst_pair(study: Study, metric: np.ndarray) -> Row:
+    """The pair of factors of a stage with the least score."""
+    scores, space = compute_pair_scores(metric), study.dataset.space
+    pair = min(scores, key=scores.__getitem__)
+    names = [space.factors[space.ordered[i]].name for i in pair]
+    score = finite_or_none(scores[pair])
+    return {"pair": " and ".join(names), "cosine_factorization": score}
 
 
 def make_charts(

@@ -1,5 +1,6 @@
 """Sections of the report that users have registered."""
 
+import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -110,13 +111,7 @@ def _check(exhibits: Sequence[Any]) -> None:
 
 def _rename(exhibit: Exhibit, section: str) -> Exhibit:
     """The exhibit with a file name that no other section has."""
-    return Exhibit(
-        f"own_{section}_{exhibit.name}",
-        exhibit.title,
-        exhibit.caption,
-        exhibit.figure,
-        exhibit.rows,
-    )
+    return dataclasses.replace(exhibit, name=f"own_{section}_{exhibit.name}")
 
 
 def _where(function: Callable) -> str:
