@@ -109,7 +109,7 @@ def draw_lines(
             + (" R² below -1 is not shown." if x == "stage" else "")
         )
         full = _slug(f"{name} {part}")
-        numbers = rows.to_dict("records")
+        numbers = rows.drop(columns="sd").to_dict("records")
         exhibits.append(Exhibit(full, name, caption, figure, numbers))
     return exhibits
 
