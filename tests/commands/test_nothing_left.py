@@ -38,7 +38,7 @@ ENDLESS = {
     "sweep": (f"{COMMANDS['sweep']} --epochs=100000", "logs/s/trials/*"),
     "threshold": (
         f"{COMMANDS['threshold']} --steps=1000000",
-        "logs/threshold_quick/searches/*",
+        "logs/threshold_quick/logs/*",
     ),
     "pipeline": (COMMANDS["pipeline"], "pipeline_runs/smoke/work/runs/*/*"),
 }
@@ -121,7 +121,7 @@ def test_after_the_workers_were_killed(place: Path) -> None:
     wait_for(lambda: [*place.parent.glob(ENDLESS["sweep"][1])])
     before = sorted(os.listdir(place))
     for child in psutil.Process(process.pid).children(recursive=True):
-        if "tracker" not in " ".join(child.cmdline()):
+        if "spawn_main" in " ".join(child.cmdline()):  # not a trial of theirs
             child.kill()
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, output

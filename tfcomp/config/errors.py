@@ -81,13 +81,17 @@ def explain_failure(error: BaseException) -> tuple[str, int] | None:
     a diverged training 1), that of what the system refuses is 1.
     """
     if isinstance(error, ConfigError | RunError):
-        code = errno.errorcode.get(getattr(error.__cause__, "errno", None))
-        status = 1 if code in _EXHAUSTED else getattr(error, "status", 2)
-        return _join(error), status
+        is_refused = is_exhausted(error.__cause__)
+        return _join(error), 1 if is_refused else getattr(error, "status", 2)
     if refusal := describe_refusal(error):
         return refusal, 1
     line = describe_plugin_error(error)
     return (f"--plugins: {line}", 2) if line else None
+
+
+def is_exhausted(error: BaseException | None) -> bool:
+    """Whether the system has run out of something, such as room."""
+    return errno.errorcode.get(getattr(error, "errno", None)) in _EXHAUSTED
 
 
 def describe_refusal(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import RunError, is_exhausted
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
@@ -50,8 +50,9 @@ def load_run(path: str | Path) -> LoadedRun:
     """Loads a finished run.
 
     Raises:
-        RunError: As `check_run`, or if a file is damaged, or if the run asks
-            for plugins that are not imported.
+        RunError: As `check_run`, or if a file is damaged or would run code,
+            or if the run asks for plugins that are not imported.
+        OSError: If the system has no room for temporary files.
     """
     path = Path(path)
     config = check_run(path)
@@ -62,6 +63,11 @@ def load_run(path: str | Path) -> LoadedRun:
         check_model(path / MODEL_FILE)
         model = keras.models.load_model(path / MODEL_FILE)
     except Exception as error:  # whatever a damaged file leads to
+        if is_exhausted(error):
+            raise
+        if "safe_mode" in str(error):  # of Keras; nothing here writes such
+            rule = "has a model that would run code (Lambda), which is refused"
+            raise RunError(f"--run={path} {rule}") from error
         if not isinstance(error, DamagedFileError):
             error = DamagedFileError(path / MODEL_FILE, error)
         rule = f"is damaged: {error}: repair it with {describe_resume(path)}"
