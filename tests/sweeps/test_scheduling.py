@@ -255,6 +255,25 @@ def test_no_worker_comes_back(
     )
 
 
+def test_dask_knows_some_tasks_at_a_time(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, to leave a sweep of 10,000 trials took a minute, and failed."""
+    monkeypatch.setattr(scheduling, "_KNOWN", 3)
+    handed, submit = [], pool._client.submit
+
+    def note(*arguments: object, **options: Any) -> Future:
+        handed.append(options["key"])
+        return submit(*arguments, **options)
+
+    monkeypatch.setattr(pool._client, "submit", note)
+    tasks = [python(str(n), tmp_path, "") for n in range(8)]
+    for number, outcome in enumerate(pool.run(tasks), 1):
+        assert outcome.reason == "" and len(handed) <= number + 3
+    assert [key[1] for key in handed] == [task.name for task in tasks]
+    assert number == 8
+
+
 def test_who_waits_for_a_first_worker_says_so(
     said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,7 +281,7 @@ def test_who_waits_for_a_first_worker_says_so(
     monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.01)
     pool = Pool(SchedulerOptions(worker_timeout=1, scheduler="tcp://h:1"))
     monkeypatch.setattr(pool, "_count_workers", lambda: 0)
-    assert not list(pool._wait(queue.SimpleQueue(), {object(): "a"}))
+    assert not list(pool._wait(queue.SimpleQueue(), {object(): "a"}, lambda: 1))
     assert said == ["no worker for 0 s, waiting (--worker_timeout)"]
 
 

@@ -19,7 +19,8 @@ import queue
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 5
 _COUNT_SECONDS = 2.0  # how often the workers are counted
+# Tasks that Dask knows at a time: each takes 20 kB, and to forget thousands
+# takes it more than a minute.
+_KNOWN = 1000
 _TELL_SECONDS = 60  # how often it is said that there is none
 _FETCH_SECONDS = 5  # for the few bytes of an outcome
 
@@ -153,42 +157,52 @@ class Pool:
             self.workers = 0  # so far
             self._jobs.start(len(tasks))
         batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
-        futures = {
-            self._client.submit(
-                run_job,
-                *self._list_arguments(task),
-                # The first part says that all are alike: Dask keeps alike tasks
-                # until a worker is free, and hands out others at once.
-                key=("task", task.name, batch),
-                priority=-index,
-                pure=False,
-            ): task.name
-            for index, task in enumerate(tasks)
-        }
+        waiting = deque(enumerate(tasks))
+        futures: dict[Future, str] = {}
         ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        for future in futures:
-            future.add_done_callback(ended.put)
+
+        def submit() -> int:
+            """Hands out as many as Dask shall know; counts what is left."""
+            while waiting and len(futures) < max(_KNOWN, 2 * self.workers):
+                index, task = waiting.popleft()
+                future = self._client.submit(
+                    run_job,
+                    *self._list_arguments(task),
+                    # The first part says that all are alike: Dask keeps alike
+                    # tasks until a worker is free, others it hands out at once.
+                    key=("task", task.name, batch),
+                    priority=-index,
+                    pure=False,
+                )
+                futures[future] = task.name
+                future.add_done_callback(ended.put)
+            return len(futures) + len(waiting)
+
         try:
-            yield from self._wait(ended, futures)
-            if futures:
+            yield from self._wait(ended, futures, submit)
+            left = [*futures.values(), *(task.name for _, task in waiting)]
+            if left:
                 seconds = format_seconds(self._options.worker_timeout)
                 timeout = f"no worker for {seconds}"
                 reason = self._get_problem() or timeout
                 flag = " (--worker_timeout)" if reason == timeout else ""
                 say(f"{reason}{flag}: giving up what is left")
-                for name in futures.values():
+                for name in left:
                     yield Outcome(name, 1, reason, 0.0)
         finally:
             self._client.cancel(list(futures), force=True)
 
     def _wait(
-        self, ended: queue.SimpleQueue[Future], futures: dict[Future, str]
+        self,
+        ended: queue.SimpleQueue[Future],
+        futures: dict[Future, str],
+        submit: Callable[[], int],
     ) -> Iterator[Outcome]:
         """Takes out futures as they end, all unless the workers are gone."""
         timeout = self._options.worker_timeout or float("inf")
         counted = seen = time.monotonic()
         told = float("-inf")  # without a worker at the start: at once
-        while futures:
+        while submit():
             with contextlib.suppress(queue.Empty):
                 future = ended.get(timeout=_COUNT_SECONDS)
                 try:
@@ -199,10 +213,10 @@ class Pool:
                     del futures[future]
                     yield outcome
             now = time.monotonic()
-            if not futures or now - counted < _COUNT_SECONDS:
+            if not submit() or now - counted < _COUNT_SECONDS:
                 continue
             counted = now
-            alive = self._watch_workers(len(futures))
+            alive = self._watch_workers(submit())
             told = now if self.workers else told
             seen = now if alive else seen
             if now - seen > timeout or (self._get_problem() and not alive):
