@@ -2,9 +2,6 @@
 
 import dataclasses
 import itertools
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,38 +213,3 @@ def test_table_is_not_the_state_of_the_order(dataset: Dataset) -> None:
     found = read_factors(reverse, 5, seed=0, num_steps=5)
     order = shuffle_numbers(tf.range(25, dtype=tf.int64), 25, 0).numpy()
     np.testing.assert_array_equal(found, dataset.splits.train[24 - order])
-
-
-TWO_REPLICAS = """
-import sys
-import numpy as np
-from tfcomp.config.quiet import start_tensorflow
-with start_tensorflow():
-    import tensorflow
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import make_batches
-from tfcomp.config.run_flags import parse_config
-from tfcomp.training.strategy import make_strategy
-
-strategy = make_strategy(2)
-assert strategy.num_replicas_in_sync == 2
-dataset = make_dataset(parse_config(["--flagfile=smoke.flags"]))
-batches = make_batches(dataset, 16, seed=0, num_steps=10)
-factors, images = [], []
-for batch in strategy.experimental_distribute_dataset(batches):
-    parts = [strategy.experimental_local_results(x) for x in batch]
-    assert [len(part) for part in parts[0]] == [8, 8]
-    factors.append(np.concatenate([np.asarray(x) for x in parts[0]]))
-    images.append(np.concatenate([np.asarray(x) for x in parts[1]]))
-np.savez(sys.argv[1], factors=factors, images=images)
-"""
-
-
-def test_two_replicas_see_the_same_global_batch(tmp_path: Path) -> None:
-    path = tmp_path / "batches.npz"
-    command = [sys.executable, "-c", TWO_REPLICAS, str(path)]
-    subprocess.run(command, check=True)
-    expected = zip(*read(make(0), 16, seed=0, num_steps=10), strict=True)
-    with np.load(path) as found:
-        for name, batches in zip(("factors", "images"), expected, strict=True):
-            np.testing.assert_array_equal(found[name], batches)

@@ -4,8 +4,6 @@ import dataclasses
 import json
 import math
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,29 +27,6 @@ LAYER_NUMBERS = (
     "probe_r2_id probe_r2_ood"
 )
 
-# Prints the losses of five epochs with two replicas, then with one.
-TRAIN_WITH_REPLICAS = """
-import sys
-from tfcomp.config.quiet import start_tensorflow
-with start_tensorflow():
-    import tensorflow
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import make_batches
-from tfcomp.training.prepared_models import make_training_model
-from tfcomp.training.strategy import make_strategy
-
-for count in (2, 1):  # the first one splits the CPU
-    config = parse_config([*sys.argv[1:], f"--num_replicas={count}"])
-    data = make_dataset(config)
-    strategy = make_strategy(count)
-    assert strategy.num_replicas_in_sync == count
-    model = make_training_model(config, data, strategy)
-    history = model.fit(
-        make_batches(data, 16, 0), epochs=5, shuffle=False, verbose=0,
-        steps_per_epoch=config.training.steps_per_epoch)
-    print("losses", *history.history["loss"])
-"""
 Smoke = Callable[..., RunConfig]
 
 
@@ -187,19 +162,6 @@ def test_mixed_precision_run(make_smoke: Smoke) -> None:
     assert model.get_layer("stage_0").compute_dtype == "bfloat16"
     metrics = train_and_evaluate(config)
     assert math.isfinite(metrics["id"]["mse"])
-
-
-def test_two_replicas_give_the_loss_of_one() -> None:
-    flags = ("--flagfile=smoke.flags", "--steps_per_epoch=10")
-    command = [sys.executable, "-c", TRAIN_WITH_REPLICAS, *flags]
-    printed = subprocess.check_output(command, text=True)
-    losses = [
-        [float(word) for word in line.split()[1:]]
-        for line in printed.splitlines()
-        if line.startswith("losses ")
-    ]
-    assert np.shape(losses) == (2, 5)
-    np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
 def test_too_many_replicas(make_smoke: Smoke, tmp_path: Path) -> None:

@@ -1,0 +1,95 @@
+"""A process with two replicas on one CPU: batches, losses, a layer.
+
+    python two_replicas.py FOLDER
+
+A CPU can be split only before TensorFlow uses it, so that each of these would
+take a process of its own. Results are `replicas.npz` in the folder, by name and
+number of replicas.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tfcomp.config.quiet import start_tensorflow
+
+with start_tensorflow():
+    import keras
+    import tensorflow as tf
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.datasets.batches import make_batches
+from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
+from tfcomp.training.prepared_models import make_training_model
+from tfcomp.training.strategy import make_strategy
+
+SMOKE = ("--flagfile=smoke.flags", "--steps_per_epoch=10")
+
+
+def read_batches(strategy: tf.distribute.Strategy) -> Iterator[tuple]:
+    """Factors and images of ten batches, the halves of each joined."""
+    dataset = make_dataset(parse_config(SMOKE))
+    batches = make_batches(dataset, 16, seed=0, num_steps=10)
+    for batch in strategy.experimental_distribute_dataset(batches):
+        parts = [strategy.experimental_local_results(x) for x in batch]
+        assert [len(part) for part in parts[0]] == [8, 8]
+        yield tuple(np.concatenate([*map(np.asarray, x)]) for x in parts)
+
+
+def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
+    """The losses of five epochs."""
+    count = strategy.num_replicas_in_sync
+    config = parse_config([*SMOKE, f"--num_replicas={count}"])
+    data = make_dataset(config)
+    model = make_training_model(config, data, strategy)
+    history = model.fit(
+        make_batches(data, 16, 0),
+        epochs=5,
+        steps_per_epoch=config.training.steps_per_epoch,
+        shuffle=False,
+        verbose=0,
+    )
+    return history.history["loss"]
+
+
+def train_layer(scope: contextlib.AbstractContextManager) -> dict:
+    """Losses and weights of a low-rank embedding with all its penalties."""
+    keras.utils.set_random_seed(0)
+    with scope:
+        index = keras.Input((), dtype="int32")
+        image = LowRankEmbedding(
+            *(5, 4, 3),
+            coefficient_regularizer=EntropyRegularizer(0.1),
+            left_regularizer=VarianceRegularizer(0.05),
+            right_regularizer=VarianceRegularizer(0.05, "unit"),
+        )(index)
+        model = keras.Model(index, image)
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 5, size=16).astype("int32")
+    y = rng.normal(size=(16, 4, 4)).astype("float32")
+    before = model.evaluate(x, y, batch_size=8, verbose=0)
+    fit = model.fit(x, y, batch_size=8, epochs=1, shuffle=False, verbose=0)
+    losses = {"layer_losses": [before, *fit.history["loss"]]}
+    weights = model.get_weights()
+    return losses | {f"layer_{n}": w for n, w in enumerate(weights)}
+
+
+if __name__ == "__main__":
+    two = make_strategy(2)  # splits the CPU
+    one = make_strategy(1)
+    assert two.num_replicas_in_sync == 2
+    factors, images = zip(*read_batches(two), strict=True)
+    found = {"factors": factors, "images": images}
+    for strategy in (two, one):
+        name = str(strategy.num_replicas_in_sync)
+        found[f"losses {name}"] = train_smoke(strategy)
+        plain = contextlib.nullcontext() if strategy is one else two.scope()
+        for part, values in train_layer(plain).items():
+            found[f"{part} {name}"] = values
+    np.savez(Path(sys.argv[1], "replicas.npz"), **found)
