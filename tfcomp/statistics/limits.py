@@ -89,14 +89,14 @@ def compute_student(
         Its ends; None for numbers that are all alike, which say nothing of
         their spread.
     """
-    from scipy import stats
+    from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 
     sample = np.asarray(values, float)  # [n]
     if len(sample) < 2 or np.ptp(sample) == 0:
         return None
     limits = limits.widen(sample)
     mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(len(sample))
-    width = stats.t.ppf((1 + level) / 2, len(sample) - 1) * error
+    width = stdtrit(len(sample) - 1, (1 + level) / 2) * error
     width *= limits.measure_slope(mean)
     place = limits.stretch(mean)
     return limits.shrink(place - width), limits.shrink(place + width)

@@ -5,11 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.studies.claims.evidence import Run
-from tfcomp.studies.decoders.solved import Solved, correlate, list_splits
+from tfcomp.studies.decoders.solved import (
+    Solved,
+    _compute_tau,
+    correlate,
+    list_splits,
+)
 from tfcomp.studies.decoders.solved_report import (
     format_splits,
     list_rows,
@@ -117,6 +123,28 @@ def test_runs_of_earlier_versions_have_it_from_their_errors() -> None:
     assert get_r2(run, "certified") is None
     run.flags["dataset"], run.flags["data"] = "table", "nowhere.npz"
     assert get_r2(run, "ood") is None  # data that are not here
+
+
+def test_tau_is_that_of_scipy(rng: np.random.Generator) -> None:
+    pairs = rng.integers(0, 4, (50, 8, 2)).astype(float)
+    pairs[0, :, 0] = 1.0  # constant
+    found = _compute_tau(pairs)
+    expected = [stats.kendalltau(*part.T)[0] for part in pairs]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert np.isnan(found[0]) and np.isfinite(found[1:]).all()
+
+
+def test_what_runs_have_recorded_is_not_rendered_again() -> None:
+    (run, *_) = make_runs(REGIONS[0])
+    rendered = find_facts(run).spread
+    run.metrics["r2"] = {"id": 0.9, "ood": 0.5}
+    for name, r2 in run.metrics["r2"].items():
+        run.metrics[name] = {"relative_mse": (1 - r2) * rendered[name]}
+    assert find_facts(run).spread == pytest.approx(rendered)
+    run.metrics["ood"]["relative_mse"] *= 2
+    assert find_facts(run).spread["ood"] == pytest.approx(2 * rendered["ood"])
+    run.metrics["r2"]["ood"] = 1.0  # says nothing of the spread
+    assert find_facts(run).spread == pytest.approx(rendered)
 
 
 def test_splits_are_in_the_order_of_what_they_determine() -> None:

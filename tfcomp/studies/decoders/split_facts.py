@@ -6,12 +6,14 @@ Computed from the flags of a run, so that runs of any version have it.
 import functools
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets.dataset import Dataset
 from tfcomp.studies.claims.evidence import Run
 
 SUBSETS = ("id", "ood")
@@ -53,7 +55,7 @@ def find_facts(run: Run) -> SplitFacts | None:
 
     What the run has recorded is taken from there.
     """
-    known = parse_config([]).to_flags()
+    known = _list_defaults()
     flags = tuple(
         f"--{name}={value}"
         for name, value in sorted(run.flags.items())
@@ -62,8 +64,25 @@ def find_facts(run: Run) -> SplitFacts | None:
         and name not in ("seed", "model", "width", "depth", "resume")
         and value != known[name]
     )
-    recorded = run.metrics.get("certificate"), run.metrics.get("coverage")
+    names = "certificate", "coverage"
+    recorded = *(run.metrics.get(name) for name in names), _find_spread(run)
     return _find_facts(flags, json.dumps(recorded))
+
+
+@functools.cache
+def _list_defaults() -> dict[str, Any]:
+    return parse_config([]).to_flags()
+
+
+def _find_spread(run: Run) -> dict[str, float] | None:
+    """The spread that follows from errors and R^2 of a run; None without."""
+    pairs = {
+        name: (run.get(f"{name}/relative_mse"), run.get(f"r2/{name}"))
+        for name in SUBSETS
+    }
+    if any(not error or r2 in (None, 1.0) for error, r2 in pairs.values()):
+        return None
+    return {name: error / (1 - r2) for name, (error, r2) in pairs.items()}
 
 
 @functools.cache
@@ -78,13 +97,15 @@ def measure_facts(
     config: RunConfig,
     orders: dict[str, dict[str, float | None]] | None = None,
     coverage: dict[str, float] | None = None,
+    spread: dict[str, float] | None = None,
 ) -> SplitFacts:
-    """Renders the data of a run and looks at its split.
+    """Looks at the split of a run, and at its images if it has to.
 
     Args:
         config: Of the run.
         orders: Its certificates, if they are known.
         coverage: What training covers, if it is known.
+        spread: As the facts have it, if it is known.
 
     Raises:
         ConfigError, RunError: If the data cannot be made here.
@@ -99,6 +120,16 @@ def measure_facts(
     dataset = make_dataset(config)
     if orders is None:
         orders = summarize_certificates(dataset, certify_dataset(dataset))
+    return SplitFacts(
+        len(np.unique(dataset.splits.train, axis=0)),
+        {int(order): found["certified"] for order, found in orders.items()},
+        orders["1"]["missing_rank"],
+        (coverage or measure_coverage(dataset))["pixels"],
+        spread or _measure_spread(dataset),
+    )
+
+
+def _measure_spread(dataset: Dataset) -> dict[str, float]:
     points = dataset.splits.scored
     truth = dataset.render_array(points.factors).astype(np.float64)
     blank = np.broadcast_to(dataset.reference, truth.shape)
@@ -108,13 +139,7 @@ def measure_facts(
             around = truth[rows] - truth[rows].mean(axis=0)
             error = np.square(truth[rows] - blank[rows]).sum()
             spread[name] = float(np.square(around).sum() / error)
-    return SplitFacts(
-        len(np.unique(dataset.splits.train, axis=0)),
-        {int(order): found["certified"] for order, found in orders.items()},
-        orders["1"]["missing_rank"],
-        (coverage or measure_coverage(dataset))["pixels"],
-        spread,
-    )
+    return spread
 
 
 def get_r2(run: Run, subset: str) -> float | None:
