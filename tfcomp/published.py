@@ -3,6 +3,7 @@
     tfcomp published
     tfcomp published sprites acting
     tfcomp published --pack=RUN --name=sprites/acting/montero_range
+    tfcomp published --pack=SWEEP --name=sprites/{model}/{region}
 
 Words are what the names must have, or patterns with *. In Python,
 tfcomp.load_published(NAME) gives what tfcomp.load_run gives. To pack writes
@@ -12,6 +13,7 @@ read: a folder to upload as it stands.
 
 import fnmatch
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,8 @@ from tfcomp.storage.published_folder import (
     find_source,
     list_published,
 )
-from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import FLAGS_FILE, check_run
+from tfcomp.storage.run_search import find_runs, split_patterns
 
 FLAGS = {
     "search": ("", "What names must have, separated by commas; or patterns."),
@@ -40,8 +43,16 @@ FLAGS = {
         "Folder of published models, or its address (file:// or https://); "
         f"default {DEFAULT} here, else that of the clone.",
     ),
-    "pack": ("", "The folder of a finished run, to pack it."),
-    "name": ("", "Of the model to pack, as sprites/acting/montero_range."),
+    "pack": (
+        "",
+        "Finished runs to pack: folders or patterns with *, separated by "
+        "commas.",
+    ),
+    "name": (
+        "",
+        "Of the model to pack, as sprites/acting/montero_range; flags in "
+        "braces stand for their values, as {model}/{region}.",
+    ),
     "output": (str(DEFAULT), "Where --pack writes <name>/."),
     "half": (False, "Store weights as float16; scores are those of these."),
     "evidence": (
@@ -116,28 +127,53 @@ def format_row(model: Published) -> str:
 
 
 def pack(settings: dict[str, Any]) -> int:
-    """Packs a run, and prints where it is."""
+    """Packs runs, one after the other, and prints where they are."""
     if settings["source"]:
         rule = "is where models are listed; --output is where --pack writes"
         raise ConfigError("source", rule, settings["source"])
-    check_name(settings["name"])
-    check_folder("output", str(Path(settings["output"], settings["name"])))
-    path = Path(os.path.expanduser(settings["pack"]))
-    config = check_run(path)
-    seeds = score_seeds(config, settings["evidence"])
+    paths = [Path(os.path.expanduser(settings["pack"]))]
+    if not paths[0].is_dir() or not (paths[0] / FLAGS_FILE).exists():
+        try:
+            paths = find_runs(split_patterns(settings["pack"])) or paths
+        except ConfigError as error:
+            raise ConfigError("pack", error.rule, error.value) from error
+    configs = {path: check_run(path) for path in paths}
+    names = {p: fill_name(settings["name"], c) for p, c in configs.items()}
+    if len(set(names.values())) < len(names):
+        rule = "must have flags in braces by which runs differ, as {region}"
+        raise ConfigError("name", rule, settings["name"])
+    for name in names.values():
+        check_folder("output", str(Path(settings["output"], name)))
+    seeds = {p: score_seeds(configs[p], settings["evidence"]) for p in paths}
     with start_tensorflow():
         from tfcomp.training.publish import publish_run
-
-        folder = publish_run(
-            path,
-            settings["name"],
-            Path(settings["output"]),
-            dtype="float16" if settings["half"] else "float32",
-            seeds=seeds,
-        )
-    size = sum(file.stat().st_size for file in folder.iterdir())
-    print(f"{size / 1000:.0f} kB  {folder}")
+    dtype = "float16" if settings["half"] else "float32"
+    for path, name in names.items():
+        place = (path, name, Path(settings["output"]))
+        folder = publish_run(*place, dtype=dtype, seeds=seeds[path])
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        print(f"{size / 1000:.0f} kB  {folder}", flush=True)
     return 0
+
+
+def fill_name(form: str, config: RunConfig) -> str:
+    """A name, with the values of flags that it has in braces.
+
+    Raises:
+        ConfigError: If that is none, or there is no such flag.
+    """
+    flags = {k: _to_word(str(v)) for k, v in config.to_flags().items()}
+    try:
+        name = form.format_map(flags)
+    except (LookupError, ValueError, AttributeError) as error:
+        rule = "must have names of flags in its braces, as {model}"
+        raise ConfigError("name", rule, form) from error
+    check_name(name)
+    return name
+
+
+def _to_word(value: str) -> str:
+    return re.sub("[^a-z0-9.-]+", "_", value.lower()).strip("_.-")
 
 
 def score_seeds(config: RunConfig, evidence: str) -> dict[str, Statistics]:

@@ -248,12 +248,26 @@ def test_search(
     [
         (["nothing"], "--search must be part of names"),
         (["--name=a"], "--name must come with --pack"),
-        (["--pack=x", "--name=A"], "--name must be words"),
         (["--pack=x", "--name=a", "--source=b"], "--source is where"),
-        (["--pack=x", "--name=a", "--output=/dev/null"], "--output must name"),
+        (["--pack=x", "--name=a"], "--pack must match a folder"),
+        (["--name=A"], "--name must be words"),
+        (["--name="], "--name must be words"),
+        (["--name={modle}"], "--name must have names of flags in its braces"),
+        (["--name={"], "--name must have names of flags in its braces"),
+        (["--name={model}"], "--name must have flags in braces by which"),
+        (["--name={seed}", "--output=/dev/null"], "--output must name"),
     ],
 )
 def test_bad_flags(folder: Path, flags: list[str], words: str) -> None:
+    for seed in (0, 1):
+        run = Path(f"runs/{seed}")
+        run.mkdir(parents=True)
+        config = parse_config(["--flagfile=smoke.flags", f"--seed={seed}"])
+        (run / "run.flags").write_text(format_flags(config))
+        for file in ("metrics.json", "model.keras"):
+            (run / file).touch()
+    if flags[0] not in ("nothing", "--name=a", "--pack=x"):
+        flags = ["--pack=runs", *flags]
     with pytest.raises(ConfigError, match=words):
         published.main(["published", *flags])
 
@@ -281,6 +295,19 @@ def test_seeds_of_the_same_training(tmp_path: Path) -> None:
     assert found["r2/id"].low is None  # seeds that are all alike
     assert "ood/relative_mse" not in found
     assert published.score_seeds(config, "") == {}
+
+
+@pytest.mark.parametrize(
+    ("region", "name"),
+    [
+        ("square:4-8", "bumps/cnn/square_4-8"),
+        ("x:#2-3|not:y:4", "bumps/cnn/x_2-3_not_y_4"),
+    ],
+)
+def test_names_from_flags(region: str, name: str) -> None:
+    flags = ["--flagfile=smoke.flags", f"--region={region}"]
+    form = "bumps/{model}/{region}"
+    assert published.fill_name(form, parse_config(flags)) == name
 
 
 def test_the_command_packs(
