@@ -173,6 +173,17 @@ def test_another_section_computes_nothing_again(
         ).read_text()
 
 
+def test_the_projector_opens_on_what_shows_something(
+    report: Path, smoke_run: RunConfig
+) -> None:
+    """The browser takes the first name, and divides from 50 dimensions on."""
+    text = Path(smoke_run.run_dir, "projector_config.pbtxt").read_text()
+    names = re.findall(r'tensor_name: "(.*)"', text)
+    stages = Study(load_run(smoke_run.run_dir)).stages
+    assert min(names) == f"01 {stages[-2]}" and len(names) == len(stages)
+    assert all(int(n) < 50 for n in re.findall(r"shape: 144\s.*: (\d+)", text))
+
+
 def test_sections_are_listed(capsys) -> None:
     assert analyze.main(["analyze", "--sections=list"]) == 0
     lines = capsys.readouterr().out.splitlines()

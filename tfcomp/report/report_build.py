@@ -76,16 +76,16 @@ def write_projections(study: Study) -> None:
     splits = study.splits
     pixels = study.evaluation.images
     upright = study.dataset.first_row == "bottom"
-    # TensorBoard opens on the first: the last one within that shows anything;
-    # the code shows what everybody knows.
+    # TensorBoard sorts by name and opens on the first: the last stage within
+    # that shows anything, since the code shows what everybody knows.
     found = {s: n.components for s, n in study.numbers.items()}
     inner = [s for s in [*found][1:-1] if found[s].explained.any()]
-    first = [*inner[-1:], *[*found][-1:]]
+    order = dict.fromkeys([*inner[-1:], *found])
     write_projector(
         study.run.path,
         {
-            stage: found[stage].features[:, :MAX_COMPONENTS]
-            for stage in dict.fromkeys([*first, *found])
+            f"{place:02d} {stage}": found[stage].features[:, :MAX_COMPONENTS]
+            for place, stage in enumerate(order, 1)
         },
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),
