@@ -5,9 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tfcomp.figures.exhibits import Exhibit
 from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.sweeps.sweep_exhibits import SweepScores, make_exhibits
 from tfcomp.sweeps.sweep_page import (
+    describe_lines,
     describe_pairs,
     make_answer,
     make_sections,
@@ -63,7 +65,7 @@ def test_how_many_fit_and_how_many_are_missing() -> None:
     errors = {2: ([0.01] * 3, [0.5] * 3), 4: ([0.2] * 3, [0.4] * 3)}
     assert say(errors, 9)[1:] == [
         "1 of 2 settings fit what they saw, by a mean ID relative error of at "
-        "most 5%.",
+        "most 5 %.",
         "6 of 9 trials have scores.",
     ]
 
@@ -73,6 +75,25 @@ def test_pairs() -> None:
     rows = [row, row | {"p_holm": 0.2}, row | {"score": "id_mse"}]
     assert "differs in 1 of 2 pairs" in describe_pairs(rows)
     assert "No pair" in describe_pairs([row | {"p_holm": None}])
+
+
+def test_lines() -> None:
+    errors = {d: ([0.01] * 3, [0.1 * d] * 3) for d in (1, 2, 3)}
+    rows = [
+        {"depth": depth, "quantity": "factorization", "stage": k, "mean": mean}
+        for depth, means in ((1, (1.0, 0.5)), (2, (1.0, 0.2, 0.9)))
+        for k, mean in enumerate(means)
+    ]
+    sweep, item = plant(errors), Exhibit("layers", "", "", rows=rows)
+    assert describe_lines(sweep, item) == (
+        "depth 1: the factorization falls from 1.00 (code) to 0.50 (image); "
+        "depth 2: the factorization falls from 1.00 (code) to 0.90 (image), "
+        "and is least in stage_0 (0.20)."
+    )
+    rows = sweep.summary.to_dict("records")
+    assert describe_lines(sweep, Exhibit("by_depth", "", "", rows=rows)) == (
+        "The OOD relative error rises from 0.10 (depth 1) to 0.30 (depth 3)."
+    )
 
 
 def test_page(tmp_path: Path) -> None:
@@ -88,7 +109,7 @@ def test_page(tmp_path: Path) -> None:
     assert 'href="figures/scores.pdf"' in page
     assert (tmp_path / "figures" / "scores.pdf").is_file()
     assert [s.anchor for s in make_sections(sweep, exhibits, paired)] == [
-        *("curves", "layers", "by", "paired")
+        *("curves", "layers", "by")
     ]
     # What does not apply is not there.
     assert 'id="section-by"' in page and 'id="section-layers"' not in page

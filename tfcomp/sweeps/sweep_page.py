@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 KNOWN, HELD_OUT = "id_relative_mse", "ood_relative_mse"
 MIN_SEEDS = 3
+# What is told of a figure, by its axis: the number, and what it is called.
+AXES = {
+    "epoch": ("ood/relative_mse", "the OOD relative error"),
+    "stage": ("factorization", "the factorization"),
+}
 # Titles of sections by the beginnings of the names of their exhibits.
 SECTIONS = {
     "curves": ("Course of training", "Errors against the epoch."),
@@ -32,7 +37,7 @@ def make_answer(
 ) -> Answer:
     """Three sentences, the scores of every setting, and their picture."""
     rows = list_settings(sweep)
-    names = ("id relative error", "ood relative error")
+    names = ("ID", "OOD")
     table = Exhibit(
         "settings",
         "Relative errors",
@@ -61,13 +66,17 @@ def list_settings(sweep: SweepScores) -> list[dict[str, Any]]:
     """Settings with their label, number of seeds, and numbers by score."""
     found: dict[str, dict[str, Any]] = {}
     for row in sweep.summary.to_dict("records"):
-        label = make_label(row, sweep.flags)
-        if len(sweep.flags) == 1:  # whose value alone says little in a sentence
-            label = f"{sweep.flags[0]} {label}"
+        label = name_setting(row, sweep.flags)
         setting = found.setdefault(label, {"label": label, "n": 0})
         setting["n"] = max(setting["n"], int(row["n"]))
         setting[row["score"]] = row
     return [*found.values()]
+
+
+def name_setting(row: Row, flags: Sequence[str]) -> str:
+    """As `depth 2`: the value alone says little in a sentence."""
+    label = make_label(row, flags)
+    return f"{flags[0]} {label}" if len(flags) == 1 else label
 
 
 def describe_settings(rows: Sequence[Row]) -> str:
@@ -106,7 +115,7 @@ def describe_fit(rows: Sequence[Row]) -> str:
     fitted = [row for row in known if row[KNOWN]["mean"] <= FITTED]
     return (
         f"{len(fitted)} of {len(known)} settings fit what they saw, by a mean "
-        f"ID relative error of at most {FITTED:.0%}."
+        f"ID relative error of at most {100 * FITTED:.0f} %."
         if known
         else ""
     )
@@ -119,10 +128,8 @@ def make_sections(
     sections = []
     for start, (title, text) in SECTIONS.items():
         shown = [e for e in exhibits if e.name.split("_")[0] == start]
-        finding = ""
-        if start == "layers":
-            finding = describe_stages(sweep, shown)
-        sections.append(Section(start, title, text, shown, finding))
+        found = " ".join(describe_lines(sweep, item) for item in shown)
+        sections.append(Section(start, title, text, shown, found.strip()))
     rows = paired.astype(object).where(paired.notna(), None).to_dict("records")
     table = Exhibit(
         "paired",
@@ -133,22 +140,38 @@ def make_sections(
     )
     text = "Pairs of settings at equal seeds."
     found = describe_pairs(rows)
-    pairs = Section(
-        "paired", "Comparisons", text, [table] if rows else [], found
-    )
-    return [*sections, pairs]
+    pairs = Section("paired", "Comparisons", text, [table], found)
+    return [*sections, pairs] if rows else sections
 
 
-def describe_stages(sweep: SweepScores, exhibits: Sequence[Exhibit]) -> str:
-    """How the factorization goes from the code to the image."""
+def describe_lines(sweep: SweepScores, exhibit: Exhibit) -> str:
+    """How a number goes along the axis of a figure, for every setting."""
+    x = next((n for n in AXES if n in exhibit.rows[0]), "")
+    x = x or exhibit.name.removeprefix("by_")
+    wanted, name = AXES.get(x, (HELD_OUT, "the OOD relative error"))
+    others = [flag for flag in sweep.flags if flag != x]
     rows = [
-        {"run": make_label(row, sweep.flags), "stage": row["stage"], **row}
-        for item in exhibits
-        for row in item.rows
-        if row["quantity"] == "factorization"
+        {
+            "run": name_setting(row, others),
+            "stage": name_place(x, row[x]),
+            "place": row[x],
+            "mean": row["mean"] if row["mean"] == row["mean"] else None,
+        }
+        for row in exhibit.rows
+        if row.get("quantity", row.get("score")) == wanted and x in row
     ]
-    rows.sort(key=lambda row: row["stage"])
-    return describe_course(rows, "mean", "the factorization")
+    rows.sort(key=lambda row: row["place"])
+    if x == "stage":
+        for last in {row["run"]: row for row in rows}.values():
+            last["stage"] = "image"
+    return describe_course(rows, "mean", name)
+
+
+def name_place(x: str, value: float) -> str:
+    """A place on an axis; stages are counted from the code."""
+    if x != "stage":
+        return f"{x} {value:g}"
+    return f"stage_{int(value) - 1}" if value else "code"
 
 
 def describe_pairs(rows: Sequence[Row]) -> str:
