@@ -1,20 +1,29 @@
 """Every format of `tfcomp export` beside Keras, as a table in Markdown.
 
-    python -m benchmarks.formats tensorboard_logs/smoke tensorboard_logs/donut
+    OMP_NUM_THREADS=1 python -m benchmarks.formats RUN...
 
-writes the table into docs/formats.md. Each format is opened by its own runtime
-with its own number of threads; times are the shortest of several medians, since
-other programs can only add to them.
+writes the table into docs/formats.md. Each format is opened by its own runtime.
+Times are those of the processor, of all threads together, since other programs
+on the machine make no difference to them.
 """
+
+from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.training.formats import FORMATS, check_formats
+from tfcomp.training.formats import FORMATS, Ask, check_formats
+
+if TYPE_CHECKING:
+    from tfcomp.evaluation.loading import LoadedRun
 
 PAGE = Path(__file__).parents[1] / "docs" / "formats.md"
 BEGIN = "<!-- written by python -m benchmarks.formats -->\n"
@@ -23,7 +32,7 @@ HEAD = (
     "| run | format | kB | difference | ms for 1 | ms for 64 |\n"
     "|---|---|---|---|---|---|\n"
 )
-ROUNDS = 5
+REPETITIONS = 50
 
 
 def list_rows(path: str) -> Iterator[str]:
@@ -32,11 +41,8 @@ def list_rows(path: str) -> Iterator[str]:
     from tfcomp.training import format_export
     from tfcomp.training.formats import ask_network
 
-    def time_all(ask: format_export.Ask) -> str:
-        found = (
-            min(format_export.time_call(ask, run, n) for _ in range(ROUNDS))
-            for n in format_export.TIMED
-        )
+    def time_all(ask: Ask) -> str:
+        found = (measure(ask, run, size) for size in format_export.TIMED)
         return " | ".join(f"{milliseconds:.2f}" for milliseconds in found)
 
     run = load_run(path)
@@ -54,6 +60,17 @@ def list_rows(path: str) -> Iterator[str]:
             f"| {run.name} | `{name}` | {found.size / 1000:.0f} | "
             f"{found.difference:.1e} | {times} |\n"
         )
+
+
+def measure(ask: Ask, run: LoadedRun, size: int) -> float:
+    """Milliseconds of the processor for a call with so many combinations."""
+    grid = run.dataset.splits.grid
+    factors = np.resize(grid, (size, grid.shape[1]))
+    ask(factors)
+    start = time.process_time()
+    for _ in range(REPETITIONS):
+        ask(factors)
+    return 1000 * (time.process_time() - start) / REPETITIONS
 
 
 def main(paths: list[str]) -> None:

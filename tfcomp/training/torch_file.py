@@ -9,9 +9,11 @@ PyTorch and export it; the program then needs PyTorch alone.
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
@@ -53,13 +55,23 @@ def main(source: str, path: str, *plugins: str) -> None:
     for module in ("tfcomp.models.keras_objects", *plugins):
         importlib.import_module(module)
     stages = importlib.import_module("tfcomp.models.stages")
-    model = keras.models.load_model(source, compile=False)
-    stages.make_stage_model(model).export(
-        path,
-        format="torch",
-        verbose=False,
-        dynamic_shapes={0: torch.export.Dim("n", min=1)},
-    )
+    try:
+        model = keras.models.load_model(source, compile=False)
+        stages.make_stage_model(model).export(
+            path,
+            format="torch",
+            verbose=False,
+            dynamic_shapes={0: torch.export.Dim("n", min=1)},
+        )
+    except Exception as error:  # whatever a layer does with a tensor of PyTorch
+        sys.exit(_shorten(str(error)))
+
+
+def _shorten(text: str) -> str:
+    """What Keras says of a layer, in one line without colors and tensors."""
+    text = re.sub(r"\x1b\[\d*m", "", text.rpartition("Original error: ")[2])
+    text = text.partition("Arguments received")[0]
+    return textwrap.shorten(text, 150, placeholder="...")
 
 
 if __name__ == "__main__":
