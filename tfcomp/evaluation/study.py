@@ -13,6 +13,7 @@ import numpy as np
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import compute_gram, mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
+from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.manifolds import Components
 from tfcomp.analysis.scores import compute_mse_per_image
@@ -53,6 +54,7 @@ KEPT_CLASSES = {
     for kind in (
         Components,
         Evaluation,
+        KernelFit,
         Shape,
         StageNumbers,
         SuperpositionScores,
@@ -297,6 +299,14 @@ class Study:
             self.splits.is_ood,
             self.dataset.space,
         )
+
+    @kept_property
+    def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
+        """Kernel regressions from ID to OOD, of outputs and of the truth."""
+        grid, is_ood = self.splits.grid, self.splits.is_ood
+        targets = {"model outputs": self.bright_outputs}
+        targets["truth"] = self.bright_truth
+        return {n: fit_kernels(grid, t, is_ood) for n, t in targets.items()}
 
     @kept_property
     def composed(self) -> SuperpositionScores:

@@ -11,7 +11,6 @@ from tfcomp.analysis.gram import (
     convert_to_similarity,
 )
 from tfcomp.analysis.kernel_anova import summarize_anova
-from tfcomp.analysis.kernel_regression import fit_kernels
 from tfcomp.analysis.kernels import (
     make_conjunctive_kernel,
     make_factorized_kernel,
@@ -202,8 +201,6 @@ def make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
 
 def list_regressions(study: Study) -> list[Row]:
     """Lists kernel regressions from ID outputs, and from the truth at ID."""
-    targets = {"model outputs": study.bright_outputs}
-    targets["truth"] = study.bright_truth
     return [
         {
             "run": study.name,
@@ -214,8 +211,6 @@ def list_regressions(study: Study) -> list[Row]:
             "r2_id": fit.r2_id,
             "r2_ood": fit.r2_ood,
         }
-        for target, images in targets.items()
-        for name, fit in fit_kernels(
-            study.splits.grid, images, study.splits.is_ood
-        ).items()
+        for target, fits in study.kernel_fits.items()
+        for name, fit in fits.items()
     ]
