@@ -23,7 +23,6 @@ HEAD = (
     "nearest image",
     "additive predictor",
     "acting",
-    "acting, first look",
     "of certified, others",
     "best of the others",
 )
@@ -98,8 +97,7 @@ def format_splits(splits: Sequence[Split]) -> str:
                 "–" if missing is None else f"{missing:,.0f}",
                 f"{split.facts.lit:.0%}",
                 *map(_format, predictors),
-                "not run" if acting is None else str(acting),
-                str(split.earlier.get(OWN, "–")),
+                "not run" if acting is None else _describe_looks(split),
                 _describe_kinds(acting),
                 _describe_best(split),
             ]
@@ -154,6 +152,12 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
         "gray: does not fit, white: not run, in parentheses: no network",
     )
     return figure_to_png(figure, num_colors=256, dpi=110)
+
+
+def _describe_looks(split: Split) -> str:
+    """Of the own decoder: the latest look, and the first if that is another."""
+    before = split.earlier.get(OWN)
+    return f"{split.decoders[OWN]}" + f"; first look {before}" * bool(before)
 
 
 def _describe_kinds(solved: Solved | None) -> str:
