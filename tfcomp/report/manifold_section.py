@@ -91,8 +91,8 @@ def make_umap(study: Study) -> Exhibit:
         study,
         "umap",
         "UMAP",
-        "UMAP of the activations (15 neighbors, least distance 0.1, seed "
-        "42), colored by factor. It keeps neighborhoods, not distances.",
+        "UMAP of the first 50 principal components (15 neighbors, least "
+        "distance 0.1, seed 42), colored by factor.",
         {
             stage: compute_umap(n.components)
             for stage, n in study.numbers.items()
