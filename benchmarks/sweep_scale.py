@@ -35,10 +35,10 @@ from pathlib import Path
 
 from tfcomp.config.run_flags import format_flags, parse_flags
 from tfcomp.sweeps import workload
+from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Outcome, Task
 from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
-from tfcomp.sweeps.trials import Trial
 
 SETTINGS = 100
 LINKED = ("model.keras", "history.csv")

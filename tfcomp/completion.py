@@ -18,9 +18,8 @@ from argcomplete.completers import ChoicesCompleter, FilesCompleter
 
 from tfcomp.config.command import COMPLETES, FlagsAsked
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import SUFFIX, list_flagfiles
+from tfcomp.config.flagfiles import SUFFIX, TARGETS, list_flagfiles
 from tfcomp.config.run_config import all_fields
-from tfcomp.config.words import TARGETS
 
 
 def complete(commands: Sequence[str]) -> None:

@@ -51,7 +51,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     with start_tensorflow():
         from tfcomp.evaluation.loading import load_run
         from tfcomp.training import format_export
-        from tfcomp.training.hub_card import write_hub_card
+        from tfcomp.training.card import write_hub_card
 
         run = load_run(path)
         found = {

@@ -18,9 +18,9 @@ from tfcomp.config.run_flags import list_flag_lines
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run, sweep_tables, workload
+from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.scheduling import Outcome, Task
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.trials import Trial
 
 ROOT = Path(__file__).parents[2]
 FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.private_folder import (
+from tfcomp.config.machine import (
     PREFIX,
     clear_abandoned,
     make_private_folder,

@@ -11,8 +11,8 @@ from tfcomp import __main__ as tfcomp
 from tfcomp import __version__
 from tfcomp.config.command import COMMON, format_help
 from tfcomp.config.errors import RunError
+from tfcomp.config.flagfiles import place_words
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
-from tfcomp.config.words import place_words
 
 RUNS = {"run": ("", "Runs."), "again": (False, "Again.")}
 

@@ -20,8 +20,11 @@ from tfcomp.analysis.tuning import (
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation import evaluator, stage_blocks
-from tfcomp.evaluation.stage_blocks import StageReader
-from tfcomp.evaluation.stage_numbers import SHOWN_UNITS, reduce_stage
+from tfcomp.evaluation.stage_blocks import (
+    SHOWN_UNITS,
+    StageReader,
+    reduce_stage,
+)
 from tfcomp.models.stages import make_stage_model
 
 

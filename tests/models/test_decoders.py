@@ -18,7 +18,7 @@ from tfcomp.models import MODELS
 from tfcomp.models.by_pixel import CrossAttention, measure_interaction
 from tfcomp.models.composed import Composition
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.model_sizes import (
+from tfcomp.models.model_rules import (
     choose_patch,
     estimate_model,
     list_doublings,

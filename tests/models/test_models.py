@@ -13,7 +13,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.models import MODELS
-from tfcomp.models.model_sizes import estimate_model
+from tfcomp.models.model_rules import estimate_model
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.train import check_config
 

@@ -7,9 +7,13 @@ import pytest
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.datasets import make_dataset
-from tfcomp.models import run_memory
-from tfcomp.models.config_checks import list_announcements
-from tfcomp.models.run_memory import Part, check_memory, estimate_memory
+from tfcomp.models import config_checks
+from tfcomp.models.config_checks import (
+    Part,
+    check_memory,
+    estimate_memory,
+    list_announcements,
+)
 from tfcomp.studies.thresholds import command as threshold
 from tfcomp.sweeps import scheduler_options
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -34,7 +38,7 @@ def test_parts_of_the_donut() -> None:
 def test_refusal_names_the_largest_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_memory, "count_memory", lambda: 15 * 10**9)
+    monkeypatch.setattr(config_checks, "count_memory", lambda: 15 * 10**9)
     config = parse_config(["--width=256"])
     tables = Part("tables", "grid_size", 6 * 10**9)
     check_memory(config, [tables, Part("weights", "width", 9 * 10**9)])
@@ -65,7 +69,7 @@ def test_refusal_names_the_largest_part(
 def test_runs_that_no_machine_holds(
     flags: list[str], flag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_memory, "count_memory", lambda: 15 * 10**9)
+    monkeypatch.setattr(config_checks, "count_memory", lambda: 15 * 10**9)
     config = parse_config(flags)
     with pytest.raises(ConfigError, match=f"--{flag}.* must be smaller"):
         list_announcements(config)
@@ -75,7 +79,7 @@ def test_runs_that_no_machine_holds(
 def test_trials_of_a_cluster_may_be_larger_than_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_memory, "count_memory", lambda: 10**6)
+    monkeypatch.setattr(config_checks, "count_memory", lambda: 10**6)
     with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
         make_sweep(parse_flags(["--depth=3"], define_flags()))
     flags = ["--depth=3", "--scheduler=tcp://there:1"]

@@ -6,8 +6,8 @@ It makes all tables and no figures.
 from tfcomp import sweep
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps import sweep_reports as reports
+from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.trials import Trial
 
 make_real_command = Sweep.make_command
 

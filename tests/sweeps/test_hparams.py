@@ -19,9 +19,8 @@ from tensorboard.plugins.hparams import (
 from tensorboard.plugins.hparams.backend_context import Context
 
 from tfcomp.config.run_flags import parse_config
-from tfcomp.sweeps.hparams import write_experiment
-from tfcomp.sweeps.sweep_reports import list_tags
-from tfcomp.sweeps.trials import Trial
+from tfcomp.sweeps.grid import Trial
+from tfcomp.sweeps.sweep_reports import list_tags, write_experiment
 
 
 @pytest.fixture

@@ -21,9 +21,8 @@ from tfcomp.sweeps.job_cluster import (
     describe_jobs,
     import_cluster,
 )
-from tfcomp.sweeps.job_options import KINDS
 from tfcomp.sweeps.job_queue import LISTS
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduler_options import KINDS, SchedulerOptions
 
 import_cluster("slurm")  # its own settings, before tests make theirs
 ASKED = {

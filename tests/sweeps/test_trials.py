@@ -6,8 +6,8 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import define_run_flags, parse_flags
-from tfcomp.sweeps import trials as trials_module
-from tfcomp.sweeps.trials import Trial, make_trials
+from tfcomp.sweeps import grid as grid_module
+from tfcomp.sweeps.grid import Trial, make_trials
 
 
 def make(
@@ -61,7 +61,7 @@ def test_the_name_follows_from_the_code(
 ) -> None:
     before = name()
     monkeypatch.setattr(
-        trials_module, "compute_code_version", lambda plugins: "other"
+        grid_module, "compute_code_version", lambda plugins: "other"
     )
     assert name() != before
 

@@ -23,7 +23,7 @@ from tfcomp.evaluation.published_weights import count_numbers, parse_weights
 from tfcomp.models import MODELS
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.models.initial_model import build_model
-from tfcomp.models.model_sizes import estimate_model
+from tfcomp.models.model_rules import estimate_model
 from tfcomp.storage.published_folder import (
     WEIGHTS_FILE,
     find_source,

@@ -1,22 +1,37 @@
 """Activations of a stage over the whole grid, in blocks of units.
 
 On a grid of 64 x 64 points, a stage of 64 channels has 4 GB of activations:
-a large stage is computed several times, and each time some units are kept.
+a large stage is computed several times, and each time some units are kept. They
+are reduced to what the report shows of a stage, and dropped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfcomp.analysis import evaluate_in_batches
+from tfcomp.analysis.effective_rank import compute_participation
+from tfcomp.analysis.features import compute_rows
+from tfcomp.analysis.manifolds import Components, compute_components
+from tfcomp.analysis.tuning import (
+    Tuning,
+    combine_units,
+    compute_tuning,
+    decompose_units,
+    select_units,
+)
 from tfcomp.models.stages import list_stages, make_stage_model
 
 # Size of a block. Every further one repeats the work of all stages before.
 MAX_BYTES = 2**31
 # Several small stages are computed at once, up to this size together.
 MAX_GROUP_BYTES = 2**29
+SHOWN_UNITS = 4
+# They hold what anyone will look at, and what is sent to a browser.
+MAX_COMPONENTS = 50
 
 
 class StageReader:
@@ -92,3 +107,128 @@ def _group_stages(sizes: dict[str, int], num_points: int) -> list[list[str]]:
         groups[-1].append(stage)
         left -= size
     return groups
+
+
+@dataclass(frozen=True)
+class StageNumbers:
+    """One stage, its linear probe and all its principal components.
+
+    Attributes:
+        tuning: Of all its units; None without a complete grid, as the maps.
+        units: The units that are shown, [k].
+        maps: Their activations over the grid, [k, *shape].
+        components: The first `MAX_COMPONENTS`.
+        ranks: Participation ratios over ID and over OOD points.
+    """
+
+    tuning: Tuning | None
+    units: np.ndarray
+    maps: np.ndarray | None
+    probe: dict[str, float | None]
+    components: Components
+    ranks: dict[str, float | None]
+
+
+def reduce_stage(
+    blocks: Iterable[np.ndarray],
+    num_units: int,
+    shape: Sequence[int] | None,
+    is_ood: np.ndarray,
+    probe: Callable[[np.ndarray], dict[str, float | None]],
+) -> StageNumbers:
+    """Reduces the blocks of a stage while they pass by, once.
+
+    They and the further arguments are those of `compute_rows`, which `probe`
+    scores; `shape` is the size of the grid per factor, None if it is not
+    complete.
+    """
+    if shape is None:
+        rows = compute_rows(blocks, num_units, is_ood)
+        units, found = np.zeros(0, int), _summarize(rows, is_ood, probe)
+        return StageNumbers(None, units, None, *found)
+    decomposed: list[tuple[np.ndarray, np.ndarray]] = []
+    candidates: list[int] = []
+    columns: list[np.ndarray] = []
+
+    def watch(block: np.ndarray) -> None:
+        start = sum(len(variance) for variance, _ in decomposed)
+        decomposed.append(decompose_units(block, shape))
+        chosen = select_units(block, decomposed[-1][0], SHOWN_UNITS)
+        candidates.extend(start + chosen)
+        columns.append(block[:, chosen])
+
+    rows = compute_rows(_pass_by(blocks, watch), num_units, is_ood)
+    # Of several blocks, the best of each compete.
+    best = np.concatenate(columns, axis=1)
+    variance = compute_tuning(best, shape).variance
+    chosen = select_units(best, variance, SHOWN_UNITS)
+    maps = best[:, chosen].T.astype(np.float64, order="C").reshape(-1, *shape)
+    return StageNumbers(
+        combine_units(decomposed, shape),
+        np.array(candidates, int)[chosen],
+        maps,
+        *_summarize(rows, is_ood, probe),
+    )
+
+
+def _summarize(
+    rows: np.ndarray,
+    is_ood: np.ndarray,
+    probe: Callable[[np.ndarray], dict[str, float | None]],
+) -> tuple[dict[str, float | None], Components, dict[str, float | None]]:
+    ranks = {
+        name: compute_participation(rows, chosen)
+        for name, chosen in (("id", ~is_ood), ("ood", is_ood))
+    }
+    return probe(rows), compute_components(rows, MAX_COMPONENTS), ranks
+
+
+def show_units(
+    blocks: Iterable[np.ndarray], count: int = SHOWN_UNITS
+) -> tuple[np.ndarray, np.ndarray]:
+    """The units that `reduce_stage` would show, and no more.
+
+    Returns:
+        Their numbers [k], and their activations at all points [k, n].
+    """
+    numbers, columns, start = [], [], 0
+    for block in blocks:
+        chosen = select_units(block, block.var(axis=0), count)
+        numbers.extend(start + chosen)
+        columns.append(block[:, chosen])
+        start += block.shape[1]
+    best = np.concatenate(columns, axis=1)
+    chosen = select_units(best, best.var(axis=0), count)
+    return np.array(numbers, int)[chosen], best[:, chosen].T
+
+
+def measure_stage(
+    blocks: Iterable[np.ndarray],
+    num_units: int,
+    shape: Sequence[int] | None,
+    num_points: int,
+    probe: Callable[[np.ndarray], float | None],
+) -> tuple[Tuning | None, float | None]:
+    """The tuning of a stage and its probe over all of so many points.
+
+    Arguments are those of `reduce_stage`; `probe` gets rows in whose
+    normalization every point takes part.
+    """
+    decomposed: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def watch(block: np.ndarray) -> None:
+        if shape is not None:
+            decomposed.append(decompose_units(block, shape))
+
+    passing = _pass_by(blocks, watch)
+    rows = compute_rows(passing, num_units, np.zeros(num_points, bool))
+    return shape and combine_units(decomposed, shape), probe(rows)
+
+
+def _pass_by(
+    blocks: Iterable[np.ndarray], watch: Callable[[np.ndarray], None]
+) -> Iterator[np.ndarray]:
+    for block in blocks:
+        watch(block)
+        yield block
+        del block  # or it would stay until the next one is there

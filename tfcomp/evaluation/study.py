@@ -24,10 +24,9 @@ from tfcomp.analysis.superposition import (
     compute_superposition,
 )
 from tfcomp.analysis.tuning import Tuning
-from tfcomp.datasets.dataset import choose_rows
+from tfcomp.datasets.dataset import brighten, choose_rows
 from tfcomp.datasets.explored import choose_explored
 from tfcomp.datasets.grid_maps import Curve, list_curves
-from tfcomp.evaluation.bright_images import brighten
 from tfcomp.evaluation.derivatives import (
     MEASURED_POINTS,
     Interactions,
@@ -38,7 +37,7 @@ from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import References, score_references
-from tfcomp.evaluation.stage_numbers import (
+from tfcomp.evaluation.stage_blocks import (
     StageNumbers,
     measure_stage,
     reduce_stage,

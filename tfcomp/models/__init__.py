@@ -17,6 +17,7 @@ from tfcomp.config.registry import Registry
 from tfcomp.models.acting_rules import check_acting, size_acting
 from tfcomp.models.encodings import ENCODINGS
 from tfcomp.models.model_rules import (
+    COMPOSED,
     check_cnn,
     check_groups,
     check_hard_rendering,
@@ -24,7 +25,6 @@ from tfcomp.models.model_rules import (
     check_quarter,
     check_sinusoids,
 )
-from tfcomp.models.model_sizes import COMPOSED
 
 MODELS = Registry("model")
 MODELS.register("cnn", "tfcomp.models.plain:build_cnn", check=check_cnn)

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.models.model_rules import check_groups
-from tfcomp.models.model_sizes import ModelSize
+from tfcomp.models.model_rules import ModelSize, check_groups
 
 POSE = ("x", "y", "angle", "size")
 CHANNELS = (*POSE, "template", "color")

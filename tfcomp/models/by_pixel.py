@@ -11,8 +11,7 @@ from keras import ops
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.encodings import make_code, make_grouped_code, stack_groups
-from tfcomp.models.model_rules import HEADS
-from tfcomp.models.model_sizes import choose_patch
+from tfcomp.models.model_rules import HEADS, choose_patch
 from tfcomp.models.pixels import (
     PixelDense,
     PixelLayer,

@@ -1,18 +1,26 @@
-"""What can be checked of a run without TensorFlow."""
+"""What can be checked of a run without TensorFlow, and its memory.
+
+The estimate is a lower bound: what is certainly held at the same time.
+"""
+
+import math
+from typing import NamedTuple
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.machine import count_memory
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets.explored import choose_explored
 from tfcomp.models import ENCODINGS, MODELS
-from tfcomp.models.run_memory import (
-    check_kept,
-    check_memory,
-    estimate_memory,
-)
+from tfcomp.models.model_rules import estimate_model
 
 # Data sets that make their images; those of plugins may read a file.
 READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
+FLOAT = 4  # bytes
+# A weight, its gradient, two moments of AdamW, the copy that is evaluated.
+COPIES = 5
+MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
 def check_config(config: RunConfig) -> None:
@@ -46,3 +54,78 @@ def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
     if here:
         check_memory(config, estimate_memory(config, dataset))
     return dataset.announcements()
+
+
+class Part(NamedTuple):
+    """Something in memory, the flag that it grows with, and its bytes."""
+
+    content: str
+    flag: str
+    size: int
+
+
+def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
+    """What a run holds in memory; nothing of it has been rendered yet.
+
+    Of a plugin's model, whose size is not known, there is nothing.
+    """
+    splits, examples = dataset.splits, len(dataset.splits.train)
+    points, factors = splits.grid.shape
+    rows = examples + points + len(splits.existing or ())
+    flag = "eval_points" if splits.existing else dataset.size_flag
+    pixels = FLOAT * math.prod(dataset.image_shape)
+    drawn = 2 + len(dataset.other_truths)  # by the model and by the renderers
+    stored = 2 * bool(config.data.examples_dir)  # on arrival, and as a tensor
+    own = MODELS.get(config.model.model).size
+    size = (own or estimate_model)(config, dataset)
+    weight_flag = "rank" if config.model.model == "low_rank" else "width"
+    batch = config.training.batch_size * size.stages * size.widest
+    return [
+        Part("tables", "num_train", FLOAT * factors * rows),
+        Part("images of the table", "data", dataset.stored_bytes),
+        Part("images of the grid", flag, drawn * points * pixels),
+        Part("training images", "num_train", stored * examples * pixels),
+        # For the probes, in float64.
+        Part("features", flag, 2 * FLOAT * points * min(points, size.widest)),
+        Part("weights", weight_flag, COPIES * FLOAT * size.weights),
+        # With their gradients.
+        Part("activations of a batch", "batch_size", 2 * FLOAT * batch),
+    ]
+
+
+def check_memory(config: RunConfig, parts: list[Part]) -> None:
+    """Refuses a run that does not fit into this machine.
+
+    Raises:
+        ConfigError: Naming the flag of the largest part.
+    """
+    total, memory = sum(part.size for part in parts), count_memory()
+    if total > memory:
+        part = max(parts, key=lambda part: part.size)
+        rule = (
+            f"must be smaller: the run takes {total / 1e9:,.1f} GB of memory "
+            f"or more ({part.content}: {part.size / 1e9:,.1f} GB), this "
+            f"machine has {memory / 1e9:,.1f} GB"
+        )
+        raise ConfigError(part.flag, rule, config.to_flags()[part.flag])
+
+
+def check_kept(config: RunConfig, dataset: Dataset) -> None:
+    """Refuses `--keep_outputs` that would fill the disk, or mix restarts.
+
+    Raises:
+        ConfigError: Naming how many would do.
+    """
+    count = config.keep_outputs
+    if count and config.training.id_target:
+        rule = "must be 0 beside --id_target, whose restarts would replace them"
+        raise ConfigError("keep_outputs", rule, count)
+    points = len(choose_explored(dataset).splits.grid) if count else 0
+    size = points * math.prod(dataset.image_shape)
+    if count * size > MAX_KEPT:
+        rule = (
+            f"must be at most {MAX_KEPT // size}: {points:,} images take "
+            f"{size / 1e6:,.1f} MB each time, and a run keeps at most "
+            f"{MAX_KEPT / 1e6:,.0f} MB"
+        )
+        raise ConfigError("keep_outputs", rule, count)

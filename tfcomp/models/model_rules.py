@@ -1,14 +1,127 @@
-"""What a model requires of a configuration, checked before TensorFlow."""
+"""What models require of a configuration, and how large they are.
+
+Both are known without TensorFlow.
+"""
+
+import math
+from itertools import pairwise
+from typing import NamedTuple
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import make_dataset
+from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
 
+COMPOSED = ("additive", "product", "low_rank_product", "occlusion", "slots")
+TOKENS = 28 * 28  # of a transformer, at most, if it is free to choose
+FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 # In the order of an image's dimensions.
 AXES = ("rows", "columns")
 _CHOICES = {"find": AXES, "none": (), **{axis: (axis,) for axis in AXES}}
 HEADS = 4  # of attention; sinusoids have as many parts
+
+
+class ModelSize(NamedTuple):
+    """Weights, units of the largest stage, stages that are about as large."""
+
+    weights: int
+    widest: int
+    stages: int
+
+
+def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """At least so much of a shipped model: its large layers, no biases."""
+    model, (side, columns, channels) = config.model, dataset.image_shape
+    width, depth, shape = model.width, model.depth, dataset.space.shape
+    is_population = model.encoding in ("bump", "one_hot", "positional")
+    code = sum(shape) if is_population else len(shape)
+    area = side * columns
+    match model.model:
+        case "cnn":
+            inner = (2 * 16 + (depth - 2) * 9) * width
+            weights = width * (code * (area // 16) + inner)
+            return ModelSize(weights, width * area, depth - 1)
+        case "mlp":
+            weights = width * (code + (depth - 1) * width + area * channels)
+            return ModelSize(weights, width, depth)
+        case "low_rank":
+            weights = sum(shape) * model.rank * (2 * side + 1)
+            return ModelSize(weights, len(shape) * area, depth + 1)
+        case "hard_rendering":
+            axes = parse_axes(model.axes, dataset.space)
+            low_rank = model.rank * (2 * side + 1)
+            weights = 9 * width * (len(shape) + (depth - 1) * width) + sum(
+                factor.size * (len(axes[factor.name]) * side or low_rank)
+                for factor in dataset.space
+            )
+            return ModelSize(weights, width * area, depth)
+        case "rotation":
+            weights = width * (code * area // 8 + 6 * 16 * width)
+            return ModelSize(weights, width * area, 1)
+        case "burgess" | "kim":
+            start, filters = list_doublings(config, dataset)
+            weights = 4 * width * (code + math.prod(start) * filters[0])
+            weights += sum(16 * a * b for a, b in pairwise(filters))
+            largest = filters[-2] * math.prod(start) * 4 ** (len(filters) - 2)
+            return ModelSize(weights, largest, 1)
+        case "broadcast":
+            weights = width * (code + 9 * (depth * width + channels))
+            return ModelSize(weights, width * area, depth + 1)
+        case "coordinate":
+            weights = width * (code + depth * width + channels)
+            return ModelSize(weights, width * area, depth)
+        case "transformer":
+            patch = choose_patch(config, dataset) ** 2
+            weights = width * (code + 12 * depth * width + channels * patch)
+            return ModelSize(weights, HEADS * (area // patch) ** 2, depth)
+        case "film":
+            weights = width * (depth * (9 * width + 2 * code) + channels)
+            return ModelSize(weights, width * area, depth)
+        case "attention":
+            weights = width * (code + (depth + 4) * width + channels)
+            return ModelSize(weights, width * area, depth + 1)
+        case _ if model.model in COMPOSED:
+            count = len(parse_groups(model.groups, dataset.space))
+            rank = model.rank if model.model == "low_rank_product" else 1
+            masks = {"occlusion": count - 1, "slots": count}
+            drawn = count * rank * channels + masks.get(model.model, 0)
+            inner = count * (depth - 1) * width
+            weights = width * (code + inner + drawn * area)
+            return ModelSize(weights, max(drawn * area, count * width), 1)
+    return ModelSize(0, 0, 0)
+
+
+def choose_patch(config: RunConfig, dataset: Dataset) -> int:
+    """Of the transformer: rows and columns of pixels of a token.
+
+    Raises:
+        ConfigError: If `--patch_size` does not divide the sides of the image.
+    """
+    side, asked = math.gcd(*dataset.image_shape[:2]), config.model.patch_size
+    area = math.prod(dataset.image_shape[:2])
+    divisors = [d for d in range(1, side + 1) if side % d == 0]
+    if asked and asked not in divisors:
+        rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
+        raise ConfigError("patch_size", rule, asked)
+    few = (d for d in divisors if area // d**2 <= TOKENS)
+    return asked or next(few, side)
+
+
+def list_doublings(
+    config: RunConfig, dataset: Dataset
+) -> tuple[list[int], list[int]]:
+    """Of `burgess` and `kim`: sides of the first map, channels of all maps.
+
+    As many doublings as bring `FIRST_SIDE` pixels to the shorter side.
+    """
+    rows, columns, channels = dataset.image_shape
+    shorter = math.log2(min(rows, columns) / FIRST_SIDE)
+    count, width = max(1, math.ceil(shorter)), config.model.width
+    start = [math.ceil(side / 2**count) for side in (rows, columns)]
+    half = max(1, width // 2)
+    first = half if config.model.model == "burgess" else width
+    hidden = [first, *[half] * (count - 2)][: count - 1]
+    return start, [first, *hidden, channels]
 
 
 def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ import keras
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.models.encodings import make_code
-from tfcomp.models.model_sizes import list_doublings
+from tfcomp.models.model_rules import list_doublings
 
 
 def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:

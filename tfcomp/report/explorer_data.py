@@ -16,10 +16,9 @@ import numpy as np
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
-from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import Dataset, undo_brighten
 from tfcomp.datasets.explored import MAX_EXPLORED
 from tfcomp.datasets.solvable import certify_dataset
-from tfcomp.evaluation.bright_images import undo_brighten
 from tfcomp.evaluation.kept_outputs import read_outputs
 from tfcomp.evaluation.pictures import label_error
 from tfcomp.evaluation.point_scores import score_points

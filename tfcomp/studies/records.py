@@ -11,7 +11,7 @@ from typing import Any
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.code_version import compute_code_version, hash_modules
 from tfcomp.storage.files import DamagedFileError, read_json, write_text
-from tfcomp.sweeps.trials import compute_hash
+from tfcomp.sweeps.grid import compute_hash
 
 Record = dict[str, Any]
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfcomp.statistics.seed_statistics import stack_scores, summarize
 from tfcomp.storage.run_folder import HISTORY_FILE
-from tfcomp.sweeps.trials import Trial
+from tfcomp.sweeps.grid import Trial
 from tfcomp.training.history import read_history
 
 # What TensorBoard calls it, and what a figure does.

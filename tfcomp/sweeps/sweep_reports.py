@@ -4,7 +4,8 @@ report.html  what they say, and all figures
 summary.csv  every setting and score: mean, sd, low, high, n
 paired.csv   pairs of settings at equal seeds
 figures/     curves and scores (PNG, PDF, CSV)
-events...    the tab HParams of TensorBoard
+events...    the tab HParams of TensorBoard: every trial is a session, and what
+             is written here tells which of its settings vary
 
 It is made again only when its numbers, or the code that makes it, change, or
 when a file is no longer what was written.
@@ -14,9 +15,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.plugins.hparams.summary_v2 import (
+    Discrete,
+    HParam,
+    Metric,
+    hparams_config_pb,
+)
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.statistics.measure import list_leading
 from tfcomp.statistics.setting_table import choose_flags
@@ -26,8 +37,9 @@ from tfcomp.storage.code_version import (
     is_current,
     write_stamp,
 )
-from tfcomp.storage.files import write_text
+from tfcomp.storage.files import write_bytes, write_text
 from tfcomp.storage.run_folder import select_scores
+from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_progress import say
 from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import (
@@ -35,7 +47,6 @@ from tfcomp.sweeps.sweep_tables import (
     tabulate_scores,
     update_table,
 )
-from tfcomp.sweeps.trials import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +61,8 @@ MAX_DRAWN = 200
 SOURCES = tuple(
     f"tfcomp.{name}" for name in ("statistics", "figures", "report", "sweeps")
 )
+# TensorBoard knows an event file by a part of its name.
+EVENTS_FILE = "events.out.tfevents.0.hparams"
 
 
 def write_reports(
@@ -71,8 +84,8 @@ def write_reports(
     # wait for them.
     from tfcomp.statistics.seed_statistics import summarize
     from tfcomp.statistics.seed_tests import compare_settings
-    from tfcomp.sweeps.hparams import EVENTS_FILE, write_experiment
     from tfcomp.sweeps.sweep_exhibits import SweepScores
+    from tfcomp.sweeps.sweep_reports import EVENTS_FILE, write_experiment
 
     # What is made can be wrong until it is complete.
     stamp.unlink(missing_ok=True)
@@ -181,3 +194,27 @@ def write_page(
     title, text = f"Sweep {sweep.title}", "Made by tfcomp from finished trials."
     page = render_page(title, text, answer, sections, figures, place="figures/")
     write_text(folder / PAGE, page)
+
+
+def write_experiment(
+    folder: Path, trials: Sequence[Trial], tags: Collection[str]
+) -> None:
+    """Writes the domains of varied flags, and tags of scores, as `ood/mse`.
+
+    The folder is that of the sweep, the parent of all trials.
+    """
+    settings = [{**trial.setting, "seed": trial.seed} for trial in trials]
+    hparams = [
+        HParam(name, Discrete({setting[name] for setting in settings}))
+        for name in settings[0]
+    ]
+    # Equal sweeps have equal files, so there is no time in it.
+    summary = hparams_config_pb(hparams, map(Metric, tags), 0.0)
+    content = BytesIO()
+    writer = RecordWriter(content)
+    for event in (
+        Event(wall_time=0.0, file_version="brain.Event:2"),
+        Event(wall_time=0.0, step=0, summary=summary),
+    ):
+        writer.write(event.SerializeToString())
+    write_bytes(folder / EVENTS_FILE, content.getvalue())

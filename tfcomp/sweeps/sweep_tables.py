@@ -20,7 +20,7 @@ from tfcomp.evaluation.measure_files import MEASURES_FILE, read_measures
 from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures
 from tfcomp.storage.files import write_table
 from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, select_scores
-from tfcomp.sweeps.trials import Trial
+from tfcomp.sweeps.grid import Trial
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -38,7 +38,7 @@ from tfcomp.storage.published_folder import (
     write_index,
 )
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
-from tfcomp.training.hub_card import format_hub_card
+from tfcomp.training.card import format_hub_card
 
 # Entries of `metrics.json` that are taken over.
 KEPT = ("coverage", "points", "channels")

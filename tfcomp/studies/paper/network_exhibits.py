@@ -6,7 +6,7 @@ In reports the explorer has both, at any combination.
 import numpy as np
 from matplotlib.figure import Figure
 
-from tfcomp.evaluation.bright_images import restore
+from tfcomp.datasets.dataset import restore
 from tfcomp.evaluation.pictures import (
     choose_spread,
     describe_points,
