@@ -22,7 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from tfcomp.analysis.features import (
     compute_rows,
@@ -75,6 +74,8 @@ def compute_components(
     rows: np.ndarray, num_components: int | None = None
 ) -> Components:
     """Like `compute_pca`, of rows that `compute_rows` gives."""
+    import scipy.linalg  # here: the help of a command needs none
+
     centered = rows - rows.mean(axis=0)
     is_gram = rows.shape[1] >= len(rows)
     if is_gram:
