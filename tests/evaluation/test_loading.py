@@ -81,11 +81,11 @@ def test_a_full_disk_is_no_damage(
 @pytest.mark.parametrize("name", ["metrics.json", "model.keras"])
 def test_pipes_among_the_files_of_a_run(copy: Path, name: str) -> None:
     """Before, nothing ever came."""
+    config = dataclasses.replace(check_run(copy), export=False)
     (copy / name).unlink()
     os.mkfifo(copy / name)
     with pytest.raises(RunError, match=f"{name} is damaged .it is a pipe"):
-        load_run(copy)
-    config = dataclasses.replace(check_run(copy), export=False)
+        check_run(copy)  # before TensorFlow is started
     assert list_damage(config, thorough=True) == [copy / name]
 
 

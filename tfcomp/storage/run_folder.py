@@ -105,6 +105,7 @@ def check_run(path: str | Path) -> RunConfig:
             f"--run={path} is of another version of tfcomp ({error})"
         ) from error
     for name in (METRICS_FILE, MODEL_FILE):
+        check_file(path / name)
         if not (path / name).exists():
             if is_locked(path):
                 raise RunError(f"--run={path} is running, it has no {name} yet")
