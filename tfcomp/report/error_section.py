@@ -15,7 +15,7 @@ from tfcomp.evaluation.pictures import (
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.report.findings import describe_border
+from tfcomp.report.findings import describe_border, describe_errors
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import group_runs, list_points, show_run
 from tfcomp.statistics.measure import list_measures
@@ -26,6 +26,7 @@ def make_errors(studies: Sequence[Study]) -> Section:
     edged = [study for study in studies if has_border(study)]
     found = {study.name: measure_border(study) for study in edged}
     groups = group_runs([study for study in studies if study.has_map])
+    scores = make_scores(studies)
     return Section(
         "errors",
         "Errors",
@@ -37,11 +38,12 @@ def make_errors(studies: Sequence[Study]) -> Section:
             *(make_landscapes(group) for group in groups),
             *(shown for group in groups for shown in map_certified(group[0])),
             *([make_border(edged, found)] if edged else []),
-            make_scores(studies),
+            scores,
         ],
         describe_border(
             {n: m["border_rank_correlation"] for n, m in found.items()}
-        ),
+        )
+        or describe_errors(scores.rows),
     )
 
 

@@ -139,6 +139,21 @@ def describe_border(correlations: Mapping[str, float | None]) -> str:
     )
 
 
+def describe_errors(rows: Sequence[Row]) -> str:
+    """The relative errors over ID and over OOD points."""
+
+    def say(found: Sequence[Row]) -> str:
+        known = [
+            f"{row['relative_mse']:.2g} over {row['subset'].upper()}"
+            for row in found
+            if row["subset"] in ("id", "ood")
+            and row["relative_mse"] is not None
+        ]
+        return f"the relative error is {' and '.join(known)}" if known else ""
+
+    return join_runs(rows, say)
+
+
 def describe_ranks(rows: Sequence[Row]) -> str:
     """The effective ranks of embeddings, by factor."""
 
