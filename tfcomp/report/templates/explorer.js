@@ -779,23 +779,24 @@ function refresh() {
   announce();
 }
 
+function tell(i) {
+  const {factors, index, ood} = group();
+  const list = (key) => Object.fromEntries(factors.map((f, k) =>
+    [f.name, f[key][index[k][i]]]));
+  return {...list("values"), factors: list("values"), levels: list("levels"),
+    ood: ood[i] === 1};
+}
+
 // What other programs may use; numbers are from 0.
 window.tfcomp = {
   runs: data.runs.map((r) => r.name),
   get combinations() {
-    const {factors, index, ood} = group();
-    return ood.map((isOut, i) => {
-      const values = Object.fromEntries(factors.map((f, k) =>
-        [f.name, f.values[index[k][i]]]));
-      const levels = Object.fromEntries(factors.map((f, k) =>
-        [f.name, f.levels[index[k][i]]]));
-      return {...values, factors: values, levels, ood: isOut === 1};
-    });
+    return group().ood.map((_, i) => tell(i));
   },
   get selected() {
-    return {run: state.run, combination: state.combination,
-      epoch: isTrained() ? null : run().epochs[state.epoch].epoch,
-      ...this.combinations[state.combination]};
+    return {...tell(state.combination), run: state.run,
+      combination: state.combination,
+      epoch: isTrained() ? null : run().epochs[state.epoch].epoch};
   },
   select(number, combination) {
     if (!data.runs[number]) {
