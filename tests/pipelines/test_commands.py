@@ -34,7 +34,8 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
         ("--pipeline_root=/dev/null", f"{WRITABLE}, got '/dev/null'"),
         (
             "--scheduler=nowhere",
-            "must be the address of a running Dask scheduler, got 'nowhere'",
+            "must be the address of a scheduler, as tcp://host:8786, got "
+            "'nowhere'",
         ),
         ("--profil=smoke", "is not a flag, did you mean --profile?"),
     ],

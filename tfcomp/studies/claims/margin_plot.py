@@ -111,7 +111,8 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], height: int) -> None:
         axes.errorbar(
             row.mean,
             place,
-            xerr=[[row.mean - row.low], [row.high - row.mean]],
+            # A mean of logarithms can lie outside of an interval of the mean.
+            xerr=[[max(0, row.mean - row.low)], [max(0, row.high - row.mean)]],
             fmt="o" if row.verdict == "reproduced" else "s",
             color=KIND_COLORS.get(row.verdict, "0.4"),
             markersize=4,
