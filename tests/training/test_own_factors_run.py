@@ -133,3 +133,15 @@ def test_measures_are_plain_numbers(name: str, encoding: str) -> None:
     sections = list_sections()
     sections = sections if name == "one" else sections[:1]
     assert all(make([study]).title for make in sections)
+
+
+def test_probes_are_those_that_the_run_has_recorded() -> None:
+    """At its own points alone: a map of others is probed itself."""
+    planted = {"probe_r2_id": 0.125, "probe_r2_ood": -3.5}
+    study = make_study("tiles", "--eval_points=100")
+    study.run.metrics["layers"] = {"stage_0": dict(planted)}
+    assert study.numbers["stage_0"].probe == planted
+    fitted = make_study("tiles", "--eval_points=100").numbers
+    assert study.numbers["image"].probe == fitted["image"].probe
+    assert fitted["stage_0"].probe != planted
+    assert study.mapped.numbers["stage_0"].probe != planted

@@ -16,6 +16,7 @@ from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.manifolds import Components
+from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
 from tfcomp.analysis.similarity import MAX_POINTS, Shape, make_shape
@@ -131,7 +132,8 @@ class Study:
         dataset = self.dataset.mapped
         if dataset is self.dataset:
             return self
-        run = dataclasses.replace(self.run, dataset=dataset)
+        # What the run has recorded is of its own points.
+        run = dataclasses.replace(self.run, dataset=dataset, metrics={})
         return Study(run, kept=self.kept)
 
     def explore(self, limit: int) -> Study:
@@ -140,7 +142,8 @@ class Study:
         dataset = choose_explored(self.dataset, limit)
         if dataset is self.dataset:
             return self
-        run = dataclasses.replace(self.run, dataset=dataset)
+        # What the run has recorded is of its own points.
+        run = dataclasses.replace(self.run, dataset=dataset, metrics={})
         return Study(run, kept=self.kept)
 
     @cached_property
@@ -278,11 +281,23 @@ class Study:
     @kept_property
     def numbers(self) -> dict[str, StageNumbers]:
         """What the report shows of every stage."""
-        is_ood, probe = self.splits.is_ood, self._evaluator.probe
+        is_ood, shape = self.splits.is_ood, self._shape
         return {
-            stage: reduce_stage(blocks, num_units, self._shape, is_ood, probe)
+            stage: reduce_stage(
+                blocks, num_units, shape, is_ood, self._find_probe(stage)
+            )
             for stage, num_units, blocks in self._evaluator.read_stages()
         }
+
+    def _find_probe(self, stage: str) -> Callable[[np.ndarray], Scores]:
+        """The probe of a stage; what the run has recorded is not fitted again.
+
+        Of thousands of units it takes longer than all that is drawn.
+        """
+        row = (self.run.metrics.get("layers") or {}).get(stage) or {}
+        if NO_SCORES.keys() <= row.keys():
+            return lambda _: {name: row[name] for name in NO_SCORES}
+        return self._evaluator.probe
 
     @property
     def _shape(self) -> tuple[int, ...] | None:
