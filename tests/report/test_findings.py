@@ -59,17 +59,23 @@ def plant_scores(model: float | None, truth: float | None, **more) -> list:
 @pytest.mark.parametrize(
     ("model", "truth", "said"),
     [
-        (0.95, 0.02, "are mostly superpositions"),
-        (0.30, 0.02, "are in part superpositions"),
+        (0.95, 0.02, "can mostly be written as sums"),
+        (0.30, 0.02, "can in part be written as sums"),
         (0.05, 0.02, "are no more superpositions than the true images"),
         # Images that overlap explain much of each other, whoever draws them.
-        (0.95, 0.94, "are in part superpositions"),
+        (0.95, 0.94, "can in part be written as sums"),
         (0.90, 0.94, "are no more superpositions than the true images"),
         (None, 0.02, "no held-out output is bright enough"),
     ],
 )
 def test_superposition(model: float | None, truth: float, said: str) -> None:
     assert said in describe_superposition(plant_scores(model, truth)).lower()
+
+
+def test_a_high_r2_alone_does_not_say_that_training_made_it() -> None:
+    high = describe_superposition(plant_scores(0.61, 0.0))
+    assert "memorized" not in high and "untrained networks' may, too" in high
+    assert "untrained" not in describe_superposition(plant_scores(0.0, 0.0))
 
 
 def test_superposition_looks_at_far_points_first() -> None:

@@ -63,13 +63,17 @@ def describe_superposition(rows: Sequence[Row]) -> str:
         model, truth = pair
         share = (model - truth) / max(1 - truth, 1e-9)
         what = (
-            "are mostly superpositions of what was memorized"
+            "can mostly be written as sums of ID outputs that share a factor"
             if share >= MOSTLY
-            else "are in part superpositions of what was memorized"
+            else "can in part be written as sums of ID outputs that share a "
+            "factor"
             if share >= PARTLY
             else "are no more superpositions than the true images are"
         )
-        return f"held-out outputs {what} (R² {model:.2f}; truth {truth:.2f})"
+        # Before training, R² can be as high (claim C4).
+        may = "; untrained networks' may, too" if share >= PARTLY else ""
+        r2 = f"R² {model:.2f}; truth {truth:.2f}"
+        return f"held-out outputs {what} ({r2}){may}"
 
     return join_runs(rows, say)
 
