@@ -151,21 +151,98 @@ def check_shrinking(channel: str, scale: float) -> None:
             )
 
 
-def test_the_shortest_description_is_chosen() -> None:
+def test_the_shortest_description_is_chosen(rng: np.random.Generator) -> None:
+    for price in (0.0, 0.01, 1000.0):
+        model, _, _ = make(f"--channel_price={price}", "--candidates=8")
+        layer = model.get_layer("acts_0")
+        for _ in range(20):
+            check_choice(model, layer, price, rng)
+
+
+def check_choice(
+    model: keras.Model, layer: Acts, price: float, rng: np.random.Generator
+) -> None:
+    """Errors and channels at random; the two that are left, and the one."""
+    errors = rng.uniform(0.01, 0.1, 8).astype(np.float32)
+    used = np.zeros(8)
+    for kept in layer.kept.values():
+        start = 0
+        values = np.zeros(kept.shape)
+        for _, size, _ in layer.factors:
+            is_used = rng.random(8) < 0.5
+            values[is_used, start : start + size] = 1
+            used += is_used
+            start += size
+        kept.assign(values)
+    layer.errors.assign(errors)
+    running = model._choose(tf.constant(errors), tf.constant(True))
+    length = errors + price * used
+    best = np.argsort(length, kind="stable")
+    left = layer.left.numpy().astype(int)
+    np.testing.assert_allclose(length[left], length[best[:2]], rtol=1e-5)
+    chosen = int(layer.chosen.numpy())
+    assert length[chosen] == pytest.approx(length.min(), rel=1e-5)
+    assert float(running) == pytest.approx(errors[chosen], rel=1e-5)
+    # Later, none of those that were given up comes back.
+    errors[best[2:]] = 0.0
+    layer.errors.assign(errors)
+    model._choose(tf.constant(errors), tf.constant(False))
+    assert int(layer.chosen.numpy()) in left
+
+
+def test_held_out_images_have_no_say(tmp_path: Path) -> None:
+    """Not even if one of the candidates draws all of them as they are."""
+    classes = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1)
+    rows, columns = np.mgrid[:8, :8]
+    images = [
+        np.hypot(columns - 2 - 2 * x, rows - 2 - 2 * y) < 1.5 + 0.5 * size
+        for size, x, y in classes
+    ]
+    images = (255 * np.array(images)).astype(np.uint8)
+    path, region = tmp_path / "discs.npz", "x:#1,y:#1|x:#2,y:#2"
+
+    def train_on_discs() -> tuple[keras.Model, object]:
+        np.savez(path, images=images, classes=classes, names=["size", "x", "y"])
+        flags = ["--dataset=table", f"--data={path}", f"--region={region}"]
+        model, config, dataset = make(*flags)
+        dataset.prepare()
+        train(model, config, dataset)
+        return model, dataset
+
+    model, dataset = train_on_discs()
+    layer, splits = model.get_layer("acts_0"), dataset.splits
+    chosen = int(layer.chosen.numpy())
+    other = (chosen + 1) % 3
+    layer.chosen.assign(float(other))
+    drawn = model(splits.grid).numpy()
+    layer.chosen.assign(float(chosen))
+    weights = model.get_weights()
+    order = [tuple(map(int, row)) for row in classes]
+    for point, is_ood, image in zip(
+        splits.grid, splits.is_ood, drawn, strict=True
+    ):
+        if is_ood:
+            place = order.index(tuple(map(int, point)))
+            images[place] = np.round(255 * image[:, :, 0])
+    again, planted = train_on_discs()
+    truth = planted.render_array(planted.splits.grid)
+    is_ood = planted.splits.is_ood
+    np.testing.assert_allclose(truth[is_ood], drawn[is_ood], atol=0.01)
+    for old, new in zip(weights, again.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert int(again.get_layer("acts_0").chosen.numpy()) == chosen
+
+
+def test_what_is_drawn_is_what_the_chosen_draws() -> None:
     model, config, dataset = make("--channel_price=1000")
     train(model, config, dataset)
     layer = model.get_layer("acts_0")
-    used = layer.count_channels().numpy()
-    left = layer.left.numpy().astype(int)
-    assert len(left) == 1 and int(layer.chosen.numpy()) in left
-    # Chosen of all at half of the training, and alone from then on.
-    moved = [kept.numpy()[left[0]] for kept in layer.moves.values()]
-    assert used[left[0]] <= np.sort(used)[1] and np.isfinite(moved[0]).all()
-    # What is drawn is what the chosen one draws.
+    chosen, left = (int(x.numpy().item()) for x in (layer.chosen, layer.left))
+    assert chosen == left  # of three, one goes on at half of the training
     factors = dataset.splits.grid[:5]
     code = model.get_layer("units_0").output
     codes = keras.Model(model.inputs[0], code)(factors)
-    every = layer.act(codes, tf.constant(int(layer.chosen.numpy())))
+    every = layer.act(codes, tf.constant(chosen))
     drawn = model.get_layer("image")(every[:, None])
     np.testing.assert_allclose(drawn, model(factors), atol=1e-6)
 

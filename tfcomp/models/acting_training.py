@@ -40,6 +40,25 @@ class Plan(NamedTuple):
     draw: canvas.Draw
 
 
+class Task(NamedTuple):
+    """A batch, and which candidates draw it at what time.
+
+    Attributes:
+        factors: [n, F].
+        truth: Images [n, rows, columns, C].
+        done: Share of training that is over.
+        candidates: Their numbers, [R].
+        subpixels: Samples along a side of a pixel; None for as many as the
+            trained model has.
+    """
+
+    factors: tf.Tensor
+    truth: tf.Tensor
+    done: tf.Tensor
+    candidates: tf.Tensor
+    subpixels: int | None = None
+
+
 @keras.saving.register_keras_serializable(package="tfcomp")
 class ActingModel(keras.Model):
     """A functional model that trains its candidates side by side.
@@ -67,34 +86,25 @@ class ActingModel(keras.Model):
         left = tf.cast(plan.acts[0].left, tf.int32)
         errors, gradients = tf.cond(
             is_early,
-            lambda: self._differentiate(factors, truth, done, every, 1),
-            lambda: self._differentiate(factors, truth, done, left),
+            lambda: self._differentiate(Task(factors, truth, done, every, 1)),
+            lambda: self._differentiate(Task(factors, truth, done, left)),
         )
         self.optimizer.apply(gradients, self.trainable_variables)
         self._shrink(done)
         self._loss_tracker.update_state(self._choose(errors, is_early))
         return self.get_metrics_result()
 
-    def _differentiate(
-        self,
-        factors: tf.Tensor,
-        truth: tf.Tensor,
-        done: tf.Tensor,
-        candidates: tf.Tensor,
-        subpixels: int | None = None,
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def _differentiate(self, task: Task) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Errors [R], at rest for those not trained, and gradients."""
         with tf.GradientTape() as tape:
-            errors = self.measure_errors(
-                factors, truth, done, candidates, subpixels
-            )
+            errors = self.measure_errors(task)
             loss = tf.reduce_sum(errors)
         gradients = tape.gradient(
             loss, self.trainable_variables, unconnected_gradients="zero"
         )
         before = tf.convert_to_tensor(self._plan.acts[0].errors)
         errors = tf.tensor_scatter_nd_update(
-            before, candidates[:, None], errors
+            before, task.candidates[:, None], errors
         )
         return errors, [tf.convert_to_tensor(g) for g in gradients]
 
@@ -124,16 +134,10 @@ class ActingModel(keras.Model):
             layer.chosen.assign(tf.cast(chosen, tf.float32))
         return tf.gather(running, chosen)
 
-    def measure_errors(
-        self,
-        factors: tf.Tensor,
-        truth: tf.Tensor,
-        done: tf.Tensor,
-        candidates: tf.Tensor,
-        subpixels: int | None = None,
-    ) -> tf.Tensor:
+    def measure_errors(self, task: Task) -> tf.Tensor:
         """Relative errors of candidates [R], means over the batch."""
         plan = self._plan
+        factors, truth, done, candidates, subpixels = task
         codes = keras.tree.flatten(plan.codes(factors))
         acts = [
             layer.act(code, candidates)

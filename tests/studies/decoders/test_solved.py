@@ -78,11 +78,13 @@ def test_a_second_look_counts_when_it_is_complete() -> None:
         assert split.get_first("acting").mean == pytest.approx(0.51)
     (row, before, *_) = list_rows(split)
     assert (row["first_seed"], before["first_seed"]) == (210, 200)
-    assert re.search(r"0\.81 .*; first look 0\.51 ", format_splits([split]))
+    assert re.search(
+        r"0\.81 .*; first look 0\.51 ", format_splits([split], Path())
+    )
     # Version 1 had other rules, and is no look at this one.
     older = make_runs(REGIONS[0], ood=0.2, first_seed=0)
     (split,) = list_splits([*older, *first])
-    assert "first look" not in format_splits([split])
+    assert "first look" not in format_splits([split], Path())
     assert not split.earlier and split.decoders["acting"].runs[0].seed == 200
 
 

@@ -6,11 +6,12 @@ judges every decoder on every split
 (`tfcomp.studies.decoders.decoder_table`) and writes
 decoders.csv, decoders.md and decoders.png; and, of splits of sprites, whether
 it solves what training determines (`tfcomp.studies.decoders.solved`), in
-solved.csv, solved.md and solved.png. The runs come from the sweeps
-decoders_truth.flags, decoders_bumps.flags, decoders_sprites.flags,
-decoders_acting.flags (and, a second look, decoders_acting_second.flags) and
-decoders_law.flags; a decoder of your own becomes a row once it is in such a
-sweep (docs/decoders.md).
+solved.csv, solved.md and solved.png. `--sheets` draws held-out images of every
+split in sheets/*.png (`tfcomp.studies.decoders.image_sheets`). The runs come
+from the sweeps decoders_truth.flags, decoders_bumps.flags,
+decoders_sprites.flags, decoders_acting.flags (and, a second look,
+decoders_acting_second.flags) and decoders_law.flags; a decoder of your own
+becomes a row once it is in such a sweep (docs/decoders.md).
 """
 
 from collections import Counter
@@ -32,6 +33,11 @@ FLAGS = {
         "with *, separated by commas.",
     ),
     "output": ("decoders", "The folder for the tables and the picture."),
+    "sheets": (
+        False,
+        "Draw held-out images of every split, too, by the networks that are "
+        "in the folders of runs; the tables lead to them.",
+    ),
 }
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
 
@@ -45,6 +51,7 @@ def tabulate(settings: dict[str, Any]) -> int:
     check_folder("output", settings["output"])
     from tfcomp.studies.claims import read_some_evidence
     from tfcomp.studies.decoders.decoder_table import judge_truth, list_cases
+    from tfcomp.studies.decoders.image_sheets import write_sheets
     from tfcomp.studies.decoders.solved import list_splits
     from tfcomp.studies.decoders.solved_report import write_splits
 
@@ -53,6 +60,7 @@ def tabulate(settings: dict[str, Any]) -> int:
     cases = list_cases(old or runs)
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
+    sheets = write_sheets(runs, output) if settings["sheets"] else []
     rows = [describe_case(case) for case in cases]
     write_csv(
         output / "decoders.csv",
@@ -60,7 +68,7 @@ def tabulate(settings: dict[str, Any]) -> int:
     )
     text = "\n".join(
         [
-            *format_verdicts(cases),
+            *format_verdicts(cases, output),
             format_truth(judge_truth(cases)),
             format_costs(cases),
         ]
@@ -70,6 +78,8 @@ def tabulate(settings: dict[str, Any]) -> int:
     splits = list_splits(runs)
     print(text + write_splits(splits, output), end="")
     print(f"tables  {output}")
+    for path in sheets:
+        print(f"images  {path}")
     return 0
 
 
@@ -95,8 +105,13 @@ def describe_case(case: Case) -> dict[str, Any]:
     }
 
 
-def format_verdicts(cases: list[Case]) -> list[str]:
-    """The verdicts with OOD R^2, a table for all splits of the same data."""
+def format_verdicts(cases: list[Case], output: Path) -> list[str]:
+    """The verdicts with OOD R^2, a table for all splits of the same data.
+
+    The splits lead to their images, as far as these are in the folder.
+    """
+    from tfcomp.studies.decoders.image_sheets import link
+
     tables = []
     for data in _list_data(cases):
         here = [case for case in cases if case.data == data]
@@ -106,7 +121,8 @@ def format_verdicts(cases: list[Case]) -> list[str]:
             [decoder, *(found.get((decoder, split), "") for split in splits)]
             for decoder in decoders
         ]
-        tables.append(format_rows([["decoder", *splits], *rows]))
+        heads = [link(split, split, output) for split in splits]
+        tables.append(format_rows([["decoder", *heads], *rows]))
     return tables
 
 

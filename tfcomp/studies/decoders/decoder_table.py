@@ -159,6 +159,11 @@ def describe_split(run: Run) -> str:
     return f"{data} {run.flags['composition']} {kind.partition(':x_')[0]}"
 
 
+def count_looks(run: Run) -> int:
+    """Of which look a run is, by its seed: 0 for version 1, then 1, 2."""
+    return sum(run.seed >= first for first in LOOKS)
+
+
 def list_expectations() -> list[str]:
     """The splits on which something is expected of decoders."""
     return [

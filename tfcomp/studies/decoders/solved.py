@@ -22,7 +22,7 @@ from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.decoders.decoder_table import (
     FITTED,
     FRESH,
-    LOOKS,
+    count_looks,
     describe_split,
 )
 from tfcomp.studies.decoders.split_facts import (
@@ -35,6 +35,7 @@ from tfcomp.studies.decoders.split_facts import (
 R2 = Limits(high=1.0)
 RESAMPLES = 1000
 MIN_SPLITS = 5  # for a law
+DATA = "sprites"
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,11 @@ class Split:
         return self.earlier.get(decoder) or self.decoders.get(decoder)
 
 
-def list_splits(runs: Sequence[Run], data: str = "sprites") -> list[Split]:
+def list_splits(runs: Sequence[Run], data: str = DATA) -> list[Split]:
     """The splits of some data: the certified first, then the larger ones.
 
     Of the sweeps of a decoder on a split, which their first seeds tell apart
-    (`LOOKS`), the latest counts that has as many runs as any.
+    (`count_looks`), the latest counts that has as many runs as any.
     """
     found: dict[str, dict[str, dict[int, list[Run]]]] = {}
     for run in runs:
@@ -133,8 +134,7 @@ def list_splits(runs: Sequence[Run], data: str = "sprites") -> list[Split]:
             continue
         decoders = found.setdefault(describe_split(run), {})
         looks = decoders.setdefault(run.flags["model"], {})
-        number = sum(run.seed >= first for first in LOOKS)
-        looks.setdefault(number, []).append(run)
+        looks.setdefault(count_looks(run), []).append(run)
     splits = []
     for name, decoders in found.items():
         short = _shorten(name.removeprefix(f"{data} "))

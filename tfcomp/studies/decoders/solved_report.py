@@ -6,7 +6,9 @@ from typing import Any
 
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
+from tfcomp.studies.decoders.image_sheets import link
 from tfcomp.studies.decoders.solved import (
+    DATA,
     Solved,
     Split,
     correlate,
@@ -37,7 +39,7 @@ def write_splits(splits: Sequence[Split], output: Path) -> str:
         return ""
     rows = [row for split in splits for row in list_rows(split)]
     write_csv(output / "solved.csv", rows)
-    text = f"{format_splits(splits)}\n{format_law(splits)}"
+    text = f"{format_splits(splits, output)}\n{format_law(splits)}"
     write_text(output / "solved.md", text)
     write_bytes(output / "solved.png", draw_splits(splits))
     return f"\n{text}"
@@ -82,8 +84,11 @@ def _describe(name: str, solved: Solved) -> dict[str, Any]:
     }
 
 
-def format_splits(splits: Sequence[Split]) -> str:
-    """A row for each split, the certified ones first."""
+def format_splits(splits: Sequence[Split], output: Path) -> str:
+    """A row for each split, the certified ones first.
+
+    It leads to the images of all decoders, if they are in the folder.
+    """
     rows = []
     for split in splits:
         acting = split.decoders.get(OWN)
@@ -91,7 +96,7 @@ def format_splits(splits: Sequence[Split]) -> str:
         missing = split.facts.missing
         rows.append(
             [
-                f"`{split.name}`",
+                link(f"`{split.name}`", f"{DATA} {split.name}", output),
                 f"{split.certified:.0%}",
                 f"{split.facts.num_train:,}",
                 "–" if missing is None else f"{missing:,.0f}",
