@@ -10,8 +10,9 @@ solved.csv, solved.md and solved.png. `--sheets` draws held-out images of every
 split in sheets/*.png (`tfcomp.studies.decoders.image_sheets`). The runs come
 from the sweeps decoders_truth.flags, decoders_bumps.flags,
 decoders_sprites.flags, decoders_acting.flags (and, a second look,
-decoders_acting_second.flags) and decoders_law.flags; a decoder of your own
-becomes a row once it is in such a sweep (docs/decoders.md).
+decoders_acting_second.flags), decoders_law.flags, decoders_forced.flags and
+decoders_forced_composed.flags; a decoder of your own becomes a row once it is
+in such a sweep (docs/decoders.md).
 """
 
 from collections import Counter
@@ -213,7 +214,8 @@ STUDY = Study(
     plan=(
         *("decoders_truth", "decoders_bumps", "decoders_sprites"),
         *("decoders_rates", "decoders_acting", "decoders_law"),
-        "decoders_acting_second",
+        *("decoders_acting_second", "decoders_forced_rates"),
+        *("decoders_forced_composed", "decoders_forced"),
     ),
 )
 main = STUDY.main

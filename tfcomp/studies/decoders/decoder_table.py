@@ -35,12 +35,15 @@ R2 = Limits(high=1.0)
 # Composition of the data to the decoder that is it, and to those that have it
 # as a special case. A constant mask makes a sum of objects. A product of dark
 # glasses is an occlusion with a black front part. A product of rank 2 has an
-# occlusion, mask times front and (1 - mask) times back.
+# occlusion, mask times front and (1 - mask) times back. Forced rendering draws
+# an object where its row and its column meet, adds objects, and its
+# convolutions can hide what lies behind.
+FORCED = ("low_rank", "hard_rendering")
 EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
 WIDER = {
-    "sum": ("low_rank_product", "occlusion", "slots", "attention"),
-    "product": ("low_rank_product", "occlusion", "slots", "attention"),
-    "occlusion": ("low_rank_product", "slots", "attention"),
+    "sum": ("low_rank_product", "occlusion", "slots", "attention", *FORCED),
+    "product": ("low_rank_product", "occlusion", "slots", "attention", *FORCED),
+    "occlusion": ("low_rank_product", "slots", "attention", *FORCED),
 }
 SUPPORTS = ("orthogonal", "diagonal:.4")
 NUMBERS = {
