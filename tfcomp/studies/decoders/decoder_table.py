@@ -37,8 +37,9 @@ R2 = Limits(high=1.0)
 # glasses is an occlusion with a black front part. A product of rank 2 has an
 # occlusion, mask times front and (1 - mask) times back. Forced rendering draws
 # an object where its row and its column meet, adds objects, and its
-# convolutions can hide what lies behind.
-FORCED = ("low_rank", "hard_rendering")
+# convolutions can hide what lies behind; objects that act cover each other, and
+# are a sum where they do not meet.
+FORCED = ("low_rank", "hard_rendering", "acting")
 EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
 WIDER = {
     "sum": ("low_rank_product", "occlusion", "slots", "attention", *FORCED),
