@@ -1,10 +1,13 @@
 """Fixtures of the pipeline's tests: small profiles, and runs without sweeps."""
 
 import dataclasses
+import itertools
 import json
 import os
 import shutil
+import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,8 +15,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from kfp.dsl.executor_main import executor_main
+from kfp.local import subprocess_task_handler
 
 from pipelines.profile import Profile, load_profile
+from pipelines.running_step import LIFELINE
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.table_builder import TableBuilder
@@ -48,6 +54,42 @@ def _pipelines_are_found() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
         yield
+
+
+@pytest.fixture
+def steps_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets steps run in this process, which need not import TensorFlow again.
+
+    For tests of what the pipeline does with its steps: the SDK prepares each as
+    ever, and then its code is run here instead of by a Python of its own.
+    """
+    folder = tmp_path / "steps"
+    folder.mkdir()
+    count = itertools.count()
+
+    def run(full_command: list[str], env_vars: dict | None = None) -> int:
+        # sh, -c, what writes the code to a file and starts it, code, arguments
+        (at,) = (n for n, p in enumerate(full_command) if "$program_path" in p)
+        code, *arguments = full_command[at + 1 :]
+        path = folder / f"step_{next(count)}.py"
+        path.write_text(code)
+        flags = ["", f"--component_module_path={path}", *arguments]
+        with (
+            mock.patch.dict(os.environ, env_vars or {}),
+            mock.patch.object(sys, "argv", flags),
+            mock.patch.object(sys, "path", [*sys.path]),
+            mock.patch.object(sys, "__stdout__", sys.stdout),
+        ):
+            os.environ.pop(LIFELINE, None)  # this is the runner
+            try:
+                executor_main()
+            except Exception:
+                traceback.print_exc(file=sys.stdout)
+                return 1
+        return 0
+
+    monkeypatch.setenv("PYTHONPATH", os.environ["PYTHONPATH"])  # as it was
+    monkeypatch.setattr(subprocess_task_handler, "run_local_subprocess", run)
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """The pipeline as a user runs it, from nothing to a pushed model.
 
-The tests of the smoke profile go on with one folder, in their order.
+The tests of the smoke profile go on with one folder, in their order. The first
+start is a process whose steps are processes; later ones have their steps in the
+process of the test (`steps_here`).
 """
 
 import dataclasses
@@ -16,9 +18,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from kfp import components, local
 
+from pipelines import run_local
 from pipelines.compile import compile_pipeline
 from pipelines.pipeline import STEPS
+from pipelines.pipeline_runner import PipelineError
 from pipelines.profile import SHIPPED, load_profile
 from pipelines.steps.example_gen import list_datasets
 from tfcomp.datasets.materialized import materialize
@@ -26,7 +31,7 @@ from tfcomp.datasets.materialized import materialize
 # Whole pipelines take minutes where other work is under way.
 pytestmark = pytest.mark.timeout(900)
 
-
+Resume = Callable[..., tuple[str, dict[str, str]]]
 NAME = "pipeline_smoke"  # what the profile pushes its model as
 
 
@@ -60,20 +65,6 @@ class Place:
             cwd=self.path,
         )
 
-    def resume(
-        self, profile: str | Path = "smoke", status: int = 0
-    ) -> tuple[str, dict[str, str]]:
-        """A second start, which pushes nothing.
-
-        Returns:
-            What it prints, or the one line of its error; the steps' states.
-        """
-        result = self.run(f"--profile={profile}", "--resume")
-        assert result.returncode == status, result.stderr
-        assert result.stderr.count("\n") == status
-        assert self.list_versions() == [".lock", "1"]
-        return result.stderr or result.stdout, read_states(result.stdout)
-
     def list_versions(self) -> list[str]:
         return sorted(os.listdir(self.path / "out" / NAME))
 
@@ -95,6 +86,32 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place = Place(tmp_path_factory.mktemp("smoke"))
     place.first = place.run("--profile=smoke")
     return place
+
+
+@pytest.fixture
+def resume(
+    smoke: Place, steps_here: None, capsys: pytest.CaptureFixture
+) -> Resume:
+    """A second start, which pushes nothing.
+
+    It returns what it prints, or the one line of its error; the steps' states.
+    """
+
+    def run(profile: str | Path = "smoke", status: int = 0) -> tuple:
+        flags = smoke.make_command(f"--profile={profile}", "--resume")[3:]
+        capsys.readouterr()  # of the test so far
+        line = ""
+        try:
+            assert (run_local.main(["", *flags]), status) == (0, 0)
+        except PipelineError as error:
+            line = str(error)
+            assert error.status == status and "\n" not in line
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        assert smoke.list_versions() == [".lock", "1"]
+        return line or captured.out, read_states(captured.out)
+
+    return run
 
 
 def test_from_nothing_to_a_pushed_model(smoke: Place) -> None:
@@ -141,65 +158,60 @@ def test_the_same_command_prints_the_result(smoke: Place) -> None:
     assert changed.returncode == 2 and "add --resume" in changed.stderr
 
 
-def test_resume_repeats_nothing(smoke: Place) -> None:
+def test_resume_repeats_nothing(smoke: Place, resume: Resume) -> None:
     before = smoke.list_states()
-    printed, states = smoke.resume()
+    printed, states = resume()
     assert states["example_validator"] == states["report"] == "kept"
     assert "nothing new, the model is" in printed
     assert "trials to run" not in printed
     assert smoke.list_states() == before
 
 
-def test_compiled_pipeline_runs_here(smoke: Place, tmp_path: Path) -> None:
+def test_compiled_pipeline_runs_here(
+    smoke: Place,
+    steps_here: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
     path = tmp_path / "pipeline.yaml"
     compile_pipeline(load_profile("smoke").to_json(), path)
-    script = (
-        "import sys\n"
-        "from kfp import components, local\n"
-        "local.init(local.SubprocessRunner(use_venv=False), sys.argv[2])\n"
-        "pipeline = components.load_component_from_file(sys.argv[1])\n"
-        "pipeline(work_dir=sys.argv[3], export_dir=sys.argv[4])\n"
-    )
-    arguments = [path, tmp_path / "kfp", smoke.work, smoke.path / "out"]
-    result = subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert result.returncode == 0, result.stdout[-3000:] + result.stderr
-    assert "nothing new, the model is" in result.stdout
+    local.init(local.SubprocessRunner(use_venv=False), str(tmp_path / "kfp"))
+    pipeline = components.load_component_from_file(str(path))
+    pipeline(work_dir=str(smoke.work), export_dir=str(smoke.path / "out"))
+    assert "nothing new, the model is" in capsys.readouterr().out
     assert smoke.list_versions() == [".lock", "1"]
 
 
 # Planted failures: stopped at the right step, nothing pushed
 
 
-def test_bad_model_is_stopped(smoke: Place, tmp_path: Path) -> None:
+def test_bad_model_is_stopped(resume: Resume, tmp_path: Path) -> None:
     profile = tmp_path / "smoke"
     shutil.copytree(SHIPPED / "smoke", profile)
     text = (profile / "profile.toml").read_text()
     stricter = text.replace("{below = 0.1}", "{below = 1e-9}")
     (profile / "profile.toml").write_text(stricter)
-    line, states = smoke.resume(profile, status=1)
-    assert line.startswith("error: evaluator: not blessed: id_relative_mse ")
+    line, states = resume(profile, status=1)
+    assert line.startswith("evaluator: not blessed: id_relative_mse ")
     assert "must be below 1e-09; nothing was pushed" in line
     assert states["evaluator"] == "stopped" and states["report"] == "done"
     assert states["infra_validator"] == states["pusher"] == "skipped"
 
 
 def test_leak_is_stopped(
-    smoke: Place, leaking_data: Callable[[], AbstractContextManager]
+    smoke: Place,
+    resume: Resume,
+    leaking_data: Callable[[], AbstractContextManager],
 ) -> None:
     (config,) = list_datasets(load_profile("smoke"))
     leaky = materialize(config, smoke.work / "examples")  # was there before
     shutil.rmtree(leaky)
     with leaking_data():
         materialize(config, smoke.work / "examples")
-    line, states = smoke.resume(status=1)
+    line, states = resume(status=1)
     shutil.rmtree(leaky)
     assert line.startswith(
-        "error: example_validator: leak: 1 training examples lie in the "
+        "example_validator: leak: 1 training examples lie in the "
         "region corner:7, the first at [7.0, 7.0] "
     )
     ran = {"example_gen", "schema_gen", "example_validator"}
@@ -207,7 +219,9 @@ def test_leak_is_stopped(
     assert {s for s in states if states[s] == "skipped"} == skipped
 
 
-def test_removed_data_and_a_broken_saved_model(smoke: Place) -> None:
+def test_removed_data_and_a_broken_saved_model(
+    smoke: Place, resume: Resume
+) -> None:
     """Data is written again, trials stay, and the damage is found."""
     evaluation = json.loads((smoke.work / "evaluation.json").read_text())
     models = smoke.work / "runs" / "saved_models" / "smoke_low_rank"
@@ -217,12 +231,12 @@ def test_removed_data_and_a_broken_saved_model(smoke: Place) -> None:
     data.write_bytes(whole[: len(whole) // 2])
     # It was found good before, and may be damaged since.
     try:
-        line, states = smoke.resume(status=1)
+        line, states = resume(status=1)
     finally:
         data.write_bytes(whole)
     assert states["example_validator"] == "done"
     assert smoke.list_states() == before
-    assert line.startswith("error: infra_validator: the SavedModel cannot be ")
+    assert line.startswith("infra_validator: the SavedModel cannot be ")
     assert states["evaluator"] == "done"
     assert states["infra_validator"] == "failed"
     assert states["pusher"] == "skipped" and states["report"] == "kept"
