@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.run_flags import parse_config
 from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.controls import FIRST_SEED, Kind, plant_study
+from tfcomp.studies.claims.controls import (
+    FIRST_SEED,
+    Kind,
+    plant_study,
+    read_setting,
+)
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.judgement import ClaimResult
 from tfcomp.studies.claims.packed_evidence import ThresholdStudy
@@ -40,7 +44,6 @@ def make_run(
     **measures: Any,
 ) -> Run:
     """A finished run with some numbers, as if read from its files."""
-    arguments = [f"--flagfile={flagfile}", *flags, f"--seed={seed}"]
     metrics: dict[str, Any] = {
         "id": {
             "relative_mse": fit,
@@ -63,7 +66,7 @@ def make_run(
         metrics.setdefault(subset, {}).update(numbers)
     return Run(
         Path(f"/logs/sweep/trials/{next(_numbers):04d}"),
-        parse_config(arguments).to_flags(),
+        read_setting(" ".join([flagfile, *flags])) | {"seed": seed},
         metrics,
         {"stages": list(STAGES), "version": "planted", **measures},
         {"tensorflow": "2.21.0"},

@@ -137,11 +137,14 @@ def plant_run(
         split, _, last = name.rpartition("/")
         target = measures if split in ("", "start") else metrics
         (target.setdefault(split, {}) if split else target)[last] = value
-    flags = [f"--flagfile={line}", f"--seed={FIRST_SEED + place}"]
-    config = parse_config([word for text in flags for word in text.split()])
-    return Run(
-        Path(f"/planted/{line}/{place}"), config.to_flags(), metrics, measures
-    )
+    flags = read_setting(line) | {"seed": FIRST_SEED + place}
+    return Run(Path(f"/planted/{line}/{place}"), flags, metrics, measures)
+
+
+@functools.cache
+def read_setting(line: str) -> dict[str, Any]:
+    """All flags of a run, from a flagfile and flags that follow it."""
+    return parse_config(f"--flagfile={line}".split()).to_flags()
 
 
 def plant_study(

@@ -14,6 +14,7 @@ all rules were written on, are judged where there are no others: as a trial.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -131,10 +132,17 @@ class Claim:
         cap = Verdict(before[0])
         return None if cap is Verdict.REPRODUCED else cap
 
+    @functools.cached_property
+    def _planted(self) -> list[ControlOutcome]:
+        """What the test says of the controls, whatever the evidence is."""
+        found = [self._judge_parts(c.plant()) for c in self.controls]
+        return [
+            ControlOutcome(control.name, control.kind, combine(parts)[0])
+            for control, parts in zip(self.controls, found, strict=True)
+        ]
+
     def _run_controls(self, parts: Iterable[Part]) -> Iterable[ControlOutcome]:
-        for control in self.controls:
-            verdict, _ = combine(self._judge_parts(control.plant()))
-            yield ControlOutcome(control.name, control.kind, verdict)
+        yield from self._planted
         runs = {run.path: run for part in parts for run in part.runs}
         yield from self._judge_starts(list(runs.values()))
 
