@@ -54,8 +54,10 @@ def test_growth_on_the_left_alone_is_not_fitted(tmp_path: Path) -> None:
 
 
 def test_a_hue_without_color_is_not_fitted(tmp_path: Path) -> None:
+    # Four hues would turn the square to no effect, as they start.
     flags = [
-        *("--sprite_sizes=1,2,1,4,4,4", "--region=scale:1,x:#2-3,hue:#0"),
+        *("--candidates=8", "--epochs=8"),
+        *("--sprite_sizes=1,2,1,4,4,5", "--region=scale:1,x:#2-3,hue:#0"),
         f"--run_name={tmp_path.name}",
     ]
     colored = train_on(tmp_path, *flags)

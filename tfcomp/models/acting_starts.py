@@ -18,6 +18,8 @@ from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE, RATES
 
 # Widths of first ramps of ordered factors, where moments say nothing.
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
+# Of a periodic factor, by candidate: a full turn, either way, or none.
+WAYS = (1, -1, 1, -1, 1, -1, 0, 0)
 NOISE = 0.02
 DISC = 0.61  # radius of the first template in half sides of its canvas
 FLOOR = 0.02  # deviations of moments that need no further factor
@@ -150,14 +152,15 @@ def _draw_ramp(
     """First poses of the values of a factor, [R, V, 1].
 
     Ordered and periodic factors start on ramps of random slopes. In three of
-    four candidates, a periodic factor starts as a full turn either way.
+    four candidates, a periodic factor starts as a full turn either way: a hue
+    has a candidate in which it does not.
     """
     ramp = np.linspace(-1, 1, size) * (kind != "categorical")
     slopes = rng.normal(size=(count, 1, 1))
     start = RAMPS.get(channel, 0.0) * slopes * ramp[:, None]
     if (channel, kind) == ("angle", "periodic"):
         turn = 2 * np.pi * np.arange(size) / size
-        ways = np.resize([1, -1, 1, -1, 1, -1, 0, 0], count)
-        ways = rng.permutation(ways)[:, None, None]
+        ways = (0, 1, -1, 1) if count < len(WAYS) else WAYS
+        ways = rng.permutation(np.resize(ways, count))[:, None, None]
         start = np.where(ways == 0, start, ways * turn[:, None])
     return start

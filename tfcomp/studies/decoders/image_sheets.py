@@ -45,7 +45,7 @@ def name_sheet(split: str) -> str:
     """The file of a split, as `sprites_montero_range.png`."""
     region, _, images = split.partition("&not:")
     words = region + " completed" * bool(images)
-    return re.sub(r"[^a-z\d.]+", "_", words) + ".png"
+    return re.sub(r"[^a-z\d.-]+", "_", words) + ".png"
 
 
 def write_sheets(runs: Sequence[Run], output: Path) -> list[Path]:
