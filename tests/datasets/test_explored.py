@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.explored import choose_explored, count_levels
+from tfcomp.datasets.explored import choose_explored, choose_few, count_levels
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import make_splits
@@ -107,3 +107,18 @@ def test_of_single_images_a_sample() -> None:
     assert splits.is_ood.sum() == 100
     known = {tuple(row) for row in cells}
     assert all(tuple(row) in known for row in splits.grid)
+
+
+def test_few_points_of_a_sample_are_among_it() -> None:
+    data = make({"x": 9, "y": 9, "z": 9}, "x:4-8,y:4-8,z:4-8", 200)
+    few = choose_few(data, 30)
+    splits = few.splits
+    assert len(splits.grid) == 30
+    assert splits.is_ood.sum() == 15
+    shown = {tuple(row) for row in data.splits.grid.tolist()}
+    assert {tuple(row) for row in splits.grid.tolist()} <= shown
+    assert len(splits.all) == 729
+    assert not splits.is_complete
+    assert choose_few(data, 200) is data
+    whole = make({"x": 9, "y": 9}, "x:4-8,y:4-8")
+    assert choose_few(whole, 30) is whole

@@ -69,10 +69,12 @@ def compute_gram(
     return gram / scale if scale > 0 else gram
 
 
-def iterate_units(flat: np.ndarray) -> Iterator[np.ndarray]:
+def iterate_units(
+    flat: np.ndarray, count: int = BLOCK_UNITS
+) -> Iterator[np.ndarray]:
     """Parts of a stage [n, units], to copy no more than a part of it."""
-    for start in range(0, flat.shape[1], BLOCK_UNITS) or [0]:
-        yield flat[:, start : start + BLOCK_UNITS]
+    for start in range(0, flat.shape[1], count) or [0]:
+        yield flat[:, start : start + count]
 
 
 def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:

@@ -68,6 +68,10 @@ MAX_POINTS = 256
 # Root mean square, relative to the median ID output, up to which an output
 # is blank: above the float32 rounding of a decoder.
 BLANK = 1e-4
+# Of so many ID points at most, inner products are computed once for all spans.
+MAX_PRODUCTS = 4096
+# Of the largest eigenvalue of inner products: what is below is rounding.
+_RANK = 1e-13
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ def compute_superposition(
     flat = flatten_outputs(outputs)
     known, unseen = flat[~is_ood], flat[is_ood]
     points = convert_to_steps(factors, space)
+    spans = _Spans(known)
     is_blank = find_blank(unseen, known)
     r2 = {name: np.full(len(unseen), np.nan) for name in PREDICTORS}
     distance = np.full(len(unseen), np.inf)
@@ -113,7 +118,7 @@ def compute_superposition(
         distance[i] = distances.min(initial=np.inf)
         if is_blank[i] or not scored[i] or not (offsets == 0).any():
             continue
-        scores = _score_point(unseen[i], known, offsets == 0, distances)
+        scores = _score_point(unseen[i], spans, offsets == 0, distances)
         for name, score in zip(PREDICTORS, scores, strict=True):
             r2[name][i] = score
     return SuperpositionScores(r2, is_blank, distance)
@@ -218,13 +223,13 @@ def summarize_superposition(
 
 def _score_point(
     target: np.ndarray,
-    known: np.ndarray,
+    spans: "_Spans",
     shares: np.ndarray,
     distances: np.ndarray,
 ) -> tuple[float, float, float, float]:
-    # Target [pixels], known [n_id, pixels], shares [n_id, F], distances
-    # [n_id]; R^2 in the order of PREDICTORS.
-    num_factors = shares.shape[1]
+    # Target [pixels], shares [n_id, F], distances [n_id]; R^2 in the order of
+    # PREDICTORS.
+    num_factors, known = shares.shape[1], spans.known
     sharing = choose_memories(shares, distances)
     means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
     shells = [
@@ -234,15 +239,47 @@ def _score_point(
     nearest = np.argsort(distances, kind="stable")[: len(sharing)]
     return (
         _project(target, np.stack(means)),
-        _project(target, known[sharing], nonnegative=True),
+        spans.explain(target, sharing),
         _project(target, np.stack(shells)),
-        _project(target, known[nearest], nonnegative=True),
+        spans.explain(target, nearest),
     )
 
 
-def _project(
-    target: np.ndarray, regressors: np.ndarray, nonnegative: bool = False
-) -> float:
+class _Spans:
+    """Sums of ID outputs with nonnegative weights.
+
+    Of many pixels, from inner products: they tell all of least squares, and
+    are as many as there are regressors.
+    """
+
+    def __init__(self, known: np.ndarray) -> None:
+        self.known = known
+        self._unit = normalize_outputs(known)
+        few = len(known) <= MAX_PRODUCTS
+        self._products = self._unit @ self._unit.T if few else None
+
+    def explain(self, target: np.ndarray, rows: np.ndarray) -> float:
+        """R^2 of a target [pixels] on some of the known outputs."""
+        regressors = self._unit[rows]
+        if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
+            return float("nan")
+        if self._products is None:
+            products = regressors @ regressors.T
+        else:
+            products = self._products[np.ix_(rows, rows)]
+        values, vectors = np.linalg.eigh(products)
+        kept = values > _RANK * values[-1]
+        if not kept.any():  # blank ones
+            return 0.0
+        roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+        unit = normalize_outputs(target[None])[0]
+        inside = (regressors @ unit) @ vectors / roots
+        error = scipy.optimize.nnls((vectors * roots).T, inside)[1] ** 2
+        # What is outside of the span of the regressors is not explained.
+        return float(np.clip(inside @ inside - error, 0, 1))
+
+
+def _project(target: np.ndarray, regressors: np.ndarray) -> float:
     # R^2 of least squares; regressors that say the same count once.
     if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
         return float("nan")
@@ -250,11 +287,8 @@ def _project(
         normalize_outputs(target[None])[0],
         normalize_outputs(regressors),
     )
-    if nonnegative:
-        error = scipy.optimize.nnls(regressors.T, unit)[1] ** 2
-    else:
-        weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
-        error = np.sum((unit - weights @ regressors) ** 2)
+    weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
+    error = np.sum((unit - weights @ regressors) ** 2)
     return float(np.clip(1 - error, 0, 1))
 
 

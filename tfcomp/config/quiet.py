@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
@@ -116,7 +117,10 @@ def show_progress(
     """
     from tqdm import tqdm
 
+    is_main = threading.current_thread() is threading.main_thread()
     pause = 0.1 if sys.stderr.isatty() else 30.0
     options = {"leave": False, "delay": max(2.0, pause)} | options
     options |= {"mininterval": pause, "dynamic_ncols": True}
+    # Two bars at once would be written over each other.
+    options |= {"disable": not is_main}
     return tqdm(items, desc=name, unit=unit, total=total, **options)

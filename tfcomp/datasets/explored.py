@@ -42,6 +42,21 @@ def choose_explored(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     return dataclasses.replace(dataset, splits=splits)
 
 
+def choose_few(dataset: Dataset, limit: int) -> Dataset:
+    """The data with at most `limit` of its points, half of them held out.
+
+    Itself if these are a whole grid, or no more.
+    """
+    splits = dataset.splits
+    if splits.is_complete or len(splits.points) <= limit:
+        return dataset
+    few = splits.points[sample_rows(splits.is_ood, limit)]
+    splits = dataclasses.replace(
+        splits, points=few, existing=splits.all, is_streamed=False
+    )
+    return dataclasses.replace(dataset, splits=splits)
+
+
 def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
     """How many levels of every factor make a grid of at most `limit`.
 

@@ -147,7 +147,8 @@ def make_interaction_fn(
     def compute(factors: tf.Tensor) -> dict[str, tf.Tensor]:
         return compute_jet_products(stages, factors, exact)
 
-    compute = tf.function(compute) if is_traced else compute
+    if is_traced:
+        compute = tf.function(compute, autograph=False)
 
     def measure(points: np.ndarray) -> Interactions:
         try:

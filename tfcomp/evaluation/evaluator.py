@@ -96,10 +96,13 @@ class Evaluator:
         self._embeddings = list_embeddings(model)
         stages = make_stage_model(model)
         self.model = model
-        self._draw = tf.function(lambda f: {"image": model(f)})
+        self._draw = tf.function(lambda f: {"image": model(f)}, autograph=False)
         # By exact derivatives, and by differences where these are all zero.
         self._measure, self._measure_steps = (
-            tf.function(lambda f, fn=fn: compute_stage_metrics(stages, f, fn))
+            tf.function(
+                lambda f, fn=fn: compute_stage_metrics(stages, f, fn),
+                autograph=False,
+            )
             for fn in list_jacobians(model, dataset.space)
         )
         self._stages = StageReader(model, len(dataset.splits.grid))

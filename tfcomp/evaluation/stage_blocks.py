@@ -93,7 +93,7 @@ def _make_functions(
                 for name, h in activate(factors).items()
             }
 
-        yield tf.function(evaluate)
+        yield tf.function(evaluate, autograph=False)
 
 
 def _group_stages(sizes: dict[str, int], num_points: int) -> list[list[str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -26,7 +28,7 @@ from tfcomp.analysis.superposition import (
 )
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.dataset import brighten, choose_rows
-from tfcomp.datasets.explored import choose_explored
+from tfcomp.datasets.explored import choose_explored, choose_few
 from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.evaluation.derivatives import (
     MEASURED_POINTS,
@@ -63,6 +65,8 @@ KEPT_CLASSES = {
 }
 # At which the truth is tested for being a sum.
 TRUTH_POINTS = 32
+# Of a sample of a large space; the time grows with the square of the points.
+FEW_POINTS = 1024
 
 
 class kept_property(cached_property):  # noqa: N801
@@ -78,6 +82,13 @@ class kept_property(cached_property):  # noqa: N801
 
         get.__doc__ = function.__doc__
         super().__init__(get)
+
+    def __get__(self, study: Study | None, owner: type | None = None) -> Any:
+        if study is None:
+            return self
+        # Threads compute some ahead; who asks meanwhile waits.
+        with study.locks[self.attrname]:
+            return super().__get__(study, owner)
 
 
 class Study:
@@ -97,6 +108,7 @@ class Study:
         kept: KeptResults | None = None,
     ) -> None:
         self.kept = kept
+        self.locks = defaultdict(threading.RLock)
         self.run = run
         self.name = run.name
         self.dataset = run.dataset
@@ -105,6 +117,18 @@ class Study:
         self._is_repeated = is_repeated
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
         self._evaluator.turn_to(run.dataset, seed)
+
+    @cached_property
+    def few(self) -> Study:
+        """The run at the points of whose stages all units are looked at.
+
+        Itself on a whole grid, and else if it has no more than that.
+        """
+        dataset = choose_few(self.dataset, FEW_POINTS)
+        if dataset is self.dataset:
+            return self
+        run = dataclasses.replace(self.run, dataset=dataset)
+        return Study(run, kept=self.kept)
 
     @property
     def stages(self) -> list[str]:
@@ -245,7 +269,9 @@ class Study:
     @cached_property
     def layers(self) -> LayerAnalysis:
         """Geometry and probes of every stage."""
-        probes = {stage: n.probe for stage, n in self.numbers.items()}
+        probes = {stage: self._find_recorded(stage) for stage in self.stages}
+        if None in probes.values():
+            probes = {stage: n.probe for stage, n in self.numbers.items()}
         return self._evaluator.analyze_layers(self.metrics, probes)
 
     @cached_property
@@ -294,10 +320,13 @@ class Study:
 
         Of thousands of units it takes longer than all that is drawn.
         """
+        recorded = self._find_recorded(stage)
+        return (lambda _: recorded) if recorded else self._evaluator.probe
+
+    def _find_recorded(self, stage: str) -> Scores | None:
         row = (self.run.metrics.get("layers") or {}).get(stage) or {}
-        if NO_SCORES.keys() <= row.keys():
-            return lambda _: {name: row[name] for name in NO_SCORES}
-        return self._evaluator.probe
+        is_known = NO_SCORES.keys() <= row.keys()
+        return {name: row[name] for name in NO_SCORES} if is_known else None
 
     @property
     def _shape(self) -> tuple[int, ...] | None:

@@ -39,7 +39,7 @@ def draw_superposed_inputs(
     if decode is None or size * math.prod(model.output_shape[1:]) > MAX_SIZE:
         return None
     grid, is_id = splits.grid, splits.is_id
-    encode = tf.function(make_stage_model(model, ["code"]))
+    encode = tf.function(make_stage_model(model, ["code"]), autograph=False)
     codes = evaluate_in_batches(encode, grid)["code"]  # [n, code]
     images = []
     for column in grid.T:
@@ -60,7 +60,7 @@ def find_decoder(model: keras.Model) -> tf.types.experimental.Callable | None:
         decoder = keras.Model(code.output, model.output)
     except ValueError:  # the image depends on something else, too
         return None
-    return tf.function(lambda codes: {"image": decoder(codes)})
+    return tf.function(lambda codes: {"image": decoder(codes)}, autograph=False)
 
 
 def _mean(codes: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis.manifolds import UMAP_HINT, compute_umap, has_umap
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.study import FEW_POINTS, Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.report.findings import describe_course
@@ -26,7 +26,8 @@ def make_manifolds(studies: Sequence[Study]) -> Section:
     return Section(
         "manifolds",
         "Manifolds",
-        "Every grid point is a point in the space of a stage's activations. "
+        "Every combination of factors is a point in the space of a stage's "
+        f"activations; {FEW_POINTS:,} are shown where they are a sample. "
         "The same data are in TensorBoard's projector tab.",
         [ranks, *map(make_pca, studies)],
         describe_course(ranks.rows, "id", "the effective rank over ID points"),
@@ -46,7 +47,9 @@ def make_umaps(studies: Sequence[Study]) -> Section:
 
 def make_ranks(studies: Sequence[Study]) -> Exhibit:
     """Draws the effective rank against the stage."""
-    rows = list_stages(studies, lambda s, stage: dict(s.numbers[stage].ranks))
+    rows = list_stages(
+        studies, lambda s, stage: dict(s.few.numbers[stage].ranks)
+    )
     panels = {s.upper(): s for s in ("id", "ood") if has_numbers(rows, s)}
     return Exhibit(
         "effective_rank",
@@ -63,6 +66,7 @@ def make_ranks(studies: Sequence[Study]) -> Exhibit:
 
 def make_pca(study: Study) -> Exhibit:
     """Draws the first two principal components of every stage."""
+    study = study.few
     found = {s: n.components for s, n in study.numbers.items()}
     shares = [f"{s} {c.explained[:2].sum():.0%}" for s, c in found.items()]
     return _show_points(
@@ -87,6 +91,7 @@ def try_umap(study: Study) -> list[Exhibit]:
 
 def make_umap(study: Study) -> Exhibit:
     """Draws UMAP of every stage."""
+    study = study.few
     return _show_points(
         study,
         "umap",

@@ -8,6 +8,7 @@ import numpy as np
 
 from tfcomp import __version__
 from tfcomp.config.quiet import show_progress
+from tfcomp.evaluation.ahead import computed_ahead
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
@@ -28,8 +29,15 @@ def build_report(
     Also adds projector data to the run folders, for TensorBoard. Returns the
     path of the page.
     """
-    explorer = explorer_fragment(studies) if "explorer" in names else ""
-    answer = make_answer(studies, with_map=not explorer)
+    with computed_ahead(studies, names):
+        return _build(studies, folder, names)
+
+
+def _build(
+    studies: Sequence[Study], folder: Path, names: Sequence[str]
+) -> Path:
+    is_explored = "explorer" in names and bool(studies)
+    answer = make_answer(studies, with_map=not is_explored)
     shown = {exhibit.name for exhibit in answer.exhibits}
     save_exhibits(answer.exhibits, folder)
     built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
@@ -43,6 +51,7 @@ def build_report(
     save_exhibits(
         [item for section in own for item in section.exhibits], folder
     )
+    explorer = explorer_fragment(studies) if is_explored else ""
     notes = [
         f" {study.name}: {study.dataset.sample_note}."
         for study in studies
@@ -73,6 +82,7 @@ def save_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
 
 def write_projections(study: Study) -> None:
     """Puts the stages of a run into TensorBoard's projector."""
+    study = study.few
     splits = study.splits
     pixels = study.evaluation.images
     upright = study.dataset.first_row == "bottom"

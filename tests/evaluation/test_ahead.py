@@ -1,0 +1,80 @@
+"""Results that threads compute while others are drawn."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.evaluation import ahead, loading
+from tfcomp.evaluation.study import Study, kept_property
+
+
+def test_everything_is_computed_once_and_the_same(
+    smoke_run: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = Study(loading.load_run(smoke_run.run_dir))
+    expected = alone.metrics, alone.superposition
+    study, threads = Study(loading.load_run(smoke_run.run_dir)), []
+    measure = study._evaluator.measure_geometry
+
+    def count() -> dict:
+        threads.append(threading.current_thread())
+        return measure()
+
+    monkeypatch.setattr(study._evaluator, "measure_geometry", count)
+    with ahead.computed_ahead([study], ["layers", "superposition"]):
+        found = study.metrics, study.superposition
+    assert len(threads) == 1
+    for stage, metric in expected[0].items():
+        np.testing.assert_array_equal(found[0][stage], metric)
+    np.testing.assert_equal(found[1].r2, expected[1].r2)
+
+
+def test_nothing_is_computed_that_is_not_shown(smoke_run: RunConfig) -> None:
+    study = Study(loading.load_run(smoke_run.run_dir))
+    with ahead.computed_ahead([study], ["runs"]):
+        pass
+    assert not {"_geometry", "numbers", "superposition"} & vars(study).keys()
+
+
+def test_a_failure_is_told_to_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(study: object) -> None:
+        raise RuntimeError("no memory")
+
+    lane = {("layers",): fail}
+    monkeypatch.setattr(ahead, "LANES", (lane,))
+    study = SimpleNamespace()
+    with ahead.computed_ahead([study], ["layers"]):
+        pass
+    with pytest.raises(RuntimeError, match="no memory"):
+        fail(study)
+
+
+def test_who_asks_meanwhile_waits_for_the_same_value() -> None:
+    begun, allowed = threading.Event(), threading.Event()
+
+    class Slow(Study):
+        def __init__(self) -> None:
+            self.kept, self.count = None, 0
+            self.locks = {"value": threading.RLock()}
+
+        @kept_property
+        def value(self) -> int:
+            begun.set()
+            assert allowed.wait(60)
+            self.count += 1
+            return 7
+
+    slow, found = Slow(), []
+    first = threading.Thread(target=lambda: slow.value)
+    first.start()
+    assert begun.wait(60)
+    second = threading.Thread(target=lambda: found.append(slow.value))
+    second.start()
+    allowed.set()
+    first.join(60)
+    second.join(60)
+    assert found == [7]
+    assert slow.count == 1

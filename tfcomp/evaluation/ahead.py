@@ -1,0 +1,75 @@
+"""What a report needs is computed while its pictures are drawn.
+
+Drawing is Python and holds its lock; linear algebra and TensorFlow do not. So
+two threads compute what takes long, one with the network and one with arrays,
+and whoever asks for a result that is being computed waits for it.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from tfcomp.evaluation.study import Study
+
+# What takes long, in the order in which it is begun: sections that show it, and
+# how it is computed where it applies. With the network, and of images alone.
+LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
+    {
+        ("layers", "explorer"): lambda study: study.metrics,
+        ("tuning", "manifolds"): lambda study: study.few.numbers,
+        ("interactions",): lambda study: (study.interactions, study.shapes),
+    },
+    {
+        ("superposition",): lambda study: (
+            study.has_hole and (study.superposition, study.composed)
+        ),
+        ("kernels",): lambda study: (
+            study.has_hole and study.is_plane and study.kernel_fits
+        ),
+    },
+)
+
+
+@contextlib.contextmanager
+def computed_ahead(
+    studies: Sequence[Study], sections: Collection[str]
+) -> Iterator[None]:
+    """Computes what sections show of studies while the block runs.
+
+    What fails is left to whoever asks for it next, who then learns why.
+    """
+    is_left = threading.Event()
+    threads = [
+        threading.Thread(
+            target=_compute, args=(lane, studies, sections, is_left)
+        )
+        for lane in LANES
+    ]
+    # Limits of single calls would end those of calls at the same time.
+    with threadpool_limits(1, "blas"):
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            is_left.set()
+            for thread in threads:
+                thread.join()
+
+
+def _compute(
+    lane: Mapping[tuple[str, ...], Callable[[Study], Any]],
+    studies: Sequence[Study],
+    sections: Collection[str],
+    is_left: threading.Event,
+) -> None:
+    for study in studies:
+        for shown_in, compute in lane.items():
+            if is_left.is_set():
+                return
+            if not set(shown_in).isdisjoint(sections):
+                with contextlib.suppress(Exception):
+                    compute(study)
