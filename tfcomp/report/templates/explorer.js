@@ -100,7 +100,8 @@ function findLimits(lists, fromZero) {
   const high = fromZero ? sorted[Math.floor(0.98 * (sorted.length - 1))]
     : sorted[sorted.length - 1];
   const low = fromZero ? Math.min(0, sorted[0]) : sorted[0];
-  return {low, high: high > low ? high : low + 1};
+  const isExceeded = sorted[sorted.length - 1] > high;
+  return {low, high: high > low ? high : low + 1, isExceeded};
 }
 
 function makeScale({low, high}) {
@@ -309,7 +310,8 @@ function drawBar(pen, ink, chosen, scale) {
   pen.fillStyle = ink;
   pen.textBaseline = "top";
   [["left", format(chosen.low), 0], ["center", chosen.label, width / 2],
-    ["right", format(chosen.high), width]].forEach(([side, text, x]) => {
+    ["right", (chosen.isExceeded ? "≥ " : "") + format(chosen.high), width],
+  ].forEach(([side, text, x]) => {
     pen.textAlign = side;
     pen.fillText(text, frame.left + x, top + 14);
   });
