@@ -262,8 +262,10 @@ def run(line: list[str], folder: Path, output: Path) -> int:
 
 def list_files(folder: Path) -> set[str]:
     """The files and folders of a folder, as deep as a command might write."""
-    skip = ("runs/", "flags/")
-    found = (p.relative_to(folder).as_posix() for p in folder.rglob("*"))
+    skip, found = ("runs/", "flags/"), set()
+    for parent, folders, files in os.walk(folder):  # much faster than rglob
+        start = f"{parent}/".removeprefix(f"{folder}/")
+        found |= {start + name for name in (*folders, *files)}
     return {n for n in found if not n.startswith(skip) or n.count("/") < 3}
 
 

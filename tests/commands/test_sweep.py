@@ -4,14 +4,14 @@ import csv
 import math
 import os
 import runpy
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 import tfcomp
+from tests.sweeps import fake_trial
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flag_lines
@@ -29,7 +29,10 @@ Start = Callable[..., int]
 
 
 class FakePool:
-    """Runs tasks one after the other, without Dask, and remembers them."""
+    """Runs fake trials one after the other, in this process.
+
+    It remembers them.
+    """
 
     workers = 1
     ran: list[str] = []
@@ -37,9 +40,14 @@ class FakePool:
     def run(self, tasks: list[Task]) -> Iterator[Outcome]:
         for task in tasks:
             self.ran.append(task.name)
-            found = subprocess.run(task.command, capture_output=True, text=True)
-            reason = found.stderr.strip().removeprefix("error: ")
-            yield Outcome(task.name, found.returncode, reason, 1.0)
+            status, reason = 0, ""
+            try:
+                if task.command != ["true"]:
+                    with redirect_stdout(None):
+                        fake_trial.main(task.command[2:])
+            except RunError as error:
+                status, reason = 1, str(error)
+            yield Outcome(task.name, status, reason, 1.0)
 
     def close(self) -> None:
         pass
@@ -52,7 +60,6 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     Nothing is drawn, which would take longer than all the rest.
     """
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     fake = runpy.run_path(str(FAKE_SWEEP))
     monkeypatch.setattr(Sweep, "make_command", fake["make_command"])
     monkeypatch.setattr(workload, "Pool", lambda *_: nullcontext(FakePool()))

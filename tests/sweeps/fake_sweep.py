@@ -1,11 +1,11 @@
 """`python -m tfcomp.sweep` with trials that take no time (`fake_trial.py`).
 
-It makes all tables and no figures.
+It makes the tables of the trials, and nothing that is computed of them.
 """
 
 from tfcomp import sweep
 from tfcomp.config.command import exit_on_user_error
-from tfcomp.sweeps import sweep_reports as reports
+from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
 
@@ -20,6 +20,5 @@ def make_command(sweep: Sweep, trial: Trial) -> list[str]:
 
 if __name__ == "__main__":
     Sweep.make_command = make_command
-    reports.draw_figures = lambda *arguments: []
-    reports.write_page = lambda *arguments: None
+    sweep_run.write_reports = lambda *arguments: None
     exit_on_user_error(sweep.main)
