@@ -47,7 +47,8 @@ def make_study(name: str, *flags: str) -> Study:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("tiles")
     places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
-    config = make_config("tiles", "--model=cnn", "--epochs=2", *places)
+    flags = ("--model=cnn", "--epochs=2", "--export=false")
+    config = make_config("tiles", *flags, *places)
     train_and_evaluate(config)
     return Study(load_run(config.run_dir))
 
