@@ -15,7 +15,6 @@ from pipelines.steps.infra_validator import (
     compare_answers,
     make_answers,
     make_requests,
-    validate_model,
 )
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
@@ -38,10 +37,8 @@ def model(smoke_run: RunConfig, tmp_path: Path) -> Path:
     return Path(shutil.copytree(source, tmp_path / "model"))
 
 
-def test_good_model(smoke_run: RunConfig, expected: Arrays) -> None:
-    version = Path(smoke_run.export_path) / "1"
-    count = validate_model(Path(smoke_run.run_dir), version)
-    assert count == len(expected)
+def test_all_signatures_are_asked(expected: Arrays) -> None:
+    """The canary is, too: `test_components` compares its answers with these."""
     asked = {name.split("/")[0] for name in expected}
     assert asked == set(SIGNATURES)
     requests = {name.split("/")[1] for name in expected}
