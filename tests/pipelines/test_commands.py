@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.pipeline_root import PipelineRoot
 from pipelines.run_local import main
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 
 WRITABLE = "must name a folder that can be written"
 
@@ -40,11 +40,18 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
         ("--profil=smoke", "is not a flag, did you mean --profile?"),
     ],
 )
-def test_bad_flags(flag: str, rule: str, tmp_path: Path) -> None:
-    result = run("-m", "pipelines.run_local", flag, cwd=tmp_path)
-    assert result.returncode == 2
-    assert result.stderr == f"error: {flag.partition('=')[0]} {rule}\n"
-    assert not list(tmp_path.iterdir())
+def test_bad_flags(flag: str, rule: str, working_folder: Path) -> None:
+    with pytest.raises((ConfigError, RunError)) as caught:
+        main(["", flag])
+    assert str(caught.value) == f"{flag.partition('=')[0]} {rule}"
+    assert getattr(caught.value, "status", 2) == 2
+    assert not list(working_folder.iterdir())
+
+
+def test_a_bad_flag_is_one_line(tmp_path: Path) -> None:
+    result = run("-m", "pipelines.run_local", "--workers=-1", cwd=tmp_path)
+    line = "error: --workers must be at least 0, got -1\n"
+    assert (result.returncode, result.stderr) == (2, line)
 
 
 def test_root_that_holds_a_pipeline(tmp_path: Path) -> None:
