@@ -4,14 +4,14 @@ import csv
 import math
 import os
 import runpy
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 import tfcomp
-from tests.sweeps import fake_trial
+from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flag_lines
@@ -19,38 +19,13 @@ from tfcomp.storage.output_folders import lock_folder
 from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run, sweep_tables, workload
 from tfcomp.sweeps.grid import Trial
-from tfcomp.sweeps.scheduling import Outcome, Task
 from tfcomp.sweeps.sweep_run import Sweep
 
 ROOT = Path(__file__).parents[2]
 FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
 COMMAND = ("sweep", "--flagfile=smoke.flags", "--run_name=s")
 Start = Callable[..., int]
-
-
-class FakePool:
-    """Runs fake trials one after the other, in this process.
-
-    It remembers them.
-    """
-
-    workers = 1
-    ran: list[str] = []
-
-    def run(self, tasks: list[Task]) -> Iterator[Outcome]:
-        for task in tasks:
-            self.ran.append(task.name)
-            status, reason = 0, ""
-            try:
-                if task.command != ["true"]:
-                    with redirect_stdout(None):
-                        fake_trial.main(task.command[2:])
-            except RunError as error:
-                status, reason = 1, str(error)
-            yield Outcome(task.name, status, reason, 1.0)
-
-    def close(self) -> None:
-        pass
+POOL = PoolHere()
 
 
 @pytest.fixture
@@ -62,11 +37,11 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     monkeypatch.chdir(tmp_path)
     fake = runpy.run_path(str(FAKE_SWEEP))
     monkeypatch.setattr(Sweep, "make_command", fake["make_command"])
-    monkeypatch.setattr(workload, "Pool", lambda *_: nullcontext(FakePool()))
+    monkeypatch.setattr(workload, "Pool", lambda *_: nullcontext(POOL))
     monkeypatch.setattr(sweep_run, "write_reports", lambda *arguments: None)
 
     def main(*flags: str) -> int:
-        FakePool.ran.clear()
+        POOL.ran.clear()
         return sweep.main([*COMMAND, *flags])
 
     return main
@@ -95,7 +70,7 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
     )
     assert {row["status"] for row in rows} == {"finished"}
     assert float(rows[3]["ood_mse"]) == pytest.approx(1 / 4 + 0.03)
-    assert [row["trial"] for row in rows] == FakePool.ran
+    assert [row["trial"] for row in rows] == POOL.ran
     assert float(read("timings.csv")[0]["seconds"]) > 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("4 trials to run, 1 at a time; logs in ")
@@ -179,7 +154,7 @@ def test_a_damaged_trial_is_run_again(
     start("--grid=depth=2,3", "--seeds=2")
     whole = read("trials.csv")
     trials = Path("tensorboard_logs/s/trials")
-    first, second, *_ = FakePool.ran
+    first, second, *_ = POOL.ran
     if content is None:
         (trials / first / "model.keras").unlink()
         (trials / second / "model.keras").write_text("PK")
@@ -188,7 +163,7 @@ def test_a_damaged_trial_is_run_again(
         (trials / second / "metrics.json").write_bytes(content)
         (trials / first / "measures.json").write_bytes(content)
     assert start("--grid=depth=2,3", "--seeds=2") == 0
-    assert FakePool.ran == [first, second]
+    assert POOL.ran == [first, second]
     assert read("trials.csv") == whole
 
 
@@ -205,7 +180,7 @@ def test_each_result_is_read_once(
     monkeypatch.setattr(sweep_run, "read_result", read_result)
     monkeypatch.setattr(workload, "PAUSE", 0)
     assert start("--grid=depth=2,3", "--seeds=2") == 0
-    assert sorted(seen) == sorted(FakePool.ran)
+    assert sorted(seen) == sorted(POOL.ran)
 
 
 def test_tables_are_written_for_a_twentieth_of_the_time(
@@ -232,7 +207,7 @@ def test_tables_are_whole_when_a_sweep_is_told_to_stop(
     monkeypatch.setattr(workload, "PAUSE", 10**6)
 
     def stop(self: workload.Progress, *_: object) -> None:
-        if len(FakePool.ran) == 3:
+        if len(POOL.ran) == 3:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(workload.Progress, "report", stop)
@@ -269,11 +244,11 @@ def test_more_seeds_and_another_order(start: Start) -> None:
     assert start("--grid=epochs=2,1", "--grid=depth=4,3,2", "--seeds=2") == 0
     rows = read("trials.csv")
     assert len(rows) == 12
-    assert set(FakePool.ran) == {row["trial"] for row in rows} - first
+    assert set(POOL.ran) == {row["trial"] for row in rows} - first
     assert [row["epochs"] for row in rows[:6]] == ["2"] * 6
     # The first sweep is still all there.
     assert start("--grid=depth=2,3", "--grid=epochs=1,2") == 0
-    assert FakePool.ran == []
+    assert POOL.ran == []
     assert {row["trial"] for row in read("trials.csv")} == first
 
 
@@ -294,7 +269,7 @@ def test_failures_do_not_stop_the_rest(
     assert captured.err == expected
     monkeypatch.delenv("FAKE_FAILURE")
     assert start("--grid=depth=2,3,4") == 0  # only that one is run again
-    assert FakePool.ran == [rows[1]["trial"]]
+    assert POOL.ran == [rows[1]["trial"]]
     assert {row["status"] for row in read("trials.csv")} == {"finished"}
 
 
@@ -319,9 +294,9 @@ def test_flags_that_repeat_a_sweep(start: Start) -> None:
     regions = ["box:x:3-5,y:2-4", "corner:4"]
     axes = {"region": regions, "depth/width": ["2/8", "3/9"]}
     numbers = {"seeds": 2, "first_seed": 3, "run_name": "s"}
-    FakePool.ran.clear()
+    POOL.ran.clear()
     folder = tfcomp.run_sweep("smoke", grid=axes, **numbers)
-    assert FakePool.ran == [] and folder == Path("tensorboard_logs/s")
+    assert POOL.ran == [] and folder == Path("tensorboard_logs/s")
     assert read("trials.csv") == rows
 
 
@@ -385,7 +360,7 @@ def test_a_folder_in_use(start: Start, tmp_path: Path) -> None:
     with lock_folder(folder):
         with pytest.raises(RunError, match="another process is working in"):
             start()
-        assert FakePool.ran == []
+        assert POOL.ran == []
     assert start() == 0
 
 

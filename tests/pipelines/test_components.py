@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from pipelines.components import (
     trainer,
 )
 from pipelines.profile import Profile, load_profile
+from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import RunError
+from tfcomp.sweeps import workload
 
 Inputs = dict[str, Any]
 
@@ -125,8 +127,13 @@ def test_planted_leak_is_stopped(
 
 
 def test_trainer_records_failed_trials(
-    make_profile: Callable[..., Profile], inputs: Inputs, tmp_path: Path
+    make_profile: Callable[..., Profile],
+    inputs: Inputs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    pool = nullcontext(PoolHere())
+    monkeypatch.setattr(workload, "Pool", lambda *_: pool)
     # One learning rate is absurd and diverges.
     profile = make_profile("--grid=learning_rate=1e-3,1e18")
     work = tmp_path / "work"
