@@ -52,6 +52,25 @@ def test_a_failure_is_told_to_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
         fail(study)
 
 
+def test_an_interrupt_does_not_wait_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = threading.Event()
+
+    def last(study: object) -> None:
+        while True:
+            begun.set()
+
+    monkeypatch.setattr(ahead, "LANES", ({("layers",): last},))
+    with (
+        pytest.raises(KeyboardInterrupt),
+        ahead.computed_ahead([SimpleNamespace()], ["layers"]),
+    ):
+        assert begun.wait(60)
+        raise KeyboardInterrupt
+    assert not [t for t in threading.enumerate() if "_compute" in t.name]
+
+
 def test_who_asks_meanwhile_waits_for_the_same_value() -> None:
     begun, allowed = threading.Event(), threading.Event()
 

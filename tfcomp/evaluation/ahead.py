@@ -6,6 +6,8 @@ and whoever asks for a result that is being computed waits for it.
 """
 
 import contextlib
+import ctypes
+import itertools
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -39,13 +41,11 @@ def computed_ahead(
 ) -> Iterator[None]:
     """Computes what sections show of studies while the block runs.
 
-    What fails is left to whoever asks for it next, who then learns why.
+    What fails is left to whoever asks for it next, who then learns why. What
+    is not done when the block ends, or is interrupted, is given up.
     """
-    is_left = threading.Event()
     threads = [
-        threading.Thread(
-            target=_compute, args=(lane, studies, sections, is_left)
-        )
+        threading.Thread(target=_compute, args=(lane, studies, sections))
         for lane in LANES
     ]
     # Limits of single calls would end those of calls at the same time.
@@ -55,21 +55,34 @@ def computed_ahead(
         try:
             yield
         finally:
-            is_left.set()
             for thread in threads:
-                thread.join()
+                _give_up(thread)
 
 
 def _compute(
     lane: Mapping[tuple[str, ...], Callable[[Study], Any]],
     studies: Sequence[Study],
     sections: Collection[str],
-    is_left: threading.Event,
 ) -> None:
-    for study in studies:
-        for shown_in, compute in lane.items():
-            if is_left.is_set():
-                return
-            if not set(shown_in).isdisjoint(sections):
-                with contextlib.suppress(Exception):
-                    compute(study)
+    wanted = [
+        compute
+        for shown_in, compute in lane.items()
+        if not set(shown_in).isdisjoint(sections)
+    ]
+    with contextlib.suppress(SystemExit):
+        for study, compute in itertools.product(studies, wanted):
+            with contextlib.suppress(Exception):
+                compute(study)
+
+
+def _give_up(thread: threading.Thread) -> None:
+    """Ends a thread between two steps of its computation, as a batch.
+
+    To interrupt a report of a large grid does not take its minutes.
+    """
+    while thread.is_alive():
+        found = ctypes.c_ulong(thread.ident)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            found, ctypes.py_object(SystemExit)
+        )
+        thread.join(1.0)
