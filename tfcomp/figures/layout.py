@@ -129,7 +129,7 @@ def settle_layout(figure: Figure) -> None:
     engine = figure.get_layout_engine()
     is_fixed = any(axes.get_aspect() != "auto" for axes in figure.axes)
     previous = np.nan
-    for _ in range(MAX_LAYOUT_STEPS if is_fixed else 1):
+    for _ in range(MAX_LAYOUT_STEPS if is_fixed else min(MAX_LAYOUT_STEPS, 1)):
         engine.execute(figure)
         bounds = np.array([axes.get_position().bounds for axes in figure.axes])
         if np.allclose(bounds, previous, rtol=0, atol=_LAYOUT_TOLERANCE):
