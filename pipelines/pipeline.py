@@ -71,10 +71,7 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         ).after(validated)
         runs = trained.outputs["runs"]
         evaluated = evaluator(
-            profile=profile,
-            runs=runs,
-            export_dir=export_dir,
-            work_dir=work_dir,
+            profile=profile, runs=runs, export_dir=export_dir, work_dir=work_dir
         )
         evaluation = evaluated.outputs["evaluation"]
         reported = report(profile=profile, runs=runs, work_dir=work_dir)

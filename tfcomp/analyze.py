@@ -19,11 +19,7 @@ from typing import Any
 from tfcomp.analysis.manifolds import UMAP_HINT, has_umap
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.plugins import (
-    PLUGIN_FLAG,
-    admit_plugins,
-    import_plugins,
-)
+from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags

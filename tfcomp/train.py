@@ -15,11 +15,7 @@ from tfcomp.models.acting_rules import describe_channels
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.model_rules import AXES
 from tfcomp.storage.output_folders import check_run_folders
-from tfcomp.storage.run_folder import (
-    SAMPLES_FILE,
-    find_finished,
-    select_scores,
-)
+from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
 WIDTH = 80  # characters of a line of prose
 

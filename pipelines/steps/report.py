@@ -7,12 +7,7 @@ from pathlib import Path
 
 from kfp import dsl
 
-from pipelines.profile import (
-    Profile,
-    make_searches,
-    make_sweeps,
-    parse_profile,
-)
+from pipelines.profile import Profile, make_searches, make_sweeps, parse_profile
 from pipelines.running_step import run_step
 from pipelines.steps.trainer import LOGS
 from tfcomp.studies.claims import Evidence, Report, read_evidence, write_report

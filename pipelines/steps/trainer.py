@@ -4,12 +4,7 @@ from pathlib import Path
 
 from kfp import dsl
 
-from pipelines.profile import (
-    Profile,
-    make_searches,
-    make_sweeps,
-    parse_profile,
-)
+from pipelines.profile import Profile, make_searches, make_sweeps, parse_profile
 from pipelines.running_step import count, run_step
 from tfcomp.storage.code_version import hash_files
 from tfcomp.sweeps.scheduler_options import SchedulerOptions

@@ -87,10 +87,7 @@ def make_kernel(
 
 @single_threaded
 def fit_kernel(
-    kernel: str,
-    factors: np.ndarray,
-    outputs: np.ndarray,
-    is_ood: np.ndarray,
+    kernel: str, factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> KernelFit:
     """Ridge regression with one kernel, from ID to OOD outputs.
 

@@ -227,9 +227,7 @@ def score_images(
     return found
 
 
-def average_scores(
-    each: Mapping[str, ArrayLike],
-) -> dict[str, float | None]:
+def average_scores(each: Mapping[str, ArrayLike]) -> dict[str, float | None]:
     """The scores of a set of images, from what `score_images` gives of each."""
     means = {name: _mean(values) for name, values in each.items()}
     blank = means.pop("blank_mse")

@@ -68,9 +68,7 @@ class ModelConfig(Settings):
         minimum=1,
     )
     entropy_weight: float = setting(
-        0.1,
-        "Low-rank model: weight alpha of the entropy penalty.",
-        minimum=0.0,
+        0.1, "Low-rank model: weight alpha of the entropy penalty.", minimum=0.0
     )
     variance_weight: float = setting(
         0.01,

@@ -22,10 +22,7 @@ class TrainingConfig(Settings):
         minimum=0,
     )
     batch_size: int = setting(
-        32,
-        "Examples in a batch, over all replicas.",
-        minimum=1,
-        maximum=10**5,
+        32, "Examples in a batch, over all replicas.", minimum=1, maximum=10**5
     )
     learning_rate: float = setting(1e-3, "Learning rate of AdamW.", above=0.0)
     decay: str = setting(

@@ -158,9 +158,7 @@ def picture_volumes(
     return picture_maps(dataset, centered, label, title, ends, planes, "RdBu_r")
 
 
-def center_volumes(
-    volumes: Mapping[str, np.ndarray],
-) -> dict[str, np.ndarray]:
+def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Log-volumes less the mean of their stage; NaN where they are infinite."""
     finite = {
         k: np.where(np.isfinite(v), v, np.nan) for k, v in volumes.items()

@@ -77,10 +77,7 @@ class StageReader:
 
 
 def _make_functions(
-    model: keras.Model,
-    group: list[str],
-    sizes: dict[str, int],
-    num_points: int,
+    model: keras.Model, group: list[str], sizes: dict[str, int], num_points: int
 ) -> Iterator[Callable]:
     """Functions from factors to units [n, units of the block] by stage."""
     activate = make_stage_model(model, group)

@@ -83,10 +83,7 @@ def draw_embeddings(
 
 
 def draw_spectrum(
-    singular_values: ArrayLike,
-    effective_rank: ArrayLike,
-    *,
-    title: str = "",
+    singular_values: ArrayLike, effective_rank: ArrayLike, *, title: str = ""
 ) -> Figure:
     """Draws the singular values of all matrices, relative to their largest.
 

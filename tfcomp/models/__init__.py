@@ -38,9 +38,7 @@ MODELS.register(
     check=check_hard_rendering,
 )
 MODELS.register(
-    "rotation",
-    "tfcomp.models.plain:build_rotation",
-    check=check_quarter,
+    "rotation", "tfcomp.models.plain:build_rotation", check=check_quarter
 )
 MODELS.register(
     "acting",

@@ -28,11 +28,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor, parse_groups
 from tfcomp.models.acting_rules import parse_channels
-from tfcomp.models.acting_starts import (
-    Start,
-    fit_moment,
-    measure_moments,
-)
+from tfcomp.models.acting_starts import Start, fit_moment, measure_moments
 from tfcomp.models.acting_training import ActingModel
 from tfcomp.models.acts import Acts
 from tfcomp.models.canvas import Draw

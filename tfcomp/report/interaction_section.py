@@ -17,11 +17,7 @@ from tfcomp.report.run_exhibits import draw_stage_rows, find_rows, show_run
 SHARE = "interaction_share"
 # In the tables, beside what is drawn.
 SHOWN = ("contrast", "gaussian_curvature")
-SIMILARITIES = {
-    "debiased CKA": "cka",
-    "Procrustes": "procrustes",
-    "RSA": "rsa",
-}
+SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
 CAPTION = (
     "At a sample of the grid, whatever the rotation and the scale: linear CKA "
     "without its bias, orthogonal Procrustes distance d (0 for equal shapes, "

@@ -87,10 +87,7 @@ def find_rows(exhibits: Sequence[Exhibit], column: str) -> Sequence[Row]:
 
 
 def draw_stage_rows(
-    rows: Sequence[Row],
-    panels: Mapping[str, str],
-    ylabel: str,
-    title: str = "",
+    rows: Sequence[Row], panels: Mapping[str, str], ylabel: str, title: str = ""
 ) -> Figure:
     """Draws columns of a table against the stage.
 

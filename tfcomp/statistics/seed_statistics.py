@@ -81,9 +81,7 @@ def compute_statistics(
 
 
 def compute_interval(
-    values: Sequence[float],
-    method: str = "student",
-    limits: Limits = REAL,
+    values: Sequence[float], method: str = "student", limits: Limits = REAL
 ) -> tuple[float, float] | None:
     """The 95 % interval of the mean of some numbers.
 

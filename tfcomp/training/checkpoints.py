@@ -35,10 +35,7 @@ class TrainingState:
     """
 
     def __init__(
-        self,
-        model: keras.Model,
-        folder: str,
-        **schedules: tf.train.Checkpoint,
+        self, model: keras.Model, folder: str, **schedules: tf.train.Checkpoint
     ) -> None:
         self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)

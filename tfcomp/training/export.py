@@ -92,9 +92,7 @@ def write_archive(
     archive.track(model)
     archive.track(stages)
     archive.add_endpoint(
-        "serving_default",
-        lambda factors: {"image": model(factors)},
-        signature,
+        "serving_default", lambda factors: {"image": model(factors)}, signature
     )
     archive.add_endpoint(
         "activations", lambda factors: dict(stages(factors)), signature

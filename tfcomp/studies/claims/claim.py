@@ -31,12 +31,7 @@ from tfcomp.studies.claims.run_numbers import (
     subtract_start,
 )
 from tfcomp.studies.claims.selection import Group, Setting
-from tfcomp.studies.claims.verdict import (
-    Part,
-    Rule,
-    above,
-    below,
-)
+from tfcomp.studies.claims.verdict import Part, Rule, above, below
 
 Test = Callable[[Evidence], list[Part]]
 

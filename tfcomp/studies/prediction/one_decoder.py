@@ -74,9 +74,7 @@ class Forecast:
 
 
 def make_groups(
-    found: Sequence[Found],
-    axes: Sequence[str],
-    with_error: bool = False,
+    found: Sequence[Found], axes: Sequence[str], with_error: bool = False
 ) -> list[Group]:
     """The networks that met the target, by decoder and region.
 

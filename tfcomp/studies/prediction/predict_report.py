@@ -10,11 +10,7 @@ from matplotlib.figure import Figure
 from tfcomp.config.quiet import show_progress
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import (
-    LINE_COLORS,
-    LINE_MARKERS,
-    get_line_style,
-)
+from tfcomp.figures.line_style import LINE_COLORS, LINE_MARKERS, get_line_style
 from tfcomp.storage.files import write_csv
 from tfcomp.studies.prediction.design import HALVES
 from tfcomp.studies.prediction.evidence import make_evidence
@@ -22,12 +18,7 @@ from tfcomp.studies.prediction.forecast_report import (
     write_forecasts,
     write_power,
 )
-from tfcomp.studies.prediction.judgement import (
-    ID_ERROR,
-    Evidence,
-    Row,
-    judge,
-)
+from tfcomp.studies.prediction.judgement import ID_ERROR, Evidence, Row, judge
 from tfcomp.studies.prediction.records import Found
 
 SHOWN = 6  # measures in the first picture, beside the ID error
@@ -66,9 +57,7 @@ def write_report(
         save_exhibit(exhibit, folder / "figures")
 
 
-def judge_halves(
-    halves: Mapping[str, Evidence | None],
-) -> dict[str, list[Row]]:
+def judge_halves(halves: Mapping[str, Evidence | None]) -> dict[str, list[Row]]:
     """The rows of both halves; none for one that has no networks."""
     first, second = (halves[half] for half in HALVES)
     if first is None:
@@ -97,8 +86,7 @@ def _watch(rows: Iterator[Row], name: str, count: int) -> Iterator[Row]:
 
 
 def make_exhibits(
-    tables: Mapping[str, Sequence[Row]],
-    halves: Mapping[str, Evidence | None],
+    tables: Mapping[str, Sequence[Row]], halves: Mapping[str, Evidence | None]
 ) -> list[Exhibit]:
     """The pictures of the held-back half, or else of the exploring one.
 

@@ -8,11 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tfcomp.storage.files import (
-    read_csv,
-    read_json,
-    read_text,
-)
+from tfcomp.storage.files import read_csv, read_json, read_text
 from tfcomp.studies.prediction.design import Cell, list_hyperparameters
 from tfcomp.studies.records import Record, Records
 from tfcomp.sweeps.grid import parse_grid

@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 
 from tfcomp.studies.claims import run_numbers
-from tfcomp.studies.claims.claim import (
-    FITTED,
-    Number,
-    make_trend,
-    measure,
-)
+from tfcomp.studies.claims.claim import FITTED, Number, make_trend, measure
 from tfcomp.studies.claims.claim_pictures import Figures, draw_stages
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders

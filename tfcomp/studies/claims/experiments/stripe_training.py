@@ -20,16 +20,9 @@ from tfcomp.studies.claims.claim_pictures import (
 from tfcomp.studies.claims.estimation import estimate_geometric, estimate_trend
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.decoders import make_cnn
-from tfcomp.studies.claims.experiments.volumes import (
-    LATE_DEVIATION,
-    WARP,
-)
+from tfcomp.studies.claims.experiments.volumes import LATE_DEVIATION, WARP
 from tfcomp.studies.claims.families import Arms, Series
-from tfcomp.studies.claims.selection import (
-    Group,
-    Setting,
-    region_is,
-)
+from tfcomp.studies.claims.selection import Group, Setting, region_is
 from tfcomp.studies.claims.verdict import Part, above, below
 
 MANY_BUMPS = 100
