@@ -93,18 +93,6 @@ def keep_steps_alive(folder: Path) -> Iterator[None]:
             path.unlink()
 
 
-def die_with_runner() -> None:
-    """Ends this process as soon as the runner of the pipeline is gone.
-
-    On a cluster there is no such runner, and nothing happens.
-    """
-    path = os.environ.get(LIFELINE)
-    if path:
-        threading.Thread(
-            target=_wait_and_exit, args=(path,), daemon=True
-        ).start()
-
-
 def _wait_and_exit(path: str) -> None:
     try:
         with open(path, "rb") as file:
@@ -121,7 +109,11 @@ def run_step(name: str) -> Iterator[RunningStep]:
     An exception is reported in one line and raised again, which fails the
     task; the traceback is in the log.
     """
-    die_with_runner()
+    path = os.environ.get(LIFELINE)
+    if path:
+        threading.Thread(
+            target=_wait_and_exit, args=(path,), daemon=True
+        ).start()
     check_streams()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     step, start = RunningStep(name), time.monotonic()

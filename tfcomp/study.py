@@ -23,8 +23,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from absl import flags
-
 from tfcomp.config.command import (
     COMPLETES,
     HELP,
@@ -80,18 +78,13 @@ def main(argv: list[str]) -> int:
         return run_command(program, __doc__, make_flags(PACK_FLAGS), pack)
     if given & {"plan", "run"}:
         do = functools.partial(follow_plan, name=name)
-        return run_command(program, __doc__, define_plan_flags(), do)
+        values = make_flags(PLAN_FLAGS)
+        define_settings(SchedulerOptions.list_settings(), values)
+        return run_command(program, __doc__, values, do)
     status = _judge(name, program)
     if HELP & set(rest):
         print(format_help(f"\n{SHARED}", make_flags(PACK_FLAGS | PLAN_FLAGS)))
     return status
-
-
-def define_plan_flags() -> flags.FlagValues:
-    """The flags of a plan, and where its processes run."""
-    values = make_flags(PLAN_FLAGS)
-    define_settings(SchedulerOptions.list_settings(), values)
-    return values
 
 
 def follow_plan(settings: dict[str, Any], name: str) -> int:

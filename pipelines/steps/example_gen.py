@@ -1,7 +1,6 @@
 """example_gen: the data sets that the trials of a profile train on."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from kfp import dsl
@@ -26,7 +25,12 @@ def execute(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
         folders = [materialize(config, examples.path) for config in configs]
         examples.metadata["datasets"] = len(folders)
         # The validator is skipped only if it has seen these very files.
-        examples.metadata["digest"] = hash_examples(folders)
+        examples.metadata["digest"] = hash_files(
+            (path.relative_to(folder).as_posix(), path)
+            for folder in folders
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        )
         step.note = f"{count(len(folders), 'data set')} in {examples.path}"
 
 
@@ -63,13 +67,3 @@ def load_splits(
     if config.data.region == "none":
         return train, Examples(train.factors[:0], train.images[:0])
     return train, load_split(config, examples_dir, "ood")
-
-
-def hash_examples(folders: Sequence[Path]) -> str:
-    """SHA-256 of all files of some data sets, in hex."""
-    return hash_files(
-        (path.relative_to(folder).as_posix(), path)
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    )

@@ -34,7 +34,12 @@ def execute(
                 parse_profile(profile), examples.path, folder, options
             )
         # Steps that come after are skipped only if the tables are the same.
-        runs.metadata["digest"] = hash_tables(folder)
+        log_dir = folder / LOGS
+        runs.metadata["digest"] = hash_files(
+            (path.relative_to(log_dir).as_posix(), path)
+            for pattern in ("*/trials.csv", "*/thresholds.csv")
+            for path in sorted(log_dir.glob(pattern))
+        )
         failed = len(failures)
         step.log(metrics, {"trials": number, "failed": failed})
         for failure in failures:
@@ -66,13 +71,3 @@ def train_profile(
     sweeps = make_sweeps(profile, logs, models, examples)
     work = [*sweeps, *make_searches(profile, logs, models)]
     return sum(len(part.items) for part in work), run_all(work, options)
-
-
-def hash_tables(runs_dir: Path) -> str:
-    """SHA-256 of all tables of results, in hex."""
-    log_dir = runs_dir / LOGS
-    return hash_files(
-        (path.relative_to(log_dir).as_posix(), path)
-        for pattern in ("*/trials.csv", "*/thresholds.csv")
-        for path in sorted(log_dir.glob(pattern))
-    )

@@ -50,7 +50,11 @@ def import_plugins(modules: str) -> None:
         _look_here()
         with quiet_startup(), attribute_settings(name):
             try:
-                _note_source(name)
+                spec = importlib.util.find_spec(name)
+                if spec is not None and spec.origin is not None:
+                    PLUGINS[name] = spec.origin.removesuffix(
+                        f"{os.sep}__init__.py"
+                    )
                 importlib.import_module(name)
             except ModuleNotFoundError as error:
                 reason = describe_plugin_error(error) or error
@@ -112,10 +116,3 @@ def _look_here() -> None:
     """
     if "" not in sys.path:
         sys.path.append("")
-
-
-def _note_source(name: str) -> None:
-    """Keeps where a plugin lies, to find it in the traceback of an error."""
-    spec = importlib.util.find_spec(name)
-    if spec is not None and spec.origin is not None:
-        PLUGINS[name] = spec.origin.removesuffix(f"{os.sep}__init__.py")

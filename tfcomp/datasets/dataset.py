@@ -79,7 +79,13 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.has_position is None:
-            found = _is_position(self.space, self.image_shape)
+            sides = zip(self.space, self.image_shape[1::-1], strict=False)
+            found = self.space.names == ("x", "y") and all(
+                f.unit in ("", "px")
+                and not (f.periodic or f.categorical)
+                and 0 <= f.low < f.high < side
+                for f, side in sides
+            )
             object.__setattr__(self, "has_position", found)
         if self.has_background is None:
             object.__setattr__(self, "has_background", self.image_shape[2] == 1)
@@ -214,16 +220,6 @@ def choose_rows(count: int, limit: int) -> np.ndarray:
         return np.arange(count)
     drawn = np.random.default_rng(0).choice(count, limit, replace=False)
     return np.sort(drawn)
-
-
-def _is_position(space: FactorSpace, image_shape: tuple[int, ...]) -> bool:
-    sides = zip(space, image_shape[1::-1], strict=False)
-    return space.names == ("x", "y") and all(
-        f.unit in ("", "px")
-        and not (f.periodic or f.categorical)
-        and 0 <= f.low < f.high < side
-        for f, side in sides
-    )
 
 
 def brighten(dataset: Dataset, images: np.ndarray) -> np.ndarray:

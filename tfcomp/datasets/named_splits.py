@@ -151,7 +151,8 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
         middle = sizes // 2
 
         def moves_twice(values: np.ndarray) -> np.ndarray:
-            is_off = _is_off(space.to_index(values), middle)
+            index = space.to_index(values)
+            is_off = (index != middle) & (index >= 0)
             moved = [is_off[:, group].any(axis=1) for group in groups]
             return np.sum(moved, axis=0) > 1
 
@@ -216,10 +217,6 @@ def identify(space: FactorSpace) -> str:
         "of this kind needs the factors of a published data set: "
         + "; ".join(f"{', '.join(f)} ({d})" for d, f in DATA.items())
     )
-
-
-def _is_off(index: np.ndarray, middle: np.ndarray) -> np.ndarray:
-    return (index != middle) & (index >= 0)
 
 
 def _normalize(name: str) -> str:

@@ -56,7 +56,10 @@ def make_exhibits(
     stages = list_leading("stage")
     exhibits += draw_lines("layers", "stage", stages, sweep, layers)
     summary = sweep.summary[sweep.summary["mean"].notna()]
-    names = choose_scores(summary)
+    known = list(summary["score"].unique())
+    usual = list_leading("image").items()
+    shown = {score: name for score, name in usual if score in known}
+    names = shown or {score: score for score in known[:MAX_UNKNOWN]}
     if not names:
         return exhibits
     summary = summary[summary["score"].isin(list(names))]
@@ -160,14 +163,6 @@ def make_trend(
     rows = sweep.summary.to_dict("records")
     name = _slug(f"by {flag}")
     return Exhibit(name, f"Scores by {flag}", caption, figure, rows)
-
-
-def choose_scores(summary: pd.DataFrame) -> dict[str, str]:
-    """The scores to draw and their names: the usual ones, or what there is."""
-    known = list(summary["score"].unique())
-    usual = list_leading("image").items()
-    shown = {score: name for score, name in usual if score in known}
-    return shown or {score: score for score in known[:MAX_UNKNOWN]}
 
 
 def _draw_panels(

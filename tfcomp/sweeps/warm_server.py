@@ -34,7 +34,10 @@ def main(argv: list[str]) -> None:
             while line := read_line(lines):
                 request = json.loads(line)
                 os.chdir(request["folder"])
-                append_output_to(request["log"])
+                # Also what C++ code prints.
+                with open(request["log"], "ab") as log:
+                    for descriptor in (1, 2):
+                        os.dup2(log.fileno(), descriptor)
                 status = run(request["module"], request["arguments"])
                 print(status, file=lines, flush=True)
 
@@ -62,13 +65,6 @@ def run(module: str, arguments: list[str]) -> int:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-
-
-def append_output_to(path: str) -> None:
-    """Appends all further output to a file, also that of C++ code."""
-    with open(path, "ab") as log:
-        for descriptor in (1, 2):
-            os.dup2(log.fileno(), descriptor)
 
 
 if __name__ == "__main__":

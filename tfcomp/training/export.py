@@ -42,7 +42,10 @@ def export_model(
         jacobian_fn: How the `geometry` signature takes derivatives.
         card: The text of `card.md`, if it is to have one.
     """
-    fingerprint = compute_fingerprint(model)
+    digest = hashlib.sha256(model.to_json().encode())
+    for weight in model.get_weights():
+        digest.update(weight.tobytes())
+    fingerprint = digest.hexdigest()
 
     def write(partial: Path) -> None:
         write_archive(model, partial, jacobian_fn)
@@ -70,14 +73,6 @@ def export_run(run: Path, folder: Path) -> Path:
     jacobian_fn = choose_jacobian(loaded.model, loaded.dataset.space)
     card = format_card(loaded.config, loaded.dataset, loaded.metrics)
     return export_model(loaded.model, folder, jacobian_fn, card)
-
-
-def compute_fingerprint(model: keras.Model) -> str:
-    """Hash of the architecture and the weights."""
-    digest = hashlib.sha256(model.to_json().encode())
-    for weight in model.get_weights():
-        digest.update(weight.tobytes())
-    return digest.hexdigest()
 
 
 def write_archive(

@@ -91,7 +91,9 @@ class Monitor(keras.callbacks.Callback):
         """Scores and embeddings; `with_layers` also stages and pictures."""
         self._observed.set_weights(model.get_weights())
         evaluation = self._evaluator.evaluate()
-        self._write_scores(epoch, evaluation)
+        scores = _flatten(evaluation)
+        self._summaries.write_scalars(epoch, scores)
+        self.history.add(epoch, scores)
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
             self._summaries.write_pictures(epoch, evaluation)
@@ -109,11 +111,6 @@ class Monitor(keras.callbacks.Callback):
             found = {name: e.summary for name, e in embeddings.items()}
             metrics["embeddings"] = found
         return metrics, evaluation
-
-    def _write_scores(self, epoch: int, evaluation: Evaluation) -> None:
-        scores = _flatten(evaluation)
-        self._summaries.write_scalars(epoch, scores)
-        self.history.add(epoch, scores)
 
 
 def _flatten(evaluation: Evaluation) -> dict[str, Any]:

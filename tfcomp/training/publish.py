@@ -15,7 +15,6 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import format_flags
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.evaluation.published_models import (
     check_publishable,
     make_published,
@@ -141,12 +140,7 @@ def score_stored(run: LoadedRun) -> dict[str, Any]:
     run.dataset.prepare()
     seed = run.config.training.seed
     found = Evaluator(run.model, run.dataset, seed).evaluate()
-    return {**found.scores, "r2": score_r2(run, found)}
-
-
-def score_r2(run: LoadedRun, found: Evaluation) -> dict[str, float | None]:
-    """R^2 about the mean image, ID and OOD."""
-    return score_certified(run.dataset, found, None)
+    return {**found.scores, "r2": score_certified(run.dataset, found, None)}
 
 
 def check_scores(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> None:

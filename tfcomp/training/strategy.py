@@ -34,7 +34,12 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     if gpus:
         tf.config.experimental.enable_op_determinism()
     elif count > 1:
-        _split_cpu(count)
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        known = tf.config.get_logical_device_configuration(cpu) or []
+        if len(known) < count:
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * count
+            )
     kind = "GPU" if gpus else "CPU"
     devices = [f"{kind}:{index}" for index in range(count)]
     return tf.distribute.MirroredStrategy(devices)
@@ -60,12 +65,3 @@ def give_to_devices(
     return strategy.distribute_datasets_from_function(
         lambda context: batches, options
     )
-
-
-def _split_cpu(count: int) -> None:
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    known = tf.config.get_logical_device_configuration(cpu) or []
-    if len(known) < count:
-        tf.config.set_logical_device_configuration(
-            cpu, [tf.config.LogicalDeviceConfiguration()] * count
-        )

@@ -98,7 +98,8 @@ def make_tables(evidence: Evidence) -> dict[str, str]:
 def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
     """What templates show, but for the pictures."""
     results = judge(evidence)
-    used = list_used_runs(results)
+    parts = [part for result in results for part in result.parts]
+    used = list({run.path: run for p in parts for run in p.runs}.values())
     return {
         "results": results,
         "versions": read_declarations()["versions"],
@@ -186,12 +187,6 @@ def _list_groups(result: ClaimResult) -> list[Group]:
 
 def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def list_used_runs(results: Iterable[ClaimResult]) -> list[Run]:
-    """The runs behind any part of any claim, each once."""
-    parts = [part for result in results for part in result.parts]
-    return list({run.path: run for p in parts for run in p.runs}.values())
 
 
 def describe_origin(

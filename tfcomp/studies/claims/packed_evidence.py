@@ -194,19 +194,16 @@ def pack_files(folder: Path, files: Sequence[Path]) -> bytes:
         for file in sorted(filter(Path.exists, files)):
             content = file.read_bytes()
             if file.suffix == ".flags":
-                content = remove_places(content)
+                starts = tuple(f"--{name}=".encode() for name in LOCATION_FLAGS)
+                lines = content.splitlines(keepends=True)
+                content = b"".join(
+                    line for line in lines if not line.startswith(starts)
+                )
             # No owner and no time: they are not evidence.
             entry = tarfile.TarInfo(str(file.relative_to(folder.parent)))
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
     return archive.getvalue()
-
-
-def remove_places(flags: bytes) -> bytes:
-    """The lines of a flagfile without those that name places."""
-    starts = tuple(f"--{name}=".encode() for name in LOCATION_FLAGS)
-    lines = flags.splitlines(keepends=True)
-    return b"".join(line for line in lines if not line.startswith(starts))
 
 
 @contextlib.contextmanager
