@@ -16,8 +16,8 @@ from tfcomp.config.run_config import (
 from tfcomp.config.run_flags import parse_config
 from tfcomp.config.settings import LARGEST, Settings, setting
 from tfcomp.studies.thresholds.threshold_settings import SearchSettings
+from tfcomp.sweeps.grid import SweepSettings
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_settings import SweepSettings
 
 # A value of every setting that breaks its rule.
 OUT_OF_RANGE = f"""

@@ -4,8 +4,7 @@ import numpy as np
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.balance import MOST, repeat_rare
-from tfcomp.datasets.batches import make_batches
+from tfcomp.datasets.batches import MOST, make_batches, repeat_rare
 
 FLAGS = ["--flagfile=sprites", "--grid_size=8", "--sprite_sizes=2,2,2,4,4"]
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_folders import read_tfds
-from tfcomp.datasets.tfds_features import check_features
+from tfcomp.datasets.table_folders import check_features, read_tfds
 
 GOOD = "tensorflow_datasets.core.features.image_feature.Image"
 EVIL = "evil_features.Image"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.sweeps.resources import (
+from tfcomp.sweeps.scheduler_options import (
     count_threads,
     list_gpus,
     pin_threads,

@@ -121,7 +121,7 @@ def test_a_cancelled_command(run: Run, folder: Path) -> None:
 
 def test_an_idle_process_ends() -> None:
     code = (
-        "import socket, sys; from tfcomp.sweeps import warm_server as server;"
+        "import socket, sys; from tfcomp.sweeps import warm_process as server;"
         "server.IDLE_SECONDS = 1; ours, theirs = socket.socketpair();"
         "server.main(['', str(theirs.detach())])"
     )

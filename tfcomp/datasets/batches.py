@@ -13,13 +13,14 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.datasets.balance import repeat_rare
 from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.factors import FactorSpace
 
 # Of the cipher that shuffles. With 4, TensorFlow's default, the numbers of
 # the seed are used almost as they are: small ones leave the first pass over
 # a small table nearly in order (23 of 25 rows in their place).
 ROUNDS = 16
+MOST = 64  # times that an image is drawn in a pass, with `--balance`
 NOISE_SEED = 0  # that of the data, which no seed of a run changes
 # Bytes of images that are rendered once rather than for every batch.
 MAX_STORED = 64 * 2**20
@@ -112,3 +113,27 @@ def shuffle_numbers(
         max_index=np.int64(table_size - 1),
         rounds=ROUNDS,
     )
+
+
+def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
+    """Rows of a table in which every value is about as frequent as others.
+
+    An image is repeated as often as its rarest value is rarer than the values
+    of that factor are on average, at most `MOST` times. Where all values are
+    about equally frequent, every row comes once.
+
+    Args:
+        space: Of the factors.
+        table: Factor values [n, F]; an absent one (NaN) is not rare.
+    """
+    times = np.ones(len(table))
+    for column, factor in enumerate(space):
+        present = ~np.isnan(table[:, column])
+        if not present.any():
+            continue
+        index = factor.to_index(table[present, column])
+        counts = np.bincount(index)
+        average = counts.sum() / np.count_nonzero(counts)
+        times[present] = np.maximum(times[present], average / counts[index])
+    times = np.clip(np.rint(times), 1, MOST).astype(int)
+    return np.repeat(np.arange(len(table)), times)

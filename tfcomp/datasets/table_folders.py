@@ -13,7 +13,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable, LazyImages
 from tfcomp.datasets.table_factors import TableError
 from tfcomp.datasets.table_files import DSPRITES, SHAPES3D, find_classes
-from tfcomp.datasets.tfds_features import check_features
+from tfcomp.storage.files import read_json
 
 FILE = "file"  # the column with the name of an image
 TFDS_BATCH = 1024
@@ -218,3 +218,34 @@ def _describe(name: str, factors: list[str]) -> tuple[list, dict[str, Any]]:
         if key != "names"
     }
     return [names[place] for place in places], options
+
+
+TFDS_CODE = "tensorflow_datasets."
+# Of a feature, as TFDS writes it, as Protocol Buffers also read it, and as
+# TFDS wrote it once.
+CLASS_KEYS = ("pythonClassName", "python_class_name", "type")
+
+
+def check_features(folder: Path) -> None:
+    """Refuses a TFDS dataset whose features are classes of others.
+
+    TFDS imports the class that each feature names, so that a dataset of
+    somebody else could run whatever lies in the current folder.
+
+    Raises:
+        TableError: Naming the first such class.
+    """
+    file = folder / "features.json"
+    nodes: list[object] = [read_json(file)] if file.exists() else []
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, list):
+            nodes += node
+        if not isinstance(node, dict):
+            continue
+        nodes += node.values()
+        for name in filter(None, map(node.get, CLASS_KEYS)):
+            # Elsewhere "type" is a word such as "int64".
+            if "." in str(name) and not str(name).startswith(TFDS_CODE):
+                rule = f"must be classes of {TFDS_CODE[:-1]}"
+                raise TableError("features", rule, name)

@@ -1,4 +1,7 @@
-"""Which trials a sweep has: the cross product of its axes, times the seeds."""
+"""Which trials a sweep has: the cross product of its axes, times the seeds.
+
+And the flags of a sweep, beside those of its runs.
+"""
 
 import csv
 import dataclasses
@@ -19,6 +22,7 @@ from tfcomp.config.run_flags import (
     make_unknown_error,
     parse_flags,
 )
+from tfcomp.config.settings import Settings, setting
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.sweeps.scheduler_options import is_here
@@ -36,6 +40,7 @@ Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 # Trials, or searches, of one command; each is a process of some seconds.
 MAX_ITEMS = 10**5
+MAX_SEEDS = 10**4
 
 
 def parse_grid(
@@ -192,13 +197,13 @@ def make_trials(
     exports = os.path.join(base.export_dir, base.run_name)
     places = {"log_dir": str(folder), "export_dir": exports, "resume": True}
     trials, notes = [], {}
-    for setting in settings:
-        config = make_config({**flags, **setting, **places, "seed": seeds[0]})
+    for varied in settings:
+        config = make_config({**flags, **varied, **places, "seed": seeds[0]})
         here = is_here(flags)
         notes |= dict.fromkeys(list_announcements(config, here))
         version = compute_code_version(config.plugins)
         trials += [
-            Trial(setting, _place(config, seed, version)) for seed in seeds
+            Trial(varied, _place(config, seed, version)) for seed in seeds
         ]
     return trials, list(notes)
 
@@ -214,3 +219,49 @@ def _place(config: RunConfig, seed: int, version: str) -> RunConfig:
     training = dataclasses.replace(config.training, seed=seed)
     config = dataclasses.replace(config, training=training)
     return dataclasses.replace(config, run_name=compute_hash(config, version))
+
+
+@dataclass(frozen=True)
+class SeedSettings(Settings):
+    """The seeds of every setting of a grid."""
+
+    seeds: int = setting(
+        1,
+        "How many seeds each setting is trained with.",
+        minimum=1,
+        maximum=MAX_SEEDS,
+    )
+    first_seed: int = setting(
+        0, "The first of the seeds, which are consecutive.", minimum=0
+    )
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of every setting."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+
+@dataclass(frozen=True)
+class SweepSettings(SeedSettings):
+    """What is made of every setting of the grid."""
+
+    measure: bool = setting(
+        False,
+        "Also compute the measures that the paper's claims are judged by, "
+        "and write them into measures.json of every trial.",
+    )
+    interval: str = setting(
+        "student",
+        "How the 95 % interval of a mean over seeds is made: student takes "
+        "the scores for normal, bootstrap does not but is too narrow for a "
+        "handful of seeds.",
+        choices=("student", "bootstrap"),
+    )
+
+    pairs: str = setting(
+        "first",
+        "Which settings paired.csv compares: first is the first setting of "
+        "the grid with each other one, all is every pair, whose number grows "
+        "with the square of the settings.",
+        choices=("first", "all"),
+    )

@@ -18,7 +18,7 @@ from tfcomp.sweeps.guarded_process import (
     make_guarded,
     wait_or_kill,
 )
-from tfcomp.sweeps.resources import list_gpus, share_gpu
+from tfcomp.sweeps.scheduler_options import list_gpus, share_gpu
 from tfcomp.sweeps.warm_process import retire, run_warm
 
 _TAIL_BYTES = 20_000

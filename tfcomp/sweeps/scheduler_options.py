@@ -1,12 +1,15 @@
-"""Where processes of sweeps and searches run; what a cluster is asked for."""
+"""Where processes of sweeps and searches run, with which cores and GPUs."""
 
+import os
 import re
-from collections.abc import Mapping
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.machine import count_memory
+from tfcomp.config.machine import count_cores, count_memory
 from tfcomp.config.settings import Settings, setting
 
 # What dask-jobqueue cannot write into the jobs of a kind of cluster, since it
@@ -24,6 +27,14 @@ _FORMS = {
 # Of a process that has imported TensorFlow.
 WORKER_BYTES = 500 * 10**6
 _ADDRESS = re.compile(r"(\w+://)?(\[[\da-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")
+# Every library that a trial computes with reads one of these.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
 # What is up to whoever has started the workers of a scheduler.
 _OWN = ("workers", "cluster", "trials_per_gpu")
 
@@ -170,3 +181,51 @@ class SchedulerOptions(JobOptions):
 def is_here(flags: Mapping[str, Any]) -> bool:
     """Whether flags let processes run on this machine."""
     return not (flags.get("scheduler") or flags.get("cluster"))
+
+
+def count_threads(workers: int) -> int:
+    """Threads for each of several workers, at least one."""
+    return max(1, count_cores() // workers)
+
+
+def pin_threads(threads: int) -> dict[str, str]:
+    """Environment of a process with so many threads; 0 leaves it alone."""
+    return dict.fromkeys(THREAD_VARIABLES, str(threads)) if threads else {}
+
+
+def list_gpus() -> list[str]:
+    """The GPUs that this process may use, as CUDA names them.
+
+    TensorFlow would occupy a GPU by looking, so the driver is asked.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        names = [name.strip() for name in visible.split(",")]
+        # CUDA ignores what follows the first invalid entry, such as -1.
+        stops = [i for i, name in enumerate(names) if name in ("", "-1")]
+        return names[: stops[0]] if stops else names
+    command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+    if shutil.which(command[0]) is None:
+        return []
+    try:
+        found = subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []  # a driver that does not answer cannot train either
+    return found.stdout.split()
+
+
+def share_gpu(
+    gpus: Sequence[str], number: int, trials_per_gpu: int
+) -> dict[str, str]:
+    """Environment of a process on one of the GPUs of its machine.
+
+    Args:
+        gpus: As CUDA names them.
+        number: Of the process among those that run at the same time.
+        trials_per_gpu: Processes on each GPU; where there are several, none
+            may take all of its memory, as TensorFlow does.
+    """
+    growth = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"} if trials_per_gpu > 1 else {}
+    return {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)], **growth}

@@ -30,8 +30,12 @@ from tfcomp.sweeps.job import run_job
 from tfcomp.sweeps.job_cluster import count_job_threads, start_job_cluster
 from tfcomp.sweeps.job_queue import JobQueue
 from tfcomp.sweeps.local_cluster import replace_lost_workers, start_cluster
-from tfcomp.sweeps.resources import count_threads, list_gpus, pin_threads
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduler_options import (
+    SchedulerOptions,
+    count_threads,
+    list_gpus,
+    pin_threads,
+)
 from tfcomp.sweeps.sweep_progress import format_seconds, say
 
 if TYPE_CHECKING:

@@ -39,9 +39,8 @@ from tfcomp.storage.code_version import (
 )
 from tfcomp.storage.files import write_bytes, write_text
 from tfcomp.storage.run_folder import select_scores
-from tfcomp.sweeps.grid import Trial
+from tfcomp.sweeps.grid import SweepSettings, Trial
 from tfcomp.sweeps.sweep_progress import say
-from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import (
     tabulate_layers,
     tabulate_scores,

@@ -28,10 +28,15 @@ from tfcomp.config.run_flags import (
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import list_damage
-from tfcomp.sweeps.grid import GRID, Trial, make_trials, parse_grid
+from tfcomp.sweeps.grid import (
+    GRID,
+    SweepSettings,
+    Trial,
+    make_trials,
+    parse_grid,
+)
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_reports import write_reports
-from tfcomp.sweeps.sweep_settings import SweepSettings
 from tfcomp.sweeps.sweep_tables import read_result, stamp_result, write_tables
 from tfcomp.sweeps.workload import Workload
 

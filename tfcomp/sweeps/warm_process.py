@@ -1,27 +1,42 @@
 """The process that a worker keeps warm for one trial after the other.
 
-It has imported TensorFlow, and holds the traced functions of its last trial
-(see `warm_server` and `training.prepared_model`). A command that crashes takes
-it along and nothing else: the next command gets a new one. So does a command
-that needs another setup, and one that follows a failure or many others.
+To start Python, to import TensorFlow and to trace functions takes most of the
+time of a short trial; this process does so once (see also
+`training.prepared_models`). A command that crashes takes it along and nothing
+else: the next command gets a new one. So does a command that needs another
+setup, and one that follows a failure or many others.
+
+    python -m tfcomp.sweeps.warm_process SOCKET
+
+is the process. It reads requests from the socket with the file descriptor
+SOCKET, a line of JSON each: the `module` of a command, its `arguments`, the
+`folder` to work in, and the `log` that its output is appended to. It runs the
+command and answers with a line, its exit status. It ends when the socket is
+closed, or when it has been idle for a while.
 """
 
 import contextlib
+import importlib
 import json
+import os
 import select
+import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
+from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps.guarded_process import POLL_SECONDS, kill_group, make_guarded
-from tfcomp.sweeps.warm_server import IDLE_SECONDS
 
-SERVER = "tfcomp.sweeps.warm_server"
+THIS = "tfcomp.sweeps.warm_process"
+IDLE_SECONDS = 120
 # A process is replaced after so many commands, or when it has grown so large:
 # libraries leave something behind in every one of them.
 MAX_COMMANDS = 50
@@ -38,7 +53,7 @@ def run_warm(
     """Runs a command in the warm process of this thread.
 
     Args:
-        request: What to run, see `warm_server`.
+        request: What to run, see above.
         environment: All variables of the process.
         setup: What the process must have been set up for.
         is_cancelled: Asked twice a second; once it says yes, the process and
@@ -87,7 +102,7 @@ class WarmProcess:
         with theirs, open(log, "ab") as output:
             number = theirs.fileno()
             self._process = subprocess.Popen(
-                make_guarded((None, "-m", SERVER, str(number))),
+                make_guarded((None, "-m", THIS, str(number))),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -145,3 +160,47 @@ class WarmProcess:
 
     def _measure_memory(self) -> int:
         return psutil.Process(self._process.pid).memory_info().rss // 2**20
+
+
+def main(argv: list[str]) -> None:
+    """Serves requests until there are no more."""
+    with socket.socket(fileno=int(argv[1])) as connection:
+        with connection.makefile("rw") as lines:
+            while line := read_line(lines):
+                request = json.loads(line)
+                os.chdir(request["folder"])
+                # Also what C++ code prints.
+                with open(request["log"], "ab") as log:
+                    for descriptor in (1, 2):
+                        os.dup2(log.fileno(), descriptor)
+                status = run(request["module"], request["arguments"])
+                print(status, file=lines, flush=True)
+
+
+def read_line(lines: IO[str]) -> str:
+    """The next line, empty at the end; a signal ends us if none comes."""
+    # A command has it raise what would stand in its log.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.alarm(IDLE_SECONDS)
+    line = lines.readline()
+    signal.alarm(0)
+    return line
+
+
+def run(module: str, arguments: list[str]) -> int:
+    """Calls `main` of a module in this process; returns its exit status."""
+    sys.argv = [module, *arguments]
+    try:
+        exit_on_user_error(importlib.import_module(module).main)
+    except SystemExit as end:
+        return end.code
+    except BaseException:  # the answer must be sent, whatever has happened
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv)

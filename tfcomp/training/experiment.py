@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 import tfcomp
+from tfcomp.config.callbacks import CALLBACKS
+from tfcomp.config.errors import RunError
 from tfcomp.config.machine import count_cores
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
@@ -34,7 +37,6 @@ from tfcomp.storage.run_folder import (
 from tfcomp.training.card import format_card
 from tfcomp.training.export import export_model
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.own_callbacks import end_run, make_callbacks
 from tfcomp.training.prepared_models import make_model, prepare_models
 from tfcomp.training.restarts import train_to_target
 from tfcomp.training.strategy import make_strategy
@@ -132,3 +134,36 @@ def describe_environment() -> str:
         "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
     }
     return "".join(f"{name}: {fact}\n" for name, fact in facts.items())
+
+
+def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
+    """Makes the callbacks that are registered, in the order of their names.
+
+        @tfcomp.register_callback("mine")
+        def make_mine(config): ...
+
+    In `on_epoch_end`, `logs` have the loss and, in epochs that were scored, ID
+    and OOD scores by the names of TensorBoard (`id/mse`). One that has
+    `on_run_end` is called once more, with the content of `metrics.json`, after
+    the last scores.
+
+    Raises:
+        RunError: If something is no callback.
+    """
+    made = [CALLBACKS.get(n).load()(config) for n in CALLBACKS.names()]
+    for name, found in zip(CALLBACKS.names(), made, strict=True):
+        if not isinstance(found, keras.callbacks.Callback):
+            raise RunError(
+                f"--plugins: the callback {name!r} must be a Keras callback, "
+                f"it is a {type(found).__name__}"
+            )
+    return made
+
+
+def end_run(
+    callbacks: Sequence[keras.callbacks.Callback], metrics: Mapping[str, Any]
+) -> None:
+    """Tells the callbacks that want to know what the run came to."""
+    for callback in callbacks:
+        if end := getattr(callback, "on_run_end", None):
+            end(metrics)

@@ -10,10 +10,9 @@ import pytest
 
 from tfcomp.storage.run_search import find_folders
 from tfcomp.studies.claims.packed_evidence import unpack
-from tfcomp.studies.prediction.design import HALVES
+from tfcomp.studies.prediction.design import HALVES, Found, read_found
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.judgement import judge
-from tfcomp.studies.prediction.records import Found, read_found
 
 DOCS = Path(__file__).parents[3] / "docs"
 AXES = "model encoding depth width learning_rate weight_decay region".split()

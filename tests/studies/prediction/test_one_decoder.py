@@ -13,7 +13,7 @@ from tfcomp.studies.prediction import (
     power,
 )
 from tfcomp.studies.prediction.baselines import list_baselines
-from tfcomp.studies.prediction.design import Cell
+from tfcomp.studies.prediction.design import Cell, Found
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.forecast_report import (
     describe_forecasts,
@@ -30,7 +30,6 @@ from tfcomp.studies.prediction.one_decoder import (
     make_groups,
 )
 from tfcomp.studies.prediction.power import find_threshold, measure_power
-from tfcomp.studies.prediction.records import Found
 
 AXES = ["model", "region", "depth", "rate"]
 TUPLES = [(name,) for name in AXES]

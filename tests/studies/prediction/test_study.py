@@ -18,8 +18,8 @@ from tfcomp.studies.prediction.command import (
     PredictionStudy,
     describe_answer,
 )
+from tfcomp.studies.prediction.design import collect
 from tfcomp.studies.prediction.network_training import forget_held_out
-from tfcomp.studies.prediction.records import collect
 
 FLAGS = (
     "--flagfile=predict_smoke.flags",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tfcomp.studies.prediction.design import DECODER, TIMES
+from tfcomp.studies.prediction.design import DECODER, TIMES, Found
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.judgement import (
     ID_ERROR,
@@ -15,7 +15,6 @@ from tfcomp.studies.prediction.judgement import (
     make_features,
 )
 from tfcomp.studies.prediction.networks import Array, Numbers
-from tfcomp.studies.prediction.records import Found
 
 Row = dict[str, Any]
 

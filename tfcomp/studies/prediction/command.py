@@ -39,13 +39,11 @@ from tfcomp.studies.claims.packed_evidence import PREDICTION_FLAGS, unpack
 from tfcomp.studies.prediction.design import (
     HALVES,
     Cell,
+    Found,
     PredictSettings,
+    collect,
     list_cells,
     list_hyperparameters,
-)
-from tfcomp.studies.prediction.records import (
-    Found,
-    collect,
     open_records,
     read_found,
 )

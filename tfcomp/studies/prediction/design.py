@@ -1,19 +1,25 @@
-"""The design of a study: settings, half of them held back."""
+"""The design of a study, settings, half of them held back; what is recorded.
+
+A record of a network holds no times, so that a study that was killed ends in
+the same bytes.
+"""
 
 import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import setting
 from tfcomp.models.config_checks import list_announcements
-from tfcomp.sweeps.grid import parse_grid
+from tfcomp.storage.files import read_csv, read_json, read_text
+from tfcomp.studies.records import Record, Records
+from tfcomp.sweeps.grid import SeedSettings, parse_grid
 from tfcomp.sweeps.scheduler_options import is_here
-from tfcomp.sweeps.sweep_settings import SeedSettings
 
 DECODER = "model"
 HALVES = ("explore", "confirm")
@@ -117,3 +123,56 @@ def list_cells(
         notes |= dict.fromkeys(list_announcements(config, here))
         cells.append(Cell(varied, config, seeds))
     return cells, list(notes)
+
+
+# What trains a network and measures it, beside what decides a run.
+MODULES = (
+    "tfcomp.studies.prediction.network_training",
+    "tfcomp.studies.prediction.design",
+)
+
+
+class Found(NamedTuple):
+    """A network that is recorded, and the name of its file."""
+
+    cell: Cell
+    seed: int
+    record: Record
+    name: str
+
+
+def open_records(folder: Path, target: float) -> Records:
+    """The networks of a study that are trained to a target."""
+    return Records(folder / "networks", MODULES, target)
+
+
+def collect(cells: Sequence[Cell], records: Records) -> list[Found]:
+    """The networks that are recorded."""
+    return [
+        Found(cell, config.training.seed, record, records.locate(config).stem)
+        for cell in cells
+        for config in cell.make_configs()
+        if (record := records.read(config)) is not None
+    ]
+
+
+def read_found(folder: Path) -> tuple[list[str], list[Found]]:
+    """The grid of a finished study and its networks, by any version's code.
+
+    Raises:
+        DamagedFileError: If a file is damaged.
+        OSError: If one is missing.
+    """
+    lines = read_text(folder / "predict.flags").splitlines()
+    grid = [ln.removeprefix("--grid=") for ln in lines if "--grid=" in ln]
+    names = [name for axis in list_hyperparameters(grid) for name in axis]
+    cells = {
+        tuple(str(setting[name]) for name in names): Cell(setting, None, ())
+        for setting in parse_grid(grid)
+    }
+    found = []
+    for row in read_csv(folder / "networks.csv"):
+        cell = cells[tuple(row[name] for name in names)]
+        record = read_json(folder / "networks" / f"{row['record']}.json")
+        found.append(Found(cell, int(row["seed"]), record, row["record"]))
+    return grid, found

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.studies.prediction.design import DECODER
+from tfcomp.studies.prediction.design import DECODER, Found
 from tfcomp.studies.prediction.judgement import ID_ERROR, Evidence, Key
 from tfcomp.studies.prediction.networks import Networks
-from tfcomp.studies.prediction.records import Found
 from tfcomp.studies.records import Record
 
 OUTCOME = "ood_relative_mse"

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfcomp.storage.files import read_csv, write_csv
 from tfcomp.studies.prediction.baselines import list_baselines
-from tfcomp.studies.prediction.design import DECODER
+from tfcomp.studies.prediction.design import DECODER, Found
 from tfcomp.studies.prediction.forecast_scores import (
     PERMUTATIONS,
     describe_trust,
@@ -28,7 +28,6 @@ from tfcomp.studies.prediction.one_decoder import (
     make_groups,
 )
 from tfcomp.studies.prediction.power import find_threshold, measure_power
-from tfcomp.studies.prediction.records import Found
 
 # Fewer settings of a decoder and region, or networks of a half, tell nothing.
 MIN_CELLS, MIN_HALF = 8, 100

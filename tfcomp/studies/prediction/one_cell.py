@@ -18,8 +18,7 @@ from tfcomp.config.run_flags import (
     define_settings,
     parse_flags,
 )
-from tfcomp.studies.prediction.design import Cell, PredictSettings
-from tfcomp.studies.prediction.records import open_records
+from tfcomp.studies.prediction.design import Cell, PredictSettings, open_records
 
 
 def main(argv: list[str]) -> int:

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfcomp.studies.prediction.design import DECODER, ID_ONLY
+from tfcomp.studies.prediction.design import DECODER, ID_ONLY, Found
 from tfcomp.studies.prediction.evidence import OUTCOME, SMALLEST
 from tfcomp.studies.prediction.judgement import ID_ERROR
 from tfcomp.studies.prediction.networks import Array, Numbers
-from tfcomp.studies.prediction.records import Found
 
 EARLY = ("0", "0.05", "0.1", "0.25")
 GROUPED = (DECODER, "region")

@@ -12,14 +12,13 @@ from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import LINE_COLORS, LINE_MARKERS, get_line_style
 from tfcomp.storage.files import write_csv
-from tfcomp.studies.prediction.design import HALVES
+from tfcomp.studies.prediction.design import HALVES, Found
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.forecast_report import (
     write_forecasts,
     write_power,
 )
 from tfcomp.studies.prediction.judgement import ID_ERROR, Evidence, Row, judge
-from tfcomp.studies.prediction.records import Found
 
 SHOWN = 6  # measures in the first picture, beside the ID error
 SPREAD = 0.6  # of the distance of two times, that the measures of one take

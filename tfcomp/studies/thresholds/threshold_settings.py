@@ -10,8 +10,7 @@ from absl import flags
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import define_run_flags, define_settings
 from tfcomp.config.settings import Settings, setting
-from tfcomp.sweeps.grid import split_cells
-from tfcomp.sweeps.sweep_settings import MAX_SEEDS
+from tfcomp.sweeps.grid import MAX_SEEDS, split_cells
 
 # Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
 CRITERIA = {"position_accuracy": True, "relative_mse": False}
