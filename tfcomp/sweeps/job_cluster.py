@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.machine import make_private_folder
 from tfcomp.sweeps.local_cluster import (
-    CLOSE_SECONDS,
     SETTINGS,
+    close_cluster,
     hold_back_interrupts,
 )
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -104,7 +104,7 @@ def start_job_cluster(
                 lines = str(error).splitlines() or [type(error).__name__]
                 text = f"--cluster={kind} cannot be set up: {lines[-1]}"
                 raise RunError(text) from error
-            stack.callback(_close, cluster)
+            stack.callback(close_cluster, cluster)
             client = stack.enter_context(Client(cluster))
         yield cluster, client
 
@@ -250,8 +250,3 @@ def _make_job_class(base: type) -> type:
             self.status = Status.closed
 
     return Job
-
-
-def _close(cluster: JobQueueCluster) -> None:
-    with contextlib.suppress(TimeoutError):
-        cluster.close(timeout=CLOSE_SECONDS)

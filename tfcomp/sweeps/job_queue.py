@@ -124,7 +124,9 @@ class JobQueue:
         for _ in range(0 if self.problem else more):
             # A name that was never used, since the last job may still end.
             specs[f"tfcomp-{next(self._numbers)}"] = self._cluster.new_spec
-        await self._settle()
+        await self._cluster  # until all is submitted and cancelled
+        for name in specs:
+            self._submitted.setdefault(name, time.monotonic())
         self.waiting = bool(set(specs) - self._known)
 
     async def _find_lost(self, here: set[str], left: int) -> set[str]:
@@ -142,20 +144,9 @@ class JobQueue:
                 "checkpoints (--checkpoint_seconds)"
             )
             self._lost = 0
-        refused = self._find_refused()
-        return lost | await self._find_ended(specs - self._known) | refused
-
-    async def _settle(self) -> None:
-        """Waits until jobs are submitted and cancelled as they should be."""
-        await self._cluster
-        now = time.monotonic()
-        for name in self._cluster.worker_spec:
-            self._submitted.setdefault(name, now)
-
-    def _find_refused(self) -> set[str]:
-        """Jobs that the cluster did not take."""
         jobs = self._cluster.workers.items()
-        return {name for name, job in jobs if job.job_id is None}
+        refused = {name for name, job in jobs if job.job_id is None}
+        return lost | await self._find_ended(specs - self._known) | refused
 
     async def _find_ended(self, names: set[str]) -> set[str]:
         """Those of the jobs that ended before they have reached us."""

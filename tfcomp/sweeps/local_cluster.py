@@ -22,6 +22,7 @@ from tfcomp.config.machine import make_private_folder
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster
+    from distributed.deploy import Cluster
 
 CLOSE_SECONDS = 60
 SETTINGS = {
@@ -81,7 +82,7 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
                 )
             except (OSError, RuntimeError) as error:
                 raise RunError(f"no worker can be started: {error}") from error
-            stack.callback(_close, cluster)
+            stack.callback(close_cluster, cluster)
             client = stack.enter_context(Client(cluster))
         yield cluster, client
 
@@ -121,7 +122,7 @@ def hold_back_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _close(cluster: LocalCluster) -> None:
+def close_cluster(cluster: Cluster) -> None:
     """Stops the workers; those that do not listen die with this process."""
     with contextlib.suppress(TimeoutError):
         cluster.close(timeout=CLOSE_SECONDS)

@@ -96,8 +96,9 @@ def write_reports(
     update_table(folder / "paired.csv", paired)
     write_experiment(folder, trials, list_tags(results))
     finished = [trial for trial in trials if trial.name in results]
-    clear_figures(folder)
-    if len(trials) > MAX_DRAWN and count_settings(trials) > MAX_DRAWN:
+    for path in [folder / PAGE, *(folder / "figures").glob("*.*")]:
+        path.unlink(missing_ok=True)  # of an earlier grid
+    if len({tuple(trial.setting.values()) for trial in trials}) > MAX_DRAWN:
         say(f"no figures: they show {MAX_DRAWN} settings; the tables have all")
     elif finished:
         shown = choose_flags([trial.setting for trial in finished])
@@ -140,17 +141,6 @@ def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
     return sorted(
         tags, key=lambda tag: (tag not in first, not tag.startswith("ood"))
     )
-
-
-def count_settings(trials: Sequence[Trial]) -> int:
-    """How many settings the trials have."""
-    return len({tuple(trial.setting.values()) for trial in trials})
-
-
-def clear_figures(folder: Path) -> None:
-    """Removes the page and the figures of an earlier grid."""
-    for path in [folder / PAGE, *(folder / "figures").glob("*.*")]:
-        path.unlink(missing_ok=True)
 
 
 def draw_figures(

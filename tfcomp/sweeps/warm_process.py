@@ -137,7 +137,8 @@ class WarmProcess:
         if not reply:  # it has died, or nobody wants the answer any more
             return self.end() or 1
         self._used = time.monotonic()
-        self._megabytes = self._measure_memory()
+        memory = psutil.Process(self._process.pid).memory_info().rss
+        self._megabytes = memory // 2**20
         return int(reply)
 
     def end(self) -> int:
@@ -157,9 +158,6 @@ class WarmProcess:
                 return self._replies.readline()
         kill_group(self._process)
         return ""
-
-    def _measure_memory(self) -> int:
-        return psutil.Process(self._process.pid).memory_info().rss // 2**20
 
 
 def main(argv: list[str]) -> None:

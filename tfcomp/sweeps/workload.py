@@ -119,14 +119,6 @@ class Paced:
             self._next = end + PAUSE * (end - start)
 
 
-def describe_setup(config: RunConfig) -> str:
-    """What a process cannot change any more once it has run a config.
-
-    Plugins stay imported, and a CPU stays divided among replicas.
-    """
-    return f"{config.training.num_replicas} {config.plugins}"
-
-
 def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     """Runs the items that are not finished, and writes tables and reports.
 
@@ -208,16 +200,13 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
     )
     work.write_tables(failures)
     progress = Progress(len(missing))
-    tasks = [
-        Task(
-            name,
-            work.make_command(item),
-            work.logs / f"{name}.log",
-            describe_setup(work.get_config(item)),
-            choose_threads(work.get_config(item)),
-        )
-        for name, item in missing.items()
-    ]
+    tasks = []
+    for name, item in missing.items():
+        config = work.get_config(item)
+        # What stays in a process: plugins, and a CPU divided among replicas.
+        setup = f"{config.training.num_replicas} {config.plugins}"
+        log, threads = work.logs / f"{name}.log", choose_threads(config)
+        tasks.append(Task(name, work.make_command(item), log, setup, threads))
     update = Paced(lambda: work.write_tables(failures))
     for outcome in pool.run(tasks):
         item, reason = missing[outcome.name], outcome.reason

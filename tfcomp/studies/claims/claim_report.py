@@ -72,7 +72,10 @@ def write_report(
     shown["pictures"] = draw_claims(evidence, results)
     shown["overview"] = draw_overview(results)
     pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
-    pages |= _name_tables(evidence) | {"claims.json": format_json(shown)}
+    claims = list(map(result_text.describe_result, results))
+    content = {"origin": shown["facts"], "claims": claims}
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    pages |= _name_tables(evidence) | {"claims.json": text}
     rows = [row for r in results for row in result_text.list_rows(r)]
     try:
         (output / "figures").mkdir(parents=True, exist_ok=True)
@@ -108,13 +111,6 @@ def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
         "num_runs": len(used),
         "text": result_text,
     }
-
-
-def format_json(shown: Mapping[str, Any]) -> str:
-    """The content of `claims.json`."""
-    claims = [result_text.describe_result(r) for r in shown["results"]]
-    content = {"origin": shown["facts"], "claims": claims}
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def _name_tables(evidence: Evidence) -> dict[str, str]:
@@ -174,7 +170,8 @@ def render(path: Path, shown: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         trim_blocks=True, keep_trailing_newline=True
     )
-    environment.filters["cell"] = _escape_cell
+    signs = str.maketrans({"|": "\\|", "<": "&lt;", ">": "&gt;"})
+    environment.filters["cell"] = lambda text: text.translate(signs)
     return environment.from_string(path.read_text("utf-8")).render(shown)
 
 
@@ -183,10 +180,6 @@ def _list_groups(result: ClaimResult) -> list[Group]:
     groups = [group for part in result.parts for group in part.groups]
     found = {tuple(run.path for run in g.runs): g for g in groups if g.runs}
     return list(found.values())
-
-
-def _escape_cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def describe_origin(

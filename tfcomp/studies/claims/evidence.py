@@ -159,13 +159,18 @@ def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     Of several, the newest is kept: an old one may be of other code. Of two
     that are equally old, the one with measures.
     """
+
+    def rate(run: Run) -> tuple[float, bool]:
+        file = run.path / METRICS_FILE
+        return file.stat().st_mtime if file.exists() else 0, bool(run.measures)
+
     groups: dict[str, list[Run]] = {}
     for run in runs:
         key = repr((sorted(run.setting.items()), run.seed))
         groups.setdefault(key, []).append(run)
     kept, notes = [], []
     for group in groups.values():
-        *others, best = sorted(group, key=_rate)
+        *others, best = sorted(group, key=rate)
         kept.append(best)
         notes += [f"{other.name} repeats {best.name}" for other in others]
     return kept, notes
@@ -181,8 +186,3 @@ def _read_all(
         except (OSError, ValueError, RunError) as error:
             notes.append(f"{path.name} cannot be read: {error}")
     return found
-
-
-def _rate(run: Run) -> tuple[float, bool]:
-    file = run.path / METRICS_FILE
-    return file.stat().st_mtime if file.exists() else 0.0, bool(run.measures)

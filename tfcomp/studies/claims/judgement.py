@@ -148,7 +148,11 @@ class Claim:
 
     def _judge_starts(self, runs: Sequence[Run]) -> Iterable[ControlOutcome]:
         """The untrained networks, with no gate in their way."""
-        found = self._judge_parts(Evidence(tuple(map(untrain, runs))))
+        starts = [
+            replace(run.start, metrics={"id": run.metrics.get("id", {})})
+            for run in runs
+        ]
+        found = self._judge_parts(Evidence(tuple(starts)))
         # Alone, whatever else the claim requires.
         found = tuple(part for part in found if part.estimate)
         if any(part.decides for part in found):
@@ -220,8 +224,3 @@ def select_seeds(evidence: Evidence, seeds: range) -> Evidence:
             and study.thresholds["seed"].map(seeds.__contains__).all()
         ),
     )
-
-
-def untrain(run: Run) -> Run:
-    """A run with the measures of its start, and no gate in their way."""
-    return replace(run.start, metrics={"id": run.metrics.get("id", {})})

@@ -62,7 +62,8 @@ def write_forecasts(
         pairs = _split(_group([*found, *fresh], names), count)
         forecasts = [forecast_fresh(*pair) for pair in pairs]
         rows.append(_judge_fresh(pairs, forecasts))
-    write_csv(folder / "one_decoder.csv", [_complete(row) for row in rows])
+    empty = {"permuted_gain": None, "helps": None}  # without a control
+    write_csv(folder / "one_decoder.csv", [empty | row for row in rows])
     write_csv(folder / "trust.csv", list(map(describe_trust, forecasts)))
 
 
@@ -150,10 +151,6 @@ def _split(groups: Sequence[Group], count: int) -> list[tuple[Group, Group]]:
         for group in groups
     ]
     return [pair for pair in pairs if all(len(g.outcome) for g in pair)]
-
-
-def _complete(row: Row) -> Row:
-    return {"permuted_gain": None, "helps": None} | row
 
 
 def _to_numbers(row: Mapping[str, str]) -> Row:

@@ -11,7 +11,6 @@ its mean over hidden stages and its last hidden number.
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -119,17 +118,13 @@ def _measure(
 ) -> dict[str, dict[str, float]]:
     last = len(watch.errors) - 1
     found = {}
-    for time, index in zip(TIMES, choose_looks(last, TIMES), strict=True):
+    for time in TIMES:
+        index = int(math.floor(time * last + 0.5))  # the nearest look
         models.observed.set_weights(watch.kept[index])
         numbers = measure_network(config, dataset, models.evaluator)
         share = {"share": index / last, "id_relative_mse": watch.errors[index]}
         found[f"{time:g}"] = share | numbers
     return found
-
-
-def choose_looks(last: int, times: Sequence[float]) -> list[int]:
-    """The look that is nearest to each share of a training, of 0 .. last."""
-    return [int(math.floor(time * last + 0.5)) for time in times]
 
 
 def measure_network(

@@ -85,7 +85,12 @@ def make_groups(
     chosen = [found[i] for i in place]
     if not chosen:
         return []
-    columns = _list_settings(chosen, [a for a in axes if a not in GROUPED])
+    columns = [
+        column
+        for axis in axes
+        if axis not in GROUPED
+        for column in _number([each.cell.setting[axis] for each in chosen])
+    ]
     if with_error:
         columns.append(_log([each.record[ID_ERROR] for each in chosen]))
     outcome = _log([each.record[OUTCOME] for each in chosen])
@@ -98,7 +103,10 @@ def make_groups(
         outcome,
         np.unique(cells, return_inverse=True)[1],
     )
-    names = np.array([_name_group(each) for each in chosen])
+    settings = [each.cell.setting for each in chosen]
+    names = np.array(
+        [", ".join(str(s[n]) for n in GROUPED if n in s) for s in settings]
+    )
     return [
         dataclasses.replace(every.take(names == name), name=str(name))
         for name in np.unique(names)
@@ -107,19 +115,6 @@ def make_groups(
 
 def _log(errors: Sequence[float]) -> Array:
     return np.log10(np.maximum(errors, SMALLEST))
-
-
-def _name_group(found: Found) -> str:
-    setting = found.cell.setting
-    return ", ".join(str(setting[n]) for n in GROUPED if n in setting)
-
-
-def _list_settings(chosen: Sequence[Found], axes: Sequence[str]) -> list[Array]:
-    return [
-        column
-        for axis in axes
-        for column in _number([each.cell.setting[axis] for each in chosen])
-    ]
 
 
 def _multiply(table: Array) -> Array:
