@@ -22,7 +22,7 @@ def make_scaling(**changes: object) -> Scaling:
 def draw(*series: Scaling) -> Figure:
     named = {f"series {i}": scaling for i, scaling in enumerate(series)}
     guides = {"linear": 1.0, "cubic": 3.0}
-    return draw_power_laws(named, guides, xlabel="N", ylabel="count")
+    return draw_power_laws(named, guides)
 
 
 def find_line(figure: Figure, label: str) -> np.ndarray:

@@ -44,12 +44,9 @@ class Scaling:
 def draw_power_laws(
     series: Mapping[str, Scaling],
     guides: Mapping[str, float],
-    *,
-    xlabel: str,
-    ylabel: str,
     title: str = "",
 ) -> Figure:
-    """Draws counts over sizes, both logarithmic, with fits and guides.
+    """Draws training examples over the size of the grid, with fits, guides.
 
     This is figure 4c of the paper: single counts are faint, means over
     repeats are large, and sizes that were not reached are open triangles.
@@ -65,7 +62,8 @@ def draw_power_laws(
     require(points, "series must have at least one point")
     figure = Figure(figsize=(5.6, 4.2), layout="constrained")
     axes = figure.subplots()
-    axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    axes.set(xscale="log", xlabel="grid size N (px)")
+    axes.set(yscale="log", ylabel="training examples needed")
     for index, (name, scaling) in enumerate(series.items()):
         _draw_series(axes, index, name, scaling)
     _draw_guides(axes, points, guides)

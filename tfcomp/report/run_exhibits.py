@@ -87,7 +87,7 @@ def find_rows(exhibits: Sequence[Exhibit], column: str) -> Sequence[Row]:
 
 
 def draw_stage_rows(
-    rows: Sequence[Row], panels: Mapping[str, str], ylabel: str, title: str = ""
+    rows: Sequence[Row], panels: Mapping[str, str], ylabel: str
 ) -> Figure:
     """Draws columns of a table against the stage.
 
@@ -109,5 +109,4 @@ def draw_stage_rows(
         },
         {name: [row["stage"] for row in line] for name, line in lines.items()},
         ylabel=ylabel,
-        title=title,
     )

@@ -27,21 +27,16 @@ NUMBERS = (
 )
 
 
-def compute_share_interval(
-    successes: int, count: int, level: float = LEVEL
-) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share; it stays within 0 and 1.
+def compute_share_interval(successes: int, count: int) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share of seeds, within 0 and 1.
 
-    Args:
-        successes: How many of the seeds.
-        count: Number of seeds.
-        level: How often *each* end is right. At 95 % a share above one half
-            takes 5 of 5 seeds, or 9 of 10.
+    *Each* end is right in 95 % of cases: a share above one half takes 5 of 5
+    seeds, or 9 of 10.
     """
     from scipy import stats
 
     found = stats.binomtest(successes, count)
-    interval = found.proportion_ci(2 * level - 1, method="exact")
+    interval = found.proportion_ci(2 * LEVEL - 1, method="exact")
     return float(interval.low), float(interval.high)
 
 
@@ -74,18 +69,11 @@ def compute_trend_p(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
     return rising, falling
 
 
-def correlate_ranks(
-    values: Sequence[float | None], places: Sequence[float] | None = None
-) -> float | None:
-    """Spearman's rank correlation of numbers with their places.
+def correlate_ranks(values: Sequence[float | None]) -> float | None:
+    """Spearman's rank correlation of numbers with their places in order.
 
-    Args:
-        values: The numbers, in order.
-        places: Where they are; 0, 1, 2, ... by default.
-
-    Returns:
-        The correlation; 0 for equal numbers, which have no trend; None for
-        fewer than three, or if one does not exist.
+    0 for equal numbers, which have no trend; None for fewer than three, or if
+    one does not exist.
     """
     if len(values) < MIN_PLACES or None in values:
         return None
@@ -93,8 +81,8 @@ def correlate_ranks(
         return 0.0
     from scipy import stats
 
-    places = range(len(values)) if places is None else places
-    return float(stats.spearmanr(list(places), list(values)).statistic)
+    places = list(range(len(values)))
+    return float(stats.spearmanr(places, list(values)).statistic)
 
 
 def compare_settings(

@@ -101,17 +101,6 @@ def tabulate_scores(
     return stack_scores(table, keys, table.columns[len(keys) :])
 
 
-def tabulate_timings(
-    trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
-) -> pd.DataFrame:
-    """How long the training of each trial took, in seconds."""
-    rows = []
-    for trial in trials:
-        times = results.get(trial.name, {}).get("train", {})
-        rows.append(_name(trial) | {name: times.get(name) for name in TIMES})
-    return _make_table(rows)
-
-
 def tabulate_layers(
     trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
 ) -> pd.DataFrame:
@@ -139,10 +128,14 @@ def write_tables(
         results: What `read_result` gives, by name of the finished ones.
         failures: Reasons, by name of those that failed.
     """
+    timings = []
+    for trial in trials:
+        times = results.get(trial.name, {}).get("train", {})
+        timings.append(_name(trial) | {name: times.get(name) for name in TIMES})
     tables = {
         "trials.csv": tabulate_trials(trials, results, failures),
         "layers.csv": tabulate_layers(trials, results),
-        "timings.csv": tabulate_timings(trials, results),
+        "timings.csv": _make_table(timings),
     }
     for name, table in tables.items():
         update_table(folder / name, table)

@@ -118,16 +118,11 @@ def time_call(ask: Ask, run: LoadedRun, size: int) -> float:
     return 1000 * statistics.median(seconds)
 
 
-def time_network(run: LoadedRun) -> dict[int, float]:
-    """Milliseconds of the network in Keras, for comparison."""
-    ask = ask_network(run.model)
-    return {size: time_call(ask, run, size) for size in TIMED}
-
-
 def list_rows(run: LoadedRun, found: Mapping[str, Exported]) -> list[str]:
     """A table of what was written, beside the network in Keras."""
     rows = ["format             kB  difference  ms for 1  ms for 64  file"]
-    network = time_network(run)
+    ask = ask_network(run.model)
+    network = {size: time_call(ask, run, size) for size in TIMED}
     rows.append(f"{'(network)':12}{'':21}{_format_times(network)}")
     for name, file in found.items():
         size = f"{file.size / 1000:9.0f}{file.difference:12.1e}"

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     import keras
 
 ENCODINGS = Registry("encoding")
-for _codes, _names in {
-    "population_codes": ("bump", "one_hot", "positional"),
-    "scalar_codes": ("circle", "ramp"),
+for _name, _class in {
+    "bump": "population_codes:BumpEncoding",
+    "one_hot": "population_codes:OneHotEncoding",
+    "positional": "population_codes:PositionalEncoding",
+    "circle": "scalar_codes:CircleEncoding",
+    "ramp": "scalar_codes:RampEncoding",
 }.items():
-    for _name in _names:
-        _module = f"tfcomp.models.encodings.{_codes}"
-        ENCODINGS.register(_name, f"{_module}:make_{_name}")
+    ENCODINGS.register(_name, f"tfcomp.models.encodings.{_class}.of_run")
 
 
 def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:

@@ -1,10 +1,12 @@
 """What all encodings share: a code per factor, codes side by side."""
 
 import itertools
+from typing import Self
 
 import keras
 from keras import KerasTensor, ops
 
+from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import Factor, FactorSpace
 
 
@@ -58,6 +60,11 @@ class FactorEncoding(keras.layers.Layer):
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         """Code [n, code_size(factor)] of present values [n, 1]."""
         raise NotImplementedError
+
+    @classmethod
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        """The code of a run."""
+        return cls(space, name="code")
 
     def code_size(self, factor: Factor) -> int:
         """Number of units that encode the factor."""

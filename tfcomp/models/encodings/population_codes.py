@@ -1,5 +1,7 @@
 """Population codes: about as many units as a factor has grid values."""
 
+from typing import Self
+
 import keras
 import numpy as np
 from keras import KerasTensor, ops
@@ -27,6 +29,11 @@ class BumpEncoding(FactorEncoding):
         if sigma <= 0:
             raise ValueError(f"sigma must be greater than 0, got {sigma}")
         self.sigma = sigma
+
+    @classmethod
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        """The code of a run, as wide as the bump in the image."""
+        return cls(space, config.data.sigma, name="code")
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         distance = ops.subtract(values, factor.values())  # [n, size]
@@ -88,20 +95,3 @@ class PositionalEncoding(FactorEncoding):
 
     def get_config(self) -> dict:
         return {**super().get_config(), "max_wavelength": self.max_wavelength}
-
-
-def make_bump(config: RunConfig, space: FactorSpace) -> BumpEncoding:
-    """The bump code of a run, as wide as the bump in the image."""
-    return BumpEncoding(space, config.data.sigma, name="code")
-
-
-def make_one_hot(config: RunConfig, space: FactorSpace) -> OneHotEncoding:
-    """The one-hot code of a run."""
-    return OneHotEncoding(space, name="code")
-
-
-def make_positional(
-    config: RunConfig, space: FactorSpace
-) -> PositionalEncoding:
-    """The positional code of a run."""
-    return PositionalEncoding(space, name="code")

@@ -1,6 +1,7 @@
 """Codes of one or two numbers per factor."""
 
 import math
+from typing import Self
 
 import keras
 from keras import KerasTensor, ops
@@ -37,6 +38,11 @@ class RampEncoding(FactorEncoding):
             )
         self.scaled_to = scaled_to
         self.absent_value = absent_value
+
+    @classmethod
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        model = config.model
+        return cls(space, model.ramp_range, model.absent_value, name="code")
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         if self.scaled_to == "raw":
@@ -90,16 +96,3 @@ class FactorIndex(FactorEncoding):
 
     def code_size(self, factor: Factor) -> int:
         return 1
-
-
-def make_ramp(config: RunConfig, space: FactorSpace) -> RampEncoding:
-    """The ramp code of a run."""
-    model = config.model
-    return RampEncoding(
-        space, model.ramp_range, model.absent_value, name="code"
-    )
-
-
-def make_circle(config: RunConfig, space: FactorSpace) -> CircleEncoding:
-    """The circle code of a run."""
-    return CircleEncoding(space, name="code")

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -133,34 +132,21 @@ class Case:
             layerwise_every=fresh.layerwise_every,
             checkpoint_seconds=fresh.checkpoint_seconds,
         )
-        data: dict[str, Any] = {
-            "grid_size": self.grid_size,
-            "region": scale_region(self.region, self.grid_size),
-        }
-        if self.kind == "bumps":
-            data |= {
-                "dataset": "gaussian_bumps",
-                "coordinates": "continuous",
-                "num_train": num_bumps,
-                "num_bumps": 0,
-            }
-        else:
-            data |= {
-                "dataset": "stripes",
-                "coordinates": "grid",
-                "num_train": 0,
-                "num_bumps": num_bumps,
-            }
-        training = {
-            "seed": self.seed,
-            "epochs": 1,
-            "steps_per_epoch": self._count_steps(num_bumps),
-        }
-        return dataclasses.replace(
-            base,
-            data=dataclasses.replace(base.data, **data),
-            training=dataclasses.replace(base.training, **training),
+        is_alone = self.kind == "bumps"
+        data = dataclasses.replace(
+            base.data,
+            grid_size=self.grid_size,
+            region=scale_region(self.region, self.grid_size),
+            dataset="gaussian_bumps" if is_alone else "stripes",
+            coordinates="continuous" if is_alone else "grid",
+            num_train=num_bumps if is_alone else 0,
+            num_bumps=0 if is_alone else num_bumps,
         )
+        steps = self._count_steps(num_bumps)
+        training = dataclasses.replace(
+            base.training, seed=self.seed, epochs=1, steps_per_epoch=steps
+        )
+        return dataclasses.replace(base, data=data, training=training)
 
     def _count_steps(self, num_bumps: int) -> int:
         stripes = 0 if self.kind == "bumps" else 2 * self.grid_size

@@ -194,8 +194,6 @@ def _make_exhibit(
             for law in laws
         },
         GUIDES,
-        xlabel="grid size N (px)",
-        ylabel="training examples needed",
         title=f"Data needed for {goal}",
     )
     caption = (

@@ -223,8 +223,6 @@ def draw_thresholds(evidence: Evidence) -> Figures:
     figure = draw_power_laws(
         series,
         {f"slope {slope:g}": slope for slope in SLOPES.values()},
-        xlabel="grid size N (px)",
-        ylabel="training examples needed",
     )
     return {
         "Least number of training examples that reach the target: every seed "

@@ -1,7 +1,5 @@
 """C6 to C8: how well x and y are kept apart from stage to stage."""
 
-from collections.abc import Mapping
-
 from tfcomp.studies.claims import run_numbers
 from tfcomp.studies.claims.claim import FITTED, Number, make_trend, measure
 from tfcomp.studies.claims.claim_pictures import Figures, draw_stages
@@ -96,7 +94,11 @@ def judge_drop(evidence: Evidence) -> list[Part]:
         series = Series(make_cnn(code), "depth", (SHALLOW, DEEP))
         groups = series.find(evidence)
         shallow = groups.pop(SHALLOW, Group())
-        depth = choose_deep(groups)
+        enough = [depth for depth, g in groups.items() if has_enough(g.runs)]
+        # Else the deepest that has enough seeds.
+        depth = DEEP
+        if DEEP not in enough:
+            depth = max(enough or groups, default=DEEP)
         parts += measure(
             f"{code}, depth {SHALLOW} less depth {depth}",
             [shallow, groups.get(depth, Group())],
@@ -105,12 +107,6 @@ def judge_drop(evidence: Evidence) -> list[Part]:
             decides=code == "ramp",
         )
     return parts
-
-
-def choose_deep(groups: Mapping[int, Group]) -> int:
-    """Depth 6 if it has enough seeds, else the deepest that has."""
-    enough = [depth for depth, g in groups.items() if has_enough(g.runs)]
-    return DEEP if DEEP in enough else max(enough or groups, default=DEEP)
 
 
 def draw_decay(evidence: Evidence) -> Figures:

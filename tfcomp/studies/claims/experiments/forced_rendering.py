@@ -42,23 +42,21 @@ APART = 5.0  # axes of a factor whose profiles differ by more are told apart
 ERROR, ACCURACY = "ood/relative_mse", "ood/position_accuracy"
 
 
-def make_low_rank(
-    penalties: str, region: str = "corner", basis: str = "raw"
-) -> Setting:
+def make_low_rank(penalties: str, region: str = "corner") -> Setting:
     """Low-rank networks with some of `PENALTIES`, and a region of `HELD_OUT`.
 
-    The basis is that of the variance penalty, of no importance without it.
+    The basis of the variance penalty is of no importance without it.
     """
     flagfile, entropy, variance = PENALTIES[penalties]
     setting = make_decoder(
         flagfile,
         HELD_OUT[region],
-        f"--penalty_basis={basis}",
+        "--penalty_basis=raw",
         model="low_rank",
         entropy_weight=entropy,
         variance_weight=variance,
     )
-    return setting.require(penalty_basis=basis) if variance else setting
+    return setting.require(penalty_basis="raw") if variance else setting
 
 
 def make_hard(region: str, axes: str) -> Setting:
