@@ -25,8 +25,6 @@ def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
     """Writes TFDS data sets, each once for all trials that share it.
 
     Args:
-        profile: The profile.
-        work_dir: The folder that stays.
         examples: Parent folder of the data sets.
     """
     from pipelines.steps import example_gen
@@ -45,11 +43,7 @@ def schema_gen(
     """Writes down what the examples are: their statistics and schema.
 
     Args:
-        profile: The profile.
-        examples: The output of `example_gen`.
-        work_dir: The folder that stays.
         schema: A JSON file, by data set and split.
-        metrics: Number of data sets.
     """
     from pipelines.steps import schema_gen
 
@@ -68,8 +62,6 @@ def example_validator(
 
     Args:
         profile: The profile, whose schema the examples must have, if any.
-        examples: The output of `example_gen`.
-        schema: The output of `schema_gen`.
         anomalies: A JSON file of anomalies and statistics; it is written even
             when the step fails.
         metrics: Number of data sets and of anomalies.
@@ -92,8 +84,6 @@ def trainer(
     """Runs what is missing; a trial that fails does not stop the others.
 
     Args:
-        profile: The profile.
-        examples: The output of `example_gen`.
         work_dir: The folder that stays, in which finished trials are not run
             again.
         workers: Trials at a time; 0 is one for each GPU, or one.
@@ -121,10 +111,6 @@ def evaluator(
     """Compares scores with thresholds and with the model pushed before.
 
     Args:
-        profile: The profile.
-        runs: The output of `trainer`.
-        export_dir: Where models are pushed to.
-        work_dir: The folder that stays.
         evaluation: A JSON file of the candidate and the checks.
         metrics: The scores that were checked.
 
@@ -149,8 +135,6 @@ def infra_validator(
     """Sends requests to every signature; a wrong answer fails the step.
 
     Args:
-        profile: The profile.
-        runs: The output of `trainer`.
         evaluation: The output of `evaluator`, which names the candidate.
         metrics: Number of answers that were compared.
     """
@@ -174,9 +158,7 @@ def pusher(
     """Copies the SavedModel to the next version, unless it is the last one.
 
     Args:
-        profile: The profile.
         examples: The output of `example_gen`, named in the lineage.
-        runs: The output of `trainer`.
         evaluation: The output of `evaluator`, which names the candidate; a
             copy goes with the model.
         export_dir: Models go to `<export_dir>/<name>/<version>/`.
@@ -200,8 +182,6 @@ def report(
 
     Args:
         profile: The profile, which contains the hash of the sources.
-        runs: The output of `trainer`.
-        work_dir: The folder that stays.
         folder: The report: page, tables and figures.
         page: The page alone, for the dashboard of a cluster.
         metrics: Number of claims for each verdict.

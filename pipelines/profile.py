@@ -89,7 +89,6 @@ def load_profile(name: str, trust_plugins: bool = False) -> Profile:
     """Reads and checks a shipped profile or that of a folder.
 
     Args:
-        name: Its name, or the folder.
         trust_plugins: Whether to import the plugins that its flagfiles name.
 
     Raises:

@@ -52,7 +52,6 @@ def train_run(
     Args:
         config: What `describe_run` gives, or the name or path of a flagfile,
             as in `tfcomp.train_run("smoke", depth=2)`.
-        *flagfiles: Further flagfiles.
         **settings: Flags that override them.
 
     Raises:

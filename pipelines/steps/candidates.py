@@ -28,7 +28,6 @@ class TrialRow:
 
     Attributes:
         reason: Why it failed; empty if it did not.
-        is_finished: Whether it has scores.
         setting: Its varied flags and their values, as text.
         scores: Its scores; None where a score does not exist.
     """

@@ -48,7 +48,6 @@ def describe_lineage(run: Path, profile: Profile, data: str) -> dict[str, Any]:
     """What a version was made of, so that it can be made again.
 
     Args:
-        run: The folder of the candidate.
         profile: The profile that trained it.
         data: SHA-256 of the examples that the profile trained on.
     """

@@ -152,7 +152,6 @@ def compute_scores(
     """Computes all scores of a set of images.
 
     Args:
-        images: Images to score.
         truth: True images of the same size.
         positions: True positions, or `None` if the images have none (rotated
             digits).

@@ -57,7 +57,6 @@ def run_command(
     Args:
         argv: The name of the program and its arguments.
         purpose: What the command does; its help begins with it.
-        values: The flags of the command.
         action: Takes the parsed flags and returns the exit status. It imports
             TensorFlow, pandas and the like itself, so that the help and bad
             flags need none of them.

@@ -71,8 +71,6 @@ def admit_plugins(
     """Refuses a run that asks for plugins which nobody else has asked for.
 
     Args:
-        run: Its folder.
-        modules: The plugins that its `run.flags` names.
         flags: `plugins` and `trust_plugins`, those to import first.
     """
     if flags is not None:

@@ -123,7 +123,6 @@ def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
     about equally frequent, every row comes once.
 
     Args:
-        space: Of the factors.
         table: Factor values [n, F]; an absent one (NaN) is not rare.
     """
     times = np.ones(len(table))

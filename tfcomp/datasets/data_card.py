@@ -62,10 +62,6 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
 
     It says nothing of the machine and of the time: the same flags have the
     same card.
-
-    Args:
-        dataset: The data.
-        settings: The flags that decide its examples.
     """
     every = dataset.splits.all
     counts = {

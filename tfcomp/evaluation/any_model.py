@@ -35,7 +35,6 @@ def wrap_model(
         model: A Keras model, the folder of a SavedModel or the file of a Keras
             model, or a function from factors [n, F] (NumPy, float32) to
             images, or to a dictionary with `image` and the stages.
-        dataset: Its data.
         stages: Names of layers, of outputs of a SavedModel's signature
             `activations`, or of entries of the dictionary. For a model of
             tfcomp the default are its own.

@@ -81,7 +81,6 @@ class Evaluator:
     seed is that of the folds of the probes.
 
     Attributes:
-        model: The model.
         nondifferentiable: Stages whose geometry, when it was last measured,
             came from differences, since they have no useful derivative.
     """

@@ -28,7 +28,6 @@ class LoadedRun:
 
     Attributes:
         path: Its folder; None for a model that was trained elsewhere.
-        model: The trained model, float32.
         metrics: The content of `metrics.json`.
         description: What the model and its data are, in words.
     """

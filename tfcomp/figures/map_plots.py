@@ -162,7 +162,6 @@ def draw_score_table(
         columns: From left to right; a space starts a new line, and so does
             the first colon of a word that is wider than its cell.
         label: What the color means.
-        title: Of the figure.
     """
     size = _CELL[0] * len(columns) + 3.0, _CELL[1] * len(rows) + 1.6
     figure = Figure(figsize=size, layout="constrained")

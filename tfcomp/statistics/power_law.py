@@ -24,7 +24,6 @@ class SizeMean:
         mean: Geometric mean of the counts.
         low: Lower end of the 95 % interval of the mean, Student's over seeds
             in log scale; None for one seed.
-        num_seeds: Number of counts.
     """
 
     size: int

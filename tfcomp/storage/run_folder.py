@@ -155,7 +155,6 @@ def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
     """What is missing or damaged of all that a finished run promises.
 
     Args:
-        config: The run.
         thorough: Whether to read all of the model, not its end alone.
 
     Returns:

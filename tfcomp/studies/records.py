@@ -20,7 +20,6 @@ class Records:
     """Recorded trainings, in a folder that need not exist.
 
     Args:
-        folder: Where the files are.
         modules: What trains and measures, beside what decides a run.
         *more: What else decides a record.
     """

@@ -41,7 +41,6 @@ class Progress:
     """How far a part of a plan is.
 
     Attributes:
-        work: Its trials or searches.
         num_finished: How many of them have finished in their folder.
         num_known: How many of the others the evidence has.
         seconds: What those that are not finished take, one after another, by
@@ -94,7 +93,6 @@ def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
     Args:
         works: As `list_works` gives them.
         runs: Evidence with measured times, patterns separated by commas.
-        workers: Trials at a time.
     """
     evidence = read_evidence(split_patterns(runs)) if runs else Evidence()
     found = measure_progress(works, evidence)

@@ -34,7 +34,6 @@ class SweepScores:
     """The scores of a sweep.
 
     Attributes:
-        title: Name of the sweep.
         flags: The flags that tell its settings apart.
         seeds: What `sweep_tables.tabulate_scores` gives.
         summary: The same, summarized by setting and score.
@@ -89,7 +88,6 @@ def draw_lines(
         name: File name of the figure, without what tells several apart.
         x: Column of the numbers on the horizontal axis.
         quantities: What may be in the column `quantity`, and its title.
-        sweep: Its title and its flags.
         table: One row a setting, quantity and x.
     """
     if table.empty:

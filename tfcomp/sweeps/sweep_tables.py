@@ -124,7 +124,6 @@ def write_tables(
     """Writes the tables, each in one step; those without a row vanish.
 
     Args:
-        folder: The folder of the sweep.
         results: What `read_result` gives, by name of the finished ones.
         failures: Reasons, by name of those that failed.
     """

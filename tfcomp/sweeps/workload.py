@@ -42,7 +42,6 @@ class Workload(ABC):
     """Processes that one command runs in one folder.
 
     Attributes:
-        folder: Where the command writes.
         items: All trials or searches, whether they are finished or not.
         flags: The resolved flags, a flagfile that repeats the command.
         kind: What the command runs, for messages.

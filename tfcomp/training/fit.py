@@ -78,8 +78,6 @@ def fit_model(
 
     Args:
         model: Compiled by `compile_model`.
-        dataset: Its data.
-        config: The run.
         checkpoint_dir: Where checkpoints are written and looked for.
         callbacks: More callbacks; they see an epoch before it is saved, so
             that what they write is never missing after a resume.

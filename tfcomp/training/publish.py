@@ -70,7 +70,6 @@ def publish_run(
     from what was read.
 
     Args:
-        path: The folder of the run.
         name: Of the model, as `sprites/acting/montero_range`.
         folder: Where published models lie; it is made.
         dtype: Of the stored weights, float32 or float16.

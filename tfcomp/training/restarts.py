@@ -66,7 +66,6 @@ def train_to_target(
 
     Args:
         config: The run. Restarts have its data, and seeds of their own.
-        dataset: Its data.
         models: Its models; they end with the weights of the best training:
             of those with all axes decided, if any, the lowest ID error.
         monitor: The callback of every training.

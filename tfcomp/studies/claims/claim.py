@@ -44,7 +44,6 @@ class Number:
         quantity: What it is, with its unit.
         read: The name of a score or measure of a run; or a function of a run,
             or of the runs that are compared.
-        rule: What the claim says of it.
         name: What tells it from other numbers of the same runs; the label of
             the part ends with it.
         decides: Whether it counts for the claim or only supports it.
@@ -90,7 +89,6 @@ class Gate:
 
     Attributes:
         name: The score of trained (ID) combinations in `metrics.json`.
-        rule: What it must be.
     """
 
     name: str
@@ -141,7 +139,6 @@ def measure(
     Args:
         label: Of which runs.
         groups: The runs; several groups if they are compared.
-        numbers: What is judged.
         gates: What training must have reached, in each group; if anything.
         problem: Why the runs prove nothing, though they pass their gates.
         decides: Whether the numbers that decide do so for these runs.

@@ -73,7 +73,6 @@ def draw_stages(
 
     Args:
         panels: Title of a panel to its groups and what is read from them.
-        ylabel: What the numbers are.
         caption: Of the figure, which is drawn if a group has the numbers.
     """
     from tfcomp.figures.stage_plots import draw_stage_panels
@@ -129,7 +128,6 @@ def draw_lines(
     Args:
         x: The places; a line may end before the last of them.
         lines: Name of a line to its columns, one a place.
-        xlabel: What the places are.
         ylabel: What the numbers are, none of which is below 0.
         caption: Of the figure, which is drawn if a line has a number.
         logy: Whether the scale of the numbers is logarithmic.

@@ -36,12 +36,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Report:
-    """What was written: the HTML page, and the verdicts that it shows.
-
-    Attributes:
-        page: The HTML page.
-        results: In the order of the claims.
-    """
+    """What was written: the HTML page, and the verdicts that it shows."""
 
     page: Path
     results: tuple[ClaimResult, ...]
@@ -59,7 +54,6 @@ def write_report(
     figures as PNG.
 
     Args:
-        evidence: Runs and threshold tables.
         output: A folder; made if it does not exist.
         command: The command that makes it, to be shown.
 
@@ -188,8 +182,6 @@ def describe_origin(
     """Facts about a report, by name.
 
     Args:
-        evidence: All that was read.
-        used: The runs behind the report.
         command: The command that made it, if one did.
     """
     facts = {

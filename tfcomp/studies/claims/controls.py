@@ -40,7 +40,6 @@ class Control:
     """Planted evidence on a claim, at fresh seeds.
 
     Attributes:
-        name: What is planted, as `true composers`.
         kind: Whether the claim is true of it.
         planted: The numbers of runs, as in `claims.toml`.
     """

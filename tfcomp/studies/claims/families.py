@@ -34,7 +34,6 @@ class Series:
 
     Attributes:
         setting: What all runs have to be.
-        flag: The flag that varies.
         wanted: Values that a claim names.
     """
 
@@ -79,7 +78,6 @@ class Arms:
     nearest to the published setting, then the one with the most runs.
 
     Attributes:
-        settings: What is compared, by name.
         free: Flags in which the arms may differ.
         equal_steps: Whether all must have been trained for as many steps,
             which the free flags may not show.
@@ -162,7 +160,6 @@ def list_families(
     """Sorts runs into families, in an order that depends on flags alone.
 
     Args:
-        runs: The runs.
         free: Flags in which runs of a family may differ.
         equal_steps: Whether they must share the number of training steps.
     """

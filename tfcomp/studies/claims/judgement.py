@@ -52,11 +52,9 @@ class Claim:
         name: As `C1`.
         statement: What the paper says, in our words.
         place: Where it says so.
-        rule: The rule as text.
         method: What is measured, on which runs.
         tests: What gives its parts, in their order.
         draw: Makes further figures of the evidence, by caption.
-        controls: Planted evidence.
         fresh: How many fresh seeds judge the parts whose label begins so.
         history: The rule and the verdict of every version, the first first.
         means: What a verdict says to a reader of the paper.

@@ -83,7 +83,6 @@ class ThresholdStudy:
     """The tables of one folder.
 
     Attributes:
-        path: The folder.
         thresholds: `thresholds.csv`, a row for each search and criterion.
         slopes: `slopes.csv`, a row for each fit.
         flags: All its flags; empty if the folder has none.

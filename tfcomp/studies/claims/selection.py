@@ -130,7 +130,6 @@ def make_group(
 
     Args:
         runs: Runs that differ in their seed alone, at least one.
-        reference: The published setting.
         others: Runs of every setting that is not used.
     """
     ordered = sorted(runs, key=lambda run: run.seed)

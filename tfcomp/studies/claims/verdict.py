@@ -169,7 +169,6 @@ class Part:
         label: Of which runs, as `donut, bump`.
         quantity: What the number is, with its unit.
         estimate: The number; None if there is none.
-        rule: What the claim says of it.
         groups: The runs behind it, one group for each setting.
         note: What else is to be said.
         fitted: How many runs are fitted, as `4 of 5 fitted`, if some are not

@@ -110,7 +110,6 @@ def write_figures(
     """Writes pictures as they are drawn, and `index.md` after the last one.
 
     Args:
-        evidence: Runs and threshold studies.
         output: The folder; made if it does not exist.
         command: The command that makes it, to be shown.
 

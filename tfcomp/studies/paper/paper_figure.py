@@ -96,7 +96,6 @@ class Found:
     """What evidence has of the needs of a figure.
 
     Attributes:
-        evidence: All of it.
         groups: The runs that are shown, by their label: those that are fitted,
             or all where none is.
         unfitted: How many runs are not fitted, by the same label.

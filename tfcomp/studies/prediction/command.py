@@ -83,7 +83,6 @@ class PredictionStudy(Workload):
     figures/         the two pictures, and the numbers that they show
 
     Attributes:
-        settings: How networks are trained and judged.
         hyperparameters: The axes of the design.
     """
 

@@ -58,7 +58,6 @@ class Evidence:
     """Networks that met the target, and what was measured of them.
 
     Attributes:
-        networks: Their outcomes and settings.
         measures: Numbers [n] by name and time; NaN where there is none.
         decoder: The hyperparameter that names the decoder.
         decoder_names: The values of that, by their number.
@@ -102,7 +101,6 @@ def judge(
     """The statistics of measures, one after another.
 
     Args:
-        evidence: The networks of a half.
         signs: What the other half has found; by default that of tau.
         confirm: The measures that share the level among them.
     """

@@ -35,7 +35,6 @@ class Group:
     """The networks of one decoder and region.
 
     Attributes:
-        name: Decoder and region.
         index: Their places in the list that they are from, [n].
         known: Hyperparameters and their products, [n, h].
         numbers: Early numbers of ID points, [n, d].

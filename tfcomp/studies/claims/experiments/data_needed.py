@@ -148,7 +148,6 @@ def judge_slope(
     """One row of a table of slopes against its whole number.
 
     Args:
-        row: The row.
         seeds: How many there are at each size.
         notes: What is to be said of the study.
     """

@@ -123,7 +123,6 @@ def judge_signs(
     """C10: the MLP beyond a margin of the other sign than the CNN's.
 
     Args:
-        evidence: The runs.
         gates: What training must have reached.
         words: What the labels add to this.
         decides: Whether the claim depends on these runs.
