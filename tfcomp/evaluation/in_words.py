@@ -28,7 +28,9 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
     if known is None:
         return f"The error of the network on {seen} is not a number."
     if known > FITTED:
-        also = _tell("; on held-out combinations it is {}", held_out)
+        also = ""
+        if held_out is not None:
+            also = f"; on held-out combinations it is {_percent(held_out)}"
         return (
             f"The network does not fit {seen}: its relative error there is "
             f"{_percent(known)}, and at most {_percent(FITTED)} would count as "
@@ -57,7 +59,8 @@ def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
     )
     if unfit:
         fits += f" (not {_list_names(unfit)}: above {_percent(FITTED)})"
-    errors = _find_errors(found, "ood")
+    held_out = {name: _find_error(m, "ood") for name, m in found.items()}
+    errors = {name: e for name, e in held_out.items() if e is not None}
     if not errors:
         return f"{fits}."
     best, worst = min(errors, key=errors.get), max(errors, key=errors.get)
@@ -107,13 +110,6 @@ def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-def _find_errors(
-    found: Mapping[str, Mapping[str, Any]], subset: str
-) -> dict[str, float]:
-    errors = {name: _find_error(m, subset) for name, m in found.items()}
-    return {name: e for name, e in errors.items() if e is not None}
-
-
 def _list_names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:MAX_NAMED])
     more = len(names) - MAX_NAMED
@@ -156,10 +152,6 @@ def _find_error(
 ) -> float | None:
     value = metrics.get(subset, {}).get(score)
     return value if value is not None and math.isfinite(value) else None
-
-
-def _tell(text: str, error: float | None) -> str:
-    return "" if error is None else text.format(_percent(error))
 
 
 def _percent(share: float) -> str:

@@ -4,17 +4,16 @@
 `hard_rendering` is ours.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 
 import keras
 from keras import ops
 
+from tfcomp.config.model_config import ModelConfig
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.factors import Factor
 from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.encodings import make_encoding
-from tfcomp.models.encodings.factor_encoding import FactorEncoding
 from tfcomp.models.encodings.scalar_codes import FactorIndex
 from tfcomp.models.low_rank_embedding import LowRankEmbedding
 from tfcomp.models.model_rules import parse_axes
@@ -33,11 +32,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     makes the image. There are as many channels as factors. At grid 32, rank
     32 and depth 2 there are 133,218 weights.
     """
-
-    def make(factor: Factor, encoding: FactorEncoding) -> ValueEmbedding:
-        return _make_low_rank(factor, encoding, config, dataset)
-
-    return _build(config, dataset, make, len(dataset.space))
+    return _build(config, dataset, {}, len(dataset.space))
 
 
 def build_hard_rendering(config: RunConfig, dataset: Dataset) -> keras.Model:
@@ -46,39 +41,35 @@ def build_hard_rendering(config: RunConfig, dataset: Dataset) -> keras.Model:
     As `build_low_rank`, with `--width` channels in the hidden layers. A
     factor without an axis has low-rank matrices, see `--axes`.
     """
-    model, axes = config.model, parse_axes(config.model.axes, dataset.space)
-
-    def make(factor: Factor, encoding: FactorEncoding) -> ValueEmbedding:
-        if not axes[factor.name]:
-            return _make_low_rank(factor, encoding, config, dataset)
-        return AxisEmbedding(
-            factor.size,
-            dataset.image_shape[:2],
-            axes[factor.name],
-            model.axis_weight,
-            "index" if isinstance(encoding, FactorIndex) else "code",
-            name=f"embedding_{factor.name}",
-        )
-
-    return _build(config, dataset, make, model.width)
+    axes = parse_axes(config.model.axes, dataset.space)
+    return _build(config, dataset, axes, config.model.width)
 
 
 def _build(
-    config: RunConfig, dataset: Dataset, make: Callable, channels: int
+    config: RunConfig,
+    dataset: Dataset,
+    axes: Mapping[str, Sequence[str]],
+    channels: int,
 ) -> keras.Model:
     space, depth = dataset.space, config.model.depth
     if config.model.encoding == "one_hot":
         # A one-hot code times all matrices selects one of them; looking it
         # up by its index is the same at a fraction of the cost.
-        encoding = FactorIndex(space, name="code")
+        encoding, inputs = FactorIndex(space, name="code"), "index"
     else:
-        encoding = make_encoding(config, space)
+        encoding, inputs = make_encoding(config, space), "code"
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     parts = encoding.split(encoding(factors))
-    images = [
-        make(factor, encoding)(part)
-        for factor, part in zip(space, parts, strict=True)
-    ]
+    images = []
+    for factor, part in zip(space, parts, strict=True):
+        known = (factor.size, dataset.image_shape[:2])
+        named = {"inputs": inputs, "name": f"embedding_{factor.name}"}
+        if found := axes.get(factor.name):
+            weight = config.model.axis_weight
+            layer = AxisEmbedding(*known, found, weight, **named)
+        else:
+            layer = _make_low_rank(config.model, *known, **named)
+        images.append(layer(part))
     hidden = Stack(name="stage_0")(images)  # [n, rows, columns, F]
     for index in range(1, depth + 1):
         convolve = _make_convolution(channels, f"stage_{index}")
@@ -130,12 +121,8 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
 
 
 def _make_low_rank(
-    factor: Factor,
-    encoding: FactorEncoding,
-    config: RunConfig,
-    dataset: Dataset,
+    model: ModelConfig, num_values: int, size: tuple[int, int], **kwargs
 ) -> LowRankEmbedding:
-    model = config.model
     reduction = model.penalty_reduction
     entropy = variance = None
     if model.entropy_weight:
@@ -145,15 +132,14 @@ def _make_low_rank(
             model.variance_weight, model.penalty_basis, reduction
         )
     return LowRankEmbedding(
-        factor.size,
-        dataset.image_shape[:2],
+        num_values,
+        size,
         model.rank,
-        inputs="index" if isinstance(encoding, FactorIndex) else "code",
         orthogonal=model.orthogonal,
         coefficient_regularizer=entropy,
         left_regularizer=variance,
         right_regularizer=variance,
-        name=f"embedding_{factor.name}",
+        **kwargs,
     )
 
 

@@ -69,7 +69,10 @@ class LowRankEmbedding(ValueEmbedding):
         **kwargs,
     ) -> None:
         super().__init__(num_values, size, inputs, **kwargs)
-        self.rank = _check_rank(rank, self.size)
+        self.rank = check_positive("rank", rank)
+        if rank > min(self.size):
+            rule = f"at most the smaller side of size={self.size}"
+            raise ValueError(f"rank must be {rule}, got {rank}")
         self.orthogonal = bool(orthogonal)
         get_regularizer = keras.regularizers.get
         self.coefficient_regularizer = get_regularizer(coefficient_regularizer)
@@ -174,12 +177,3 @@ def _make_initializer(initializer: object, stddev: float) -> object:
     # A Keras initializer repeats its draw; a copy without seed draws anew.
     clone = getattr(initializer, "clone", None)
     return clone() if clone else initializer
-
-
-def _check_rank(rank: int, size: tuple[int, int]) -> int:
-    rank = check_positive("rank", rank)
-    if rank > min(size):
-        raise ValueError(
-            f"rank must be at most the smaller side of size={size}, got {rank}"
-        )
-    return rank
