@@ -18,10 +18,8 @@ from typing import Any
 
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.statistics.measure import list_leading
-from tfcomp.storage.output_folders import check_run_folders
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
-from tfcomp.sweeps.workload import run_missing
+from tfcomp.sweeps.sweep_run import define_flags, make_sweep
+from tfcomp.sweeps.workload import run_as_asked
 
 
 def main(argv: list[str]) -> int:
@@ -32,23 +30,11 @@ def main(argv: list[str]) -> int:
 
 def run_trials(values: dict[str, Any]) -> int:
     """Runs what is missing, prints the scores and what failed."""
-    sweep, failures = run_sweep(values)
+    sweep, failures = run_as_asked(make_sweep, values)
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
     for line in sweep.describe_failures(failures):
         print(f"failed  {line}", file=sys.stderr)
     return 1 if failures else 0
-
-
-def run_sweep(values: dict[str, Any]) -> tuple[Sweep, dict[str, str]]:
-    """Checks everything, runs what is missing, writes the tables.
-
-    Returns:
-        The sweep, and the reasons of the trials that failed.
-    """
-    options = SchedulerOptions.from_flags(values)
-    sweep = make_sweep(values)
-    check_run_folders(values)
-    return sweep, run_missing(sweep, options)
 
 
 def format_summary(folder: Path) -> str:

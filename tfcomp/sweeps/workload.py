@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, ClassVar, Protocol
+from typing import IO, Any, ClassVar, Protocol
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.machine import choose_threads
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_text
-from tfcomp.storage.output_folders import lock_folder
+from tfcomp.storage.output_folders import check_run_folders, lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool, Task
@@ -150,6 +150,19 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
             work.write_tables(failures)
         work.write_reports()
     return failures
+
+
+def run_as_asked(
+    make: Callable[[dict[str, Any]], Any], values: dict[str, Any]
+) -> tuple[Any, dict[str, str]]:
+    """Checks all that flags ask for, then runs what is missing of it.
+
+    Returns:
+        What `make` makes of the flags, and the reasons of what failed.
+    """
+    options, work = SchedulerOptions.from_flags(values), make(values)
+    check_run_folders(values)
+    return work, run_missing(work, options)
 
 
 def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:

@@ -32,7 +32,7 @@ from tfcomp.config.run_flags import (
     make_flags,
 )
 from tfcomp.storage.files import read_csv, write_csv
-from tfcomp.storage.output_folders import check_folder, check_run_folders
+from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import find_folders, split_patterns
 from tfcomp.studies import Study
 from tfcomp.studies.claims.packed_evidence import PREDICTION_FLAGS, unpack
@@ -50,7 +50,7 @@ from tfcomp.studies.prediction.design import (
 from tfcomp.studies.records import Records
 from tfcomp.sweeps.grid import GRID
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
-from tfcomp.sweeps.workload import Workload, run_missing
+from tfcomp.sweeps.workload import Workload, run_as_asked
 
 RECORDED = {
     "runs": (
@@ -140,10 +140,7 @@ def predict(values: dict[str, Any]) -> int:
         return judge_recorded(values)
     if values["fresh"]:
         raise ConfigError("fresh", "goes with --runs", values["fresh"])
-    options = SchedulerOptions.from_flags(values)
-    study = make_study(values)
-    check_run_folders(values)
-    failures = run_missing(study, options)
+    study, failures = run_as_asked(make_study, values)
     count, reached = study.count_networks()
     print(f"\n{count} networks, {reached} reached {study.settings.target:g}")
     print("\n".join(describe_answer(study.folder, study.settings.confirm)))

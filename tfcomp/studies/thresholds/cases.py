@@ -216,12 +216,11 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     if kinds * settings.seeds > MAX_ITEMS:
         rule = f"must make at most {MAX_ITEMS} searches with {kinds} cases"
         raise ConfigError("seeds", rule, settings.seeds)
-    seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     return [
         Case(kind, region, size, seed, base, settings)
         for kind, region in settings.variants
         for size in settings.sizes
-        for seed in seeds
+        for seed in settings.all_seeds
     ]
 
 

@@ -26,7 +26,6 @@ from tfcomp.config.run_flags import (
     list_flag_lines,
 )
 from tfcomp.models.config_checks import list_announcements
-from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.studies import Study
 from tfcomp.studies.thresholds.cases import Case, Evaluations, list_cases
 from tfcomp.studies.thresholds.threshold_settings import (
@@ -42,7 +41,7 @@ from tfcomp.studies.thresholds.threshold_tables import (
     write_tables,
 )
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
-from tfcomp.sweeps.workload import Workload, run_missing
+from tfcomp.sweeps.workload import Workload, run_as_asked
 
 
 @dataclass(frozen=True)
@@ -131,10 +130,7 @@ class ThresholdSearches(Workload):
 
 def search_thresholds(values: dict[str, Any]) -> int:
     """Checks everything, runs what is missing, writes tables and figures."""
-    options = SchedulerOptions.from_flags(values)
-    searches = make_searches(values)
-    check_run_folders(values)
-    failures = run_missing(searches, options)
+    searches, failures = run_as_asked(make_searches, values)
     print("\n".join(["", *(law.describe() for law in searches.fit_laws())]))
     folder = searches.folder
     print(f"\ntables   {folder}\nfigures  {folder / 'figures'}")

@@ -9,8 +9,8 @@ from absl import flags
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import define_run_flags, define_settings
-from tfcomp.config.settings import Settings, setting
-from tfcomp.sweeps.grid import MAX_SEEDS, split_cells
+from tfcomp.config.settings import setting
+from tfcomp.sweeps.grid import MAX_SEEDS, SeedSettings, split_cells
 
 # Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
 CRITERIA = {"position_accuracy": True, "relative_mse": False}
@@ -22,7 +22,7 @@ OWN_REGIONS = {"bumps": "none", "stripes_and_bumps": "corner:0.5"}
 
 
 @dataclass(frozen=True)
-class SearchSettings(Settings):
+class SearchSettings(SeedSettings):
     """What is searched for, and how."""
 
     grid_sizes: str = setting(
@@ -49,9 +49,6 @@ class SearchSettings(Settings):
         "region and grid size.",
         minimum=1,
         maximum=MAX_SEEDS,
-    )
-    first_seed: int = setting(
-        0, "The first of the seeds, which are consecutive.", minimum=0
     )
     criterion: str = setting(
         "position_accuracy",
