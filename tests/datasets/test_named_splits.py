@@ -7,12 +7,12 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
-from tfcomp.datasets.named_splits import DATA
+from tfcomp.datasets.named_splits import PUBLISHED
 from tfcomp.datasets.regions import parse_region
 
 
 def make_space(name: str, **sizes: int) -> FactorSpace:
-    factors = {**DATA[name], **sizes}
+    factors = {**PUBLISHED[name]["classes"], **sizes}
     return FactorSpace(
         tuple(Factor(n, k, 0.0, float(k)) for n, k in factors.items())
     )

@@ -23,79 +23,32 @@ they are scaled. What is printed here is what is *held out*.
 
 import math
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
 from tfcomp.datasets.factors import FactorSpace, parse_groups
 from tfcomp.datasets.regions import Predicate
 
-# The factors that tell a data set, with the number of values as published.
-DSPRITES = {"shape": 3, "scale": 6, "orientation": 40, "x": 32, "y": 32}
-SHAPES3D = {
-    **{"floor_hue": 10, "wall_hue": 10, "object_hue": 10},
-    **{"scale": 8, "shape": 4, "orientation": 15},
-}
-MPI3D = {
-    **{"color": 6, "shape": 6, "size": 2, "height": 3, "background": 3},
-    **{"horizontal": 40, "vertical": 40},
-}
-DATA = {"dSprites": DSPRITES, "3DShapes": SHAPES3D, "MPI3D": MPI3D}
+PUBLISHED = tomllib.loads(
+    Path(__file__).with_name("published.toml").read_text("utf-8")
+)
+# Factor to its first and last held-out class, all of which must hold.
+Bounds = Mapping[str, tuple[int, int]]
 SYNONYMS = {
     **{"posx": "x", "x_position": "x", "posy": "y", "y_position": "y"},
     **{"object_color": "color", "object_shape": "shape", "object_size": "size"},
     **{"camera_height": "height", "background_color": "background"},
     **{"horizontal_axis": "horizontal", "vertical_axis": "vertical"},
 }
-# Factor to its first and last held-out class, all of which must hold.
-Bounds = Mapping[str, tuple[int, int]]
-MONTERO: dict[str, dict[str, Bounds]] = {
-    "dSprites": {
-        "element": {
-            **{"shape": (1, 1), "scale": (2, 5), "orientation": (14, 25)},
-            **{"x": (21, 31), "y": (21, 31)},
-        },
-        "range": {"shape": (0, 0), "x": (16, 31)},
-        "extrapolation": {"x": (16, 31)},
-    },
-    "3DShapes": {
-        "element": {
-            **{"floor_hue": (8, 9), "wall_hue": (8, 9), "object_hue": (8, 9)},
-            **{"scale": (5, 7), "shape": (1, 1), "orientation": (12, 14)},
-        },
-        "range": {"shape": (3, 3), "object_hue": (5, 9)},
-        "extrapolation": {"floor_hue": (5, 9)},
-    },
-    "MPI3D": {
-        "element": {
-            **{"color": (5, 5), "shape": (2, 2), "size": (1, 1)},
-            **{"height": (1, 1), "background": (1, 1)},
-            **{"horizontal": (36, 39), "vertical": (36, 39)},
-        },
-        "range": {"shape": (2, 2), "horizontal": (0, 19)},
-        "range_color": {"color": (2, 2), "horizontal": (0, 19)},
-    },
-}
-# Thresholds of the factors by the number that may reach theirs.
-LADDERS: dict[str, tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]] = {
-    "dSprites": (
-        ("shape", "scale", "x", "y"),
-        ((2, 4, 30, 30), (2, 3, 14, 14), (1, 3, 16, 16), (1, 1, 4, 4)),
-    ),
-    "3DShapes": (
-        ("floor_hue", "wall_hue", "object_hue", "scale", "shape"),
-        (
-            *((9, 9, 9, 7, 3), (7, 7, 7, 6, 3), (6, 5, 6, 5, 2)),
-            *((4, 4, 4, 3, 1), (2, 2, 1, 1, 1)),
-        ),
-    ),
-}
 
 
 def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """One of the splits of Montero et al., as `element`."""
     name = identify(space)
-    splits = MONTERO[name]
+    splits: dict[str, Bounds] = PUBLISHED[name]["montero"]
     if arguments not in splits:
         raise ValueError(f"must be one of {', '.join(splits)} for {name}")
     bounds = splits[arguments]
@@ -118,7 +71,8 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
 def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
     """A rung of the ladder, as `2`: so many factors may be high at once."""
     name = identify(space)
-    factors, rungs = LADDERS.get(name, ((), ()))
+    none: dict[str, list] = {"factors": [], "rungs": []}
+    factors, rungs = PUBLISHED[name].get("ladder", none).values()
     known = [str(number) for number in range(len(rungs))]
     if arguments not in known:
         rule = f"one of {', '.join(known)}" if known else "another region"
@@ -210,12 +164,13 @@ def identify(space: FactorSpace) -> str:
         ValueError: If none has.
     """
     names = {_normalize(name) for name in space.names}
-    for data, factors in DATA.items():
-        if names >= set(factors):
+    known = {name: data["classes"] for name, data in PUBLISHED.items()}
+    for data, classes in known.items():
+        if names >= set(classes):
             return data
     raise ValueError(
         "of this kind needs the factors of a published data set: "
-        + "; ".join(f"{', '.join(f)} ({d})" for d, f in DATA.items())
+        + "; ".join(f"{', '.join(f)} ({d})" for d, f in known.items())
     )
 
 
@@ -229,4 +184,4 @@ def _count_classes(
 ) -> tuple[int, float]:
     """The column of a factor, and its classes for each published one."""
     column = [_normalize(name) for name in space.names].index(factor)
-    return column, space.shape[column] / DATA[data][factor]
+    return column, space.shape[column] / PUBLISHED[data]["classes"][factor]

@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from tfcomp.datasets.factor_table import FactorTable, LazyImages
+from tfcomp.datasets.named_splits import PUBLISHED
 from tfcomp.datasets.table_factors import TableError
 
 TEXTS = ("names", "kinds", "levels", "units")
@@ -26,49 +27,6 @@ OPTIONS = ("values", "sizes", *TEXTS)
 # Of an array that is not the images; dSprites has values of 35 MB.
 MEMBER_BYTES = 2**30
 Read = Callable[[str], Any]
-
-DSPRITES: dict[str, Any] = {
-    "names": ["color", "shape", "scale", "orientation", "posX", "posY"],
-    "kinds": [
-        *("categorical", "categorical", "ordered"),
-        # Its first and last values, 0 and 2 pi, are the same.
-        *(f"periodic:{2 * math.pi}", "ordered", "ordered"),
-    ],
-    "levels": [None, ["square", "ellipse", "heart"], None, None, None, None],
-    "units": ["", "", "", "rad", "", ""],
-}
-SHAPES3D: dict[str, Any] = {
-    "names": [
-        *("floor_hue", "wall_hue", "object_hue"),
-        *("scale", "shape", "orientation"),
-    ],
-    "kinds": [*["periodic:1"] * 3, "ordered", "categorical", "ordered"],
-    "units": ["", "", "", "", "", "degrees"],
-}
-MPI3D: dict[str, Any] = {
-    "names": [
-        *("color", "shape", "size", "height", "background"),
-        *("horizontal", "vertical"),
-    ],
-    "kinds": [
-        *("categorical", "categorical", "ordered", "ordered", "categorical"),
-        *("ordered", "ordered"),
-    ],
-}
-# By the number of images, which is all that such a file says.
-MPI3D_SIZES = {
-    1036800: (6, 6, 2, 3, 3, 40, 40),
-    460800: (4, 4, 2, 3, 3, 40, 40),
-}
-MPI3D_LEVELS = [
-    ["white", "green", "red", "blue", "brown", "olive"],
-    ["cone", "cube", "cylinder", "hexagonal", "pyramid", "sphere"],
-    None,
-    None,
-    ["purple", "sea_green", "salmon"],
-    None,
-    None,
-]
 
 
 def read_npz(path: str) -> FactorTable:
@@ -135,16 +93,18 @@ def _read_layout(
             has_values = f"{latents}values" in names
             values = read(f"{latents}values") if has_values else None
             classes = read(f"{latents}classes")
-            return FactorTable(find("imgs"), classes, values, **DSPRITES)
+            known = describe_published("dSprites")
+            return FactorTable(find("imgs"), classes, values, **known)
     if {"images", "classes"} <= names:
         options = {name: read(name) for name in OPTIONS if name in names}
         return FactorTable(find("images"), read("classes"), **_decode(options))
     if {"images", "labels"} <= names:
         labels = read("labels")
-        if labels.ndim != 2 or labels.shape[1] != len(SHAPES3D["names"]):
+        known = describe_published("3DShapes")
+        if labels.ndim != 2 or labels.shape[1] != len(known["names"]):
             raise TableError("labels", "must be [n, 6]", list(labels.shape))
         classes, values = find_classes(labels)
-        return FactorTable(find("images"), classes, values, **SHAPES3D)
+        return FactorTable(find("images"), classes, values, **known)
     if "images" in names:
         return _make_mpi3d(find("images"))
     rule = "must have images and classes (docs/extending.md has all layouts)"
@@ -163,16 +123,31 @@ def find_classes(labels: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
 
 def _make_mpi3d(images: Any) -> FactorTable:
     count = images.shape[0] if images.shape else 0
-    if count not in MPI3D_SIZES:
+    data, known = PUBLISHED["MPI3D"], describe_published("MPI3D")
+    kinds = data["classes"], data["classes"] | data["complex"]
+    # By the number of images, which is all that such a file says.
+    sizes = {math.prod(kind.values()): (*kind.values(),) for kind in kinds}
+    if count not in sizes:
         rule = (
             "must come with classes, unless they are MPI3D "
-            f"({' or '.join(f'{n:,}' for n in MPI3D_SIZES)} images)"
+            f"({' or '.join(f'{n:,}' for n in sizes)} images)"
         )
         raise TableError("images", rule, f"{count:,}")
-    sizes = MPI3D_SIZES[count]
-    levels = MPI3D_LEVELS if sizes[0] == 6 else None
-    classes = np.stack(np.unravel_index(np.arange(count), sizes), axis=1)
-    return FactorTable(images, classes, sizes=sizes, levels=levels, **MPI3D)
+    if sizes[count] != (*data["classes"].values(),):
+        known["levels"] = None
+    classes = np.stack(np.unravel_index(np.arange(count), sizes[count]), axis=1)
+    return FactorTable(images, classes, sizes=sizes[count], **known)
+
+
+def describe_published(name: str) -> dict[str, list]:
+    """What is published of the factors of a data set, for `FactorTable`."""
+    factors = PUBLISHED[name]["factors"]
+    return {
+        "names": [factor["name"] for factor in factors],
+        "kinds": [factor.get("kind", "ordered") for factor in factors],
+        "levels": [factor.get("levels") for factor in factors],
+        "units": [factor.get("unit", "") for factor in factors],
+    }
 
 
 def _decode(options: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tfcomp.config.data_hash import find_prepared
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable, LazyImages
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_files import DSPRITES, SHAPES3D, find_classes
+from tfcomp.datasets.table_files import describe_published, find_classes
 from tfcomp.storage.files import read_json
 
 FILE = "file"  # the column with the name of an image
@@ -206,7 +206,8 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
 
 def _describe(name: str, factors: list[str]) -> tuple[list, dict[str, Any]]:
     """Factors of a TFDS dataset in order, and what is known of each."""
-    known = {"dsprites": DSPRITES, "shapes3d": SHAPES3D}.get(name, {})
+    data = {"dsprites": "dSprites", "shapes3d": "3DShapes"}.get(name)
+    known = describe_published(data) if data else {}
     synonyms = {"posX": "x_position", "posY": "y_position"}
     names = [synonyms.get(n, n) for n in known.get("names", ())]
     if not set(factors) <= set(names):

@@ -53,7 +53,7 @@ def compute_code_version(plugins: str = "") -> str:
 
 
 def hash_modules(modules: Iterable[str]) -> str:
-    """SHA-256 of the sources of modules and of whole packages, in hex."""
+    """SHA-256 of modules and of whole packages with their tables, in hex."""
     return hash_files(file for module in modules for file in _list(module))
 
 
@@ -77,8 +77,9 @@ def _list(module: str) -> Iterator[tuple[str, Path]]:
     if not spec.submodule_search_locations:
         yield module, origin
         return
-    for path in sorted(origin.parent.rglob("*.py")):
-        yield f"{module}/{path.relative_to(origin.parent).as_posix()}", path
+    for path in sorted(origin.parent.rglob("*")):
+        if path.suffix in (".py", ".toml"):
+            yield f"{module}/{path.relative_to(origin.parent).as_posix()}", path
 
 
 def is_current(folder: Path, version: str) -> bool:
