@@ -137,7 +137,8 @@ def test_unknown_formats(
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    form = Format("f", print, print, "", {"no_such_module": "no-such-package"})
+    packages = {"no_such_module": "no-such-package"}
+    form = Format(print, print, "f", "", packages)
     monkeypatch.setitem(FORMATS, "odd", form)
     with pytest.raises(ConfigError, match="pip install no-such-package"):
         formats.check_formats(["keras", "odd"])

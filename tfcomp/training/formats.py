@@ -10,6 +10,7 @@ derivatives, and their converters refuse it.
 from __future__ import annotations
 
 import importlib.util
+import tomllib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,17 +33,17 @@ class Format:
     """How a format is written and asked.
 
     Attributes:
-        file: Name of the file in the folder of the format; empty if the
-            folder is what is loaded.
         write: Writes a run's model to a path.
         read: Opens what was written, as a function from factors to outputs.
+        file: Name of the file in the folder of the format; empty if the
+            folder is what is loaded.
         call: How to call it in Python, for the model's card.
         packages: Needed packages: names to import, and what pip calls them.
     """
 
-    file: str
     write: Callable[[LoadedRun, Path], None]
     read: Callable[[Path], Ask]
+    file: str
     call: str
     packages: dict[str, str] = field(default_factory=dict)
 
@@ -167,65 +168,17 @@ def _read_torch(path: Path) -> Ask:
     return ask
 
 
+# How each is written and read; the rest is in the table.
+_TOOLS = {
+    "saved_model": (_write_saved_model, _read_saved_model),
+    "keras": (lambda run, path: run.model.save(path), _read_keras),
+    "onnx": (_export_stages("onnx"), _read_onnx),
+    "openvino": (_export_stages("openvino"), _read_openvino),
+    "litert": (_export_stages("litert"), _read_litert),
+    "torch": (_write_torch, _read_torch),
+}
+_TABLE = Path(__file__).with_name("templates") / "formats.toml"
 FORMATS = {
-    "saved_model": Format(
-        "",
-        _write_saved_model,
-        _read_saved_model,
-        """import tensorflow as tf
-
-model = tf.saved_model.load("saved_model")
-ask = model.signatures["serving_default"]
-image = ask(factors=tf.constant(factors))["image"]""",
-    ),
-    "keras": Format(
-        "model.keras",
-        lambda run, path: run.model.save(path),
-        _read_keras,
-        """import keras
-import tfcomp.models.keras_objects  # the layers of tfcomp
-
-image = keras.models.load_model("keras/model.keras")(factors)""",
-    ),
-    "onnx": Format(
-        "model.onnx",
-        _export_stages("onnx"),
-        _read_onnx,
-        """import onnxruntime
-
-session = onnxruntime.InferenceSession("onnx/model.onnx")
-(image,) = session.run(["image"], {"factors": factors})""",
-        {"tf2onnx": "tf2onnx", "onnxruntime": "onnxruntime"},
-    ),
-    "openvino": Format(
-        "model.xml",
-        _export_stages("openvino"),
-        _read_openvino,
-        """import openvino
-
-exact = {"INFERENCE_PRECISION_HINT": "f32"}
-model = openvino.Core().compile_model("openvino/model.xml", "CPU", exact)
-image = model([factors])[model.output("image")]""",
-        {"openvino": "openvino"},
-    ),
-    "litert": Format(
-        "model.tflite",
-        _export_stages("litert"),
-        _read_litert,
-        """from ai_edge_litert.interpreter import Interpreter
-
-runner = Interpreter("litert/model.tflite").get_signature_runner()
-image = runner(factors=factors)["image"]""",
-        {"ai_edge_litert": "ai-edge-litert"},
-    ),
-    "torch": Format(
-        "model.pt2",
-        _write_torch,
-        _read_torch,
-        """import torch
-
-draw = torch.export.load("torch/model.pt2").module()
-image = draw(torch.from_numpy(factors))["image"].detach().numpy()""",
-        {"torch": "torch"},
-    ),
+    name: Format(*_TOOLS[name], **known)
+    for name, known in tomllib.loads(_TABLE.read_text("utf-8")).items()
 }
