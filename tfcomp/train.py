@@ -62,61 +62,48 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     """The ID and OOD scores, where to look, and what they say."""
     scores = select_scores(metrics)
     subsets = {name.upper(): found for name, found in scores.items()}
-    exported = f"saved model  {config.export_path}\n" if config.export else ""
-    axes = format_axes(metrics.get("embeddings", {}))
-    picture = os.path.join(config.run_dir, SAMPLES_FILE)
-    samples = f"samples      {picture}\n" if os.path.exists(picture) else ""
     said = textwrap.fill(describe_scores(metrics), WIDTH)
-    return (
-        f"\n{format_scores(subsets)}\n\n"
-        f"{format_coverage(metrics.get('coverage', {}))}"
-        f"{format_certificate(metrics.get('certificate', {}))}"
-        f"{format_r2(metrics.get('r2', {}))}"
-        f"{axes}"
-        f"{format_channels(metrics.get('channels', {}))}"
-        f"run          {config.run_dir}\n"
-        f"{exported}"
-        f"{samples}"
-        f"look         tensorboard --logdir {config.log_dir}\n\n"
-        f"{said}"
-    )
+    # What there is nothing to say of is left out, as in runs of earlier times.
+    facts = list_facts(config, metrics).items()
+    lines = "".join(f"{name:13}{fact}\n" for name, fact in facts if fact)
+    return f"\n{format_scores(subsets)}\n\n{lines}\n{said}"
 
 
-def format_coverage(coverage: dict[str, float]) -> str:
-    """A line on what training covered; empty for a run of earlier times."""
-    parts = [f"{share:.1%} of {name}" for name, share in coverage.items()]
-    return f"trained on   {', '.join(parts)}\n" if parts else ""
+def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
+    """What a run is and where it lies, by a word for each; some are empty."""
+    coverage, r2 = metrics.get("coverage", {}), metrics.get("r2", {})
+    covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
+    parts = ("certified", "others")
+    channels = describe_channels(metrics.get("channels", {}))
+    indent = " " * 13
+    picture = os.path.join(config.run_dir, SAMPLES_FILE)
+    return {
+        "trained on": ", ".join(covered),
+        "certified": describe_certificates(metrics.get("certificate", {})),
+        # If all or none of them are certified, one number says it.
+        "R2": ", ".join(f"{name} {r2[name]:.2f}" for name in parts)
+        if all(map(r2.get, parts))
+        else "",
+        "axes": describe_axes(metrics.get("embeddings", {})),
+        "channels": textwrap.fill(
+            channels, WIDTH, initial_indent=indent, subsequent_indent=indent
+        ).strip(),
+        "run": config.run_dir,
+        "saved model": config.export_path if config.export else "",
+        "samples": picture if os.path.exists(picture) else "",
+        "look": f"tensorboard --logdir {config.log_dir}",
+    }
 
 
-def format_certificate(orders: dict[str, dict[str, float | None]]) -> str:
-    """A line on what training determines; empty for a run of earlier times."""
-    found = describe_certificates(orders)
-    return f"certified    {found}\n" if found else ""
-
-
-def format_r2(r2: dict[str, float | None]) -> str:
-    """A line on held-out R^2; empty if all or none of them are certified."""
-    names = "certified", "others"
-    found = [f"{name} {r2[name]:.2f}" for name in names if r2.get(name)]
-    return f"R2           {', '.join(found)}\n" if len(found) == 2 else ""
-
-
-def format_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
-    """A line on the axes that hard rendering found; empty for other models."""
+def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
+    """The axes that hard rendering found; empty for other models."""
     found = []
     for factor, numbers in embeddings.items():
         if (ratio := numbers.get("ratio")) is not None:
             axis = numbers["axis"]
             name = "not decided" if axis is None else AXES[axis]
             found.append(f"{factor}: {name} ({ratio:.3g} times the other)")
-    return f"axes         {', '.join(found)}\n" if found else ""
-
-
-def format_channels(channels: dict[str, dict[str, float]]) -> str:
-    """Lines on what factors do in the acting decoder; else empty."""
-    said = f"channels     {describe_channels(channels)}"
-    lines = textwrap.wrap(said, WIDTH, subsequent_indent=" " * 13)
-    return "".join(f"{line}\n" for line in lines) if channels else ""
+    return ", ".join(found)
 
 
 def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:

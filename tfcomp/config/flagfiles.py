@@ -177,10 +177,5 @@ def _split(
 def _takes_next(argument: str, values: flags.FlagValues) -> bool:
     """Whether the value of a flag is the argument after it."""
     name = argument.lstrip("-")
-    if (
-        "=" in name
-        or name.removeprefix("no") in values
-        and (values[name.removeprefix("no")].boolean)
-    ):
-        return False
-    return not (name in values and values[name].boolean)
+    known = [n for n in (name, name.removeprefix("no")) if n in values]
+    return "=" not in name and not any(values[n].boolean for n in known)

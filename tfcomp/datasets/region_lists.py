@@ -79,16 +79,16 @@ def make_file(arguments: str, space: FactorSpace) -> Predicate:
             + ", ".join(space.names)
         )
     factors = [space[name] for name in columns]
-    listed = [_parse_row(number, row, factors) for number, row in _number(rows)]
+    listed = [
+        _parse_row(number, row, factors)
+        for number, row in enumerate(rows, start=2)
+        if row
+    ]
     partial = FactorSpace(tuple(factors))
     flat = np.ravel_multi_index(np.transpose(listed), partial.shape)
     contains = _contain(flat, partial)
     places = [space.names.index(name) for name in columns]
     return lambda values: contains(values[:, places])
-
-
-def _number(rows: list[list[str]]) -> list[tuple[int, list[str]]]:
-    return [(n, row) for n, row in enumerate(rows, start=2) if row]
 
 
 def _parse_row(number: int, row: list[str], factors: list[Factor]) -> list[int]:

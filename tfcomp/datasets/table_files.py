@@ -158,15 +158,14 @@ def _decode(options: Mapping[str, np.ndarray]) -> dict[str, Any]:
             got = f"{value.dtype} {list(value.shape)}"
             raise TableError(name, "must be a list of texts", got)
         if value.dtype.kind in "SO":  # HDF5 has bytes
-            value = np.array([_to_text(v) for v in value.ravel()])
+            texts = value.ravel()
+            value = np.array(
+                [t.decode() if isinstance(t, bytes) else str(t) for t in texts]
+            )
         found[name] = value
         if name == "levels":
             found[name] = [text.split(",") if text else None for text in value]
     return found
-
-
-def _to_text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _find_images(
