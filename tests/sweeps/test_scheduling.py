@@ -44,8 +44,10 @@ def read_pids(folder: Path) -> list[int]:
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """Shared by tests that do no harm to it."""
-    with Pool(SchedulerOptions(workers=2, threads=3, gpus=("4", "6"))) as pool:
-        yield pool
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduling, "list_gpus", lambda: ["4", "6"])
+        with Pool(SchedulerOptions(workers=2, threads=3)) as pool:
+            yield pool
 
 
 @pytest.fixture
@@ -121,14 +123,17 @@ def test_environment_of_a_task(pool: Pool, tmp_path: Path) -> None:
     assert all(line[4:] == ["True", os.getcwd()] for line in lines)
 
 
-def test_trials_that_share_gpus(tmp_path: Path) -> None:
+def test_trials_that_share_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As many as fit are run, each on a GPU that it does not fill."""
     names = "CUDA_VISIBLE_DEVICES", "TF_FORCE_GPU_ALLOW_GROWTH"
     code = (
         "import os, time; time.sleep(1)\n"  # so that each worker gets one
         f"print(*(os.environ[name] for name in {names}))"
     )
-    options = SchedulerOptions(gpus=("4", "6"), trials_per_gpu=2)
+    monkeypatch.setattr(scheduling, "list_gpus", lambda: ["4", "6"])
+    options = SchedulerOptions(trials_per_gpu=2)
     with Pool(options) as pool:
         assert pool.workers == 4
         list(pool.run([python(name, tmp_path, code) for name in "abcd"]))

@@ -153,9 +153,6 @@ class SchedulerOptions(JobOptions):
         "Give every trial a process of its own, which is slower. Otherwise a "
         "worker runs trial after trial in one process, with the same numbers.",
     )
-    # GPUs of this machine, one process to each; None finds them. With a
-    # scheduler, whoever starts its workers assigns GPUs.
-    gpus: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

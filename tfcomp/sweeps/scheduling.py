@@ -277,8 +277,8 @@ class Pool:
         return command, log, os.getcwd(), environment, *gpus, setup
 
     def _start(self) -> None:
-        gpus, share = self._options.gpus, self._options.trials_per_gpu
-        self._gpus = tuple(list_gpus() if gpus is None else gpus)
+        share = self._options.trials_per_gpu
+        self._gpus = tuple(list_gpus())
         if share > 1 and not self._gpus:
             rule = "must be 1 on a machine without a GPU"
             raise ConfigError("trials_per_gpu", rule, share)

@@ -161,13 +161,6 @@ def test_a_claim_says_all_of_its_parts(verdicts, expected) -> None:
         assert combine(order)[0] is expected
 
 
-def test_optional_parts_may_be_missing() -> None:
-    parts = make_parts(REPRODUCED) + make_parts(NOT_RUN, required=False)
-    verdict, reason = combine(parts)
-    assert verdict is REPRODUCED
-    assert reason == "1 of 2 reproduced, 1 of 2 not run"
-
-
 def test_parts_beside_a_claim_have_no_say() -> None:
     for verdicts in itertools.product((*ORDER, NOT_RUN), repeat=2):
         parts = make_parts(*verdicts)

@@ -132,7 +132,6 @@ def measure(
     problem: str = "",
     *,
     decides: bool = True,
-    required: bool = True,
 ) -> list[Part]:
     """Judges numbers of the same runs, a part for each number.
 
@@ -142,7 +141,6 @@ def measure(
         gates: What training must have reached, in each group; if anything.
         problem: Why the runs prove nothing, though they pass their gates.
         decides: Whether the numbers that decide do so for these runs.
-        required: Whether the claim stays undecided without these runs.
     """
     num_runs = min(len(group.runs) for group in groups)
     chosen = [
@@ -165,7 +163,6 @@ def measure(
             problem=problem,
             is_run=is_run,
             decides=decides and number.decides,
-            required=required,
             of=label,
             num_runs=num_runs,
         )
@@ -182,7 +179,6 @@ class Measured:
     numbers: Sequence[Number]
     gates: Sequence[Gate] = ()
     decides: bool = True
-    required: bool = True
 
     def __call__(self, evidence: Evidence) -> list[Part]:
         return measure(
@@ -191,7 +187,6 @@ class Measured:
             self.numbers,
             self.gates,
             decides=self.decides,
-            required=self.required,
         )
 
 

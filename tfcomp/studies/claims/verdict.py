@@ -178,7 +178,6 @@ class Part:
         is_run: Whether it was tried, where no runs show it.
         decides: Whether it counts for the claim; otherwise it only supports
             it, and the report shows it in grey.
-        required: Whether the claim stays undecided without it.
         of: The setting that it belongs to.
         num_runs: How many runs of it there are, fitted or not.
         is_fresh: Whether these are of seeds that no rule was written on.
@@ -194,7 +193,6 @@ class Part:
     problem: str = ""
     is_run: bool = False
     decides: bool = True
-    required: bool = True
     of: str = ""
     num_runs: int = 0
     is_fresh: bool = False
@@ -240,8 +238,7 @@ class Part:
 def combine(parts: Sequence[Part]) -> tuple[Verdict, str]:
     """The verdict on a claim that says all of its deciding parts, and why.
 
-    A false part makes it false. It is reproduced if every part that was run
-    is, and every required part was run.
+    A false part makes it false. It is reproduced if every part is.
     """
     deciding = [part for part in parts if part.decides]
     counts = Counter(part.verdict for part in deciding)
@@ -252,9 +249,8 @@ def combine(parts: Sequence[Part]) -> tuple[Verdict, str]:
         for verdict in Verdict
         if counts[verdict]
     )
-    missing = any(p.required and p.verdict is Verdict.NOT_RUN for p in deciding)
     if counts[Verdict.REFUTED]:
         return Verdict.REFUTED, reason
-    if counts[Verdict.UNDECIDED] or missing:
+    if counts[Verdict.UNDECIDED] or counts[Verdict.NOT_RUN]:
         return Verdict.UNDECIDED, reason
     return Verdict.REPRODUCED, reason
