@@ -135,5 +135,3 @@ def test_profiles_share_one_scale_and_name_their_axis() -> None:
         ticks = [t.get_text() for t in axes.yaxis.get_ticklabels()]
         assert ticks == ["0", "60", "120", "180", "240"]
     assert figure_to_png(figure)
-    with pytest.raises(ValueError, match="the profiles rows must have shape"):
-        draw_profiles({"rows": np.ones(3)}, factor=FACTOR)

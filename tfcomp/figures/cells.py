@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures.layout import require
 
 Segment = tuple[tuple[float, float], tuple[float, float]]
 
@@ -47,9 +46,7 @@ def compute_outline(mask: ArrayLike) -> list[Segment]:
         Segments `((x0, y0), (x1, y1))` in data coordinates, first those along
         y, then those along x. Each is as long as its line goes on.
     """
-    mask = np.asarray(mask, bool)
-    require(mask.ndim == 2, "mask must have shape [nx, ny]", mask.shape)
-    padded = np.pad(mask, 1)
+    padded = np.pad(np.asarray(mask, bool), 1)
     along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
     along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
     segments = [((x, y0), (x, y1)) for x, y0, y1 in _find_runs(along_y)]
@@ -77,8 +74,6 @@ def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:
     """Shades the values of x that were held out."""
-    rule = "The shaded interval must have low < high"
-    require(low < high, rule, f"{low}, {high}")
     look = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
     axes.axvspan(low, high, label=OUTLINE_LABEL, **look)
 

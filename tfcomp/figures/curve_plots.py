@@ -13,8 +13,6 @@ from tfcomp.figures.cells import shade_interval
 from tfcomp.figures.layout import (
     add_panel_title,
     finish_figure,
-    require,
-    require_one_shape,
 )
 from tfcomp.figures.line_style import (
     Band,
@@ -73,7 +71,6 @@ def draw_curves(
         name: (to_numbers(low), to_numbers(high))
         for name, (low, high) in (bands or {}).items()
     }
-    _check_curves(x, curves, bands)
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     axes = figure.subplots()
     axes.set_yscale("log" if logy else "linear")
@@ -104,7 +101,6 @@ def draw_curve_panels(
     titles of panels that show nothing below a number.
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
-    require(names, "panels must have at least one curve")
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
     figure = Figure(figsize=size, layout="constrained")
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -139,22 +135,3 @@ def _draw_band_curve(
     if curve.values is not None:
         look = get_line_style(index) | {"linestyle": "", "markersize": 3}
         axes.plot(x, to_numbers(curve.values), alpha=0.6, **look)
-
-
-def _check_curves(
-    x: np.ndarray,
-    curves: Mapping[str, np.ndarray],
-    bands: Mapping[str, tuple[np.ndarray, np.ndarray]],
-) -> None:
-    require(curves, "series must have at least one entry")
-    shapes = {"x": x.shape}
-    shapes |= {f"series {name!r}": y.shape for name, y in curves.items()}
-    for name, (low, high) in bands.items():
-        require(
-            name in curves, f"bands must name series {list(curves)}", repr(name)
-        )
-        shapes[f"low of {name!r}"] = low.shape
-        shapes[f"high of {name!r}"] = high.shape
-    rule = "x, all series and all ends of bands must have the same shape [n]"
-    require_one_shape(shapes, 1, rule)
-    require(np.isfinite(x).all(), "x must be finite", x)

@@ -15,8 +15,6 @@ from tfcomp.figures.layout import (
     finish_figure,
     keep_panels,
     make_panels,
-    require,
-    require_shape,
 )
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
@@ -53,12 +51,6 @@ def draw_embeddings(
         factor_label: Name of the factor, with units.
     """
     matrices = np.asarray(matrices, float)
-    require(
-        matrices.ndim == 3 and matrices.size,
-        "matrices must have shape [V, rows, cols], none of them 0",
-        matrices.shape,
-    )
-    require_shape("values", values, matrices.shape[:1])
     limit = _choose_limit(matrices)
     figure, panels = _make_panels(*matrices.shape, has_title=bool(title))
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
@@ -93,16 +85,8 @@ def draw_spectrum(
     Singular values of every matrix, in any order, are `[V, R]`; the legend
     tells the mean of the effective ranks `[V]`.
     """
-    spectrum = np.asarray(singular_values, float)
-    require(
-        spectrum.ndim == 2 and spectrum.size,
-        "singular_values must have shape [V, R], none of them 0",
-        spectrum.shape,
-    )
-    least = spectrum.min()
-    require(not least < 0, "singular_values must not be negative", least)
-    require_shape("effective_rank", effective_rank, spectrum.shape[:1])
-    spectrum = -np.sort(-spectrum, axis=1)  # [V, R], largest first
+    # Largest first, [V, R].
+    spectrum = -np.sort(-np.asarray(singular_values, float), axis=1)
     is_drawn = np.isfinite(spectrum).all(axis=1) & (spectrum[:, 0] > 0)
     relative = spectrum[is_drawn] / spectrum[is_drawn, :1]
     figure = Figure(figsize=(5.0, 3.4), layout="constrained")
@@ -145,9 +129,6 @@ def draw_profiles(
     `[V, length]`.
     """
     arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
-    for name, array in arrays.items():
-        rule = f"the profiles {name} must have shape [V, length]"
-        require(array.ndim == 2 and array.size, rule, array.shape)
     limit = max(_choose_limit(array) for array in arrays.values())
     size = (3.0 * len(arrays) + 1.6, 3.4)
     figure, grid = make_panels((1, len(arrays)), size, pad=0.08)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures.layout import finish_figure, require
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import (
     LINE_COLORS,
     finish_axes,
@@ -79,7 +79,6 @@ def draw_forest(
     row is found by its label.
     """
     labels = list(dict.fromkeys(row.label for p in panels for row in p.rows))
-    require(labels, "panels must have at least one row")
     shared = labels if side_by_side else None
     figure, grid = _make_panels(panels, shared)
     for axes, panel in zip(grid, panels, strict=True):

@@ -13,12 +13,8 @@ from tfcomp.figures.cells import draw_outline, show_cells
 from tfcomp.figures.layout import (
     finish_figure,
     make_panels,
-    require,
-    require_one_shape,
-    require_shape,
 )
 
-MAX_COLUMNS = 16
 PANEL_SIZE = 1.5  # inches
 MARKER_COLOR = "#ff7f0e"
 # No shade of the gray scale, so that a model that diverged is not taken for
@@ -46,7 +42,7 @@ def draw_rows(
 
     Args:
         rows: Label of a row to its images, `[n, H, W]` or `[n, H, W, C]`, from
-            the top row down; n at most 16.
+            the top row down.
         positions: True positions (x, y) in pixels, `[n, 2]`. They title the
             columns and are circled, unless a coordinate is absent (NaN).
         mask: True inside the region to outline, `[W, H]`: a factor grid of
@@ -56,7 +52,6 @@ def draw_rows(
         column_titles: What the columns are, where they have no position.
     """
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
-    _check_sizes(stacks, positions, mask)
     first = next(iter(stacks.values()))
     shape = len(stacks), len(first)
     num_lines = max((t.count("\n") for t in column_titles or ()), default=0)
@@ -146,24 +141,3 @@ def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
 
 def _format(coordinate: float) -> str:
     return "\N{EN DASH}" if np.isnan(coordinate) else f"{coordinate:.3g}"
-
-
-def _check_sizes(
-    stacks: Mapping[str, np.ndarray],
-    positions: ArrayLike | None,
-    mask: ArrayLike | None,
-) -> None:
-    require(stacks, "rows must have at least one entry")
-    shapes = {label: images.shape for label, images in stacks.items()}
-    rule = "All rows must have the same shape [n, H, W] or [n, H, W, C]"
-    is_colored = any(len(shape) == 4 for shape in shapes.values())
-    require_one_shape(shapes, 4 if is_colored else 3, rule)
-    count, height, width, *_ = next(iter(shapes.values()))
-    rule = f"The number of columns must be 1 to {MAX_COLUMNS}"
-    require(1 <= count <= MAX_COLUMNS, rule, count)
-    if positions is not None:
-        require_shape("positions", positions, (count, 2))
-    if mask is not None:
-        size = width, height
-        rule = f"mask must have shape {size}, the pixels of an image as [W, H]"
-        require(np.shape(mask) == size, rule, np.shape(mask))

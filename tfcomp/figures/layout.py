@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 # Letters of the default font at the sizes below, with a margin: matplotlib
 # neither wraps the titles of neighboring axes nor keeps them apart.
@@ -140,29 +140,3 @@ def settle_layout(figure: Figure) -> None:
 
 def _wrap(text: str, width: float) -> str:
     return textwrap.fill(text, max(1, int(width * _LETTERS_PER_INCH)))
-
-
-def require(holds: object, rule: str, received: object = "none") -> None:
-    """Raises a ValueError that names a rule and what broke it.
-
-    The rule is a sentence, as "maps must have at least one entry".
-    """
-    if not holds:
-        raise ValueError(f"{rule}, received {received}.")
-
-
-def require_shape(
-    name: str, values: ArrayLike, expected: tuple[int, ...]
-) -> None:
-    """Raises a ValueError if an argument does not have the expected shape."""
-    found = np.shape(values)
-    require(found == expected, f"{name} must have shape {expected}", found)
-
-
-def require_one_shape(
-    shapes: dict[str, tuple[int, ...]], num_axes: int, rule: str
-) -> None:
-    """Raises a ValueError if shapes differ or have another number of axes."""
-    is_one = len(set(shapes.values())) == 1
-    has_axes = all(len(shape) == num_axes for shape in shapes.values())
-    require(is_one and has_axes, rule, shapes)

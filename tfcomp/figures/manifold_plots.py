@@ -22,8 +22,6 @@ from tfcomp.figures.layout import (
     finish_figure,
     keep_panels,
     make_panels,
-    require,
-    require_shape,
 )
 
 PANEL_SIZE = 2.3  # inches
@@ -63,12 +61,6 @@ def draw_manifolds(
     """
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
     factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
-    shapes = {name: array.shape for name, array in places.items()}
-    rule = "embeddings must have at least one entry, all of one shape [n, 2]"
-    count = max((shape[0] for shape in shapes.values() if shape), default=0)
-    require(set(shapes.values()) == {(count, 2)}, rule, shapes)
-    require_shape("factors", factors, (count, len(space)))
-    require_shape("is_ood", is_ood, (count,))
     rows, columns = arrange_panels(len(places), MAX_COLUMNS)
     figure, grid = _make_panels(rows * len(space), columns)
     is_curve = len(space) == 1 and not space[0].categorical

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from tfcomp.figures.layout import finish_figure, require
+from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import finish_axes, get_line_style
 
 Points = Sequence[tuple[float, float]]
@@ -35,11 +35,6 @@ class Scaling:
     missed: Points = ()
     line: tuple[float, float] | None = None
 
-    def __post_init__(self) -> None:
-        for pair in (*self.points, *self.missed):
-            is_positive = all(number > 0 for number in pair)
-            require(is_positive, "sizes and counts must be above 0", pair)
-
 
 def draw_power_laws(
     series: Mapping[str, Scaling],
@@ -59,7 +54,6 @@ def draw_power_laws(
         for scaling in series.values()
         for pair in (*scaling.points, *scaling.missed)
     ]
-    require(points, "series must have at least one point")
     figure = Figure(figsize=(5.6, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.set(xscale="log", xlabel="grid size N (px)")

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tfcomp.figures.layout import add_panel_title, finish_figure, require
+from tfcomp.figures.layout import add_panel_title, finish_figure
 from tfcomp.figures.line_style import draw_line, finish_axes, to_numbers
 
 Series = Mapping[str, Sequence[float | None]]
@@ -48,11 +48,7 @@ def draw_stage_panels(
             units of the numbers; drawn as a band.
     """
     errors = errors or {}
-    _check_panels(panels, errors)
     names = list(dict.fromkeys(name for s in panels.values() for name in s))
-    missing = [name for name in names if name not in stages]
-    rule = "stages must have an entry for every line"
-    require(not missing, rule, f"none for {missing}")
     places = merge_stages([stages[name] for name in names])
     width = max(_MIN_ASPECT * _PANEL_HEIGHT, _STAGE_WIDTH * len(places))
     size = len(panels) * width + 1.0, _PANEL_HEIGHT + 0.6
@@ -62,7 +58,7 @@ def draw_stage_panels(
         half_widths = errors.get(panel, {})
         for name, numbers in series.items():
             xs = np.array([places.index(stage) for stage in stages[name]])
-            y, band = _to_line(name, numbers, half_widths.get(name), len(xs))
+            y, band = _to_line(numbers, half_widths.get(name))
             draw_line(axes, names.index(name), xs, y, name, band)
         add_panel_title(axes, panel, width)
         _name_places(axes, places, width)
@@ -98,27 +94,18 @@ def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _to_line(
-    name: str,
     numbers: Sequence[float | None],
     half_widths: Sequence[float | None] | None,
-    num_stages: int,
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
     """Returns the numbers of a line and the ends of its intervals."""
-    shape = (num_stages,)
     y = to_numbers(numbers)
-    error = np.zeros(shape) if half_widths is None else half_widths
-    if np.ndim(error) < 2:
+    if half_widths is None:
+        return y, None
+    error = np.asarray(half_widths)
+    if error.ndim < 2:
         error = np.stack([to_numbers(error)] * 2, axis=-1)  # [stages, 2]
-    require(
-        y.shape == error.shape[:1] == shape,
-        f"series and errors of {name!r} must have shape {shape}, a number per "
-        "stage",
-        f"{y.shape} and {error.shape}",
-    )
-    rule = f"errors of {name!r} must not be negative"
-    require(not (error < 0).any(), rule, error)
     below, above = error.T
-    return y, None if half_widths is None else (y - below, y + above)
+    return y, (y - below, y + above)
 
 
 def _name_places(axes: Axes, places: Sequence[str], width: float) -> None:
@@ -127,16 +114,3 @@ def _name_places(axes: Axes, places: Sequence[str], width: float) -> None:
     slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(range(len(places)), places, **(slant if is_tight else {}))
     axes.set_xlim(-0.4, len(places) - 0.6)
-
-
-def _check_panels(
-    panels: Mapping[str, Series], errors: Mapping[str, Series]
-) -> None:
-    lines = {panel: list(series) for panel, series in panels.items()}
-    has_lines = lines and all(lines.values())
-    require(has_lines, "Every panel must have at least one line", lines)
-    rule = "errors must name panels and lines that are drawn"
-    for panel, half_widths in errors.items():
-        require(panel in lines, rule, repr(panel))
-        unknown = sorted(set(half_widths) - set(lines[panel]))
-        require(not unknown, rule, unknown)

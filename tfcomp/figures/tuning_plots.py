@@ -21,7 +21,7 @@ from tfcomp.figures.cells import (
     shade_values,
     show_map,
 )
-from tfcomp.figures.layout import add_panel_title, finish_figure, require
+from tfcomp.figures.layout import add_panel_title, finish_figure
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
 ROW_HEIGHT = 1.75  # inches
@@ -39,7 +39,6 @@ def draw_tuning(
     finite is gray. The region of held-out points is outlined in maps, which
     show a plane; on the marginals the values that occur in it are shaded.
     """
-    require(units, "units must have at least one entry")
     factors = next(iter(units.values())).factors
     width = ROW_HEIGHT * get_map_aspect([f.size for f in plane.factors])
     figure, panels = _make_rows(len(units), len(factors), width)
@@ -66,7 +65,6 @@ def draw_index_distribution(
     fullest bin, with the mean and the median. Units without a value (NaN), as
     dead ones, are left out and counted above.
     """
-    require(values, "values must have at least one stage")
     stages = {k: np.ravel(np.asarray(v, float)) for k, v in values.items()}
     width = max(4.5, STAGE_WIDTH * len(stages) + 1.2)
     figure = Figure(figsize=(width, 3.5), layout="compressed")
