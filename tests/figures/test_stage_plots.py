@@ -74,6 +74,12 @@ def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
         assert places == sorted(places)
 
 
+@pytest.mark.parametrize("lists", [[["a", "b"], ["b", "a"]], [["a", "a"]]])
+def test_orders_that_disagree(lists: list) -> None:
+    with pytest.raises(ValueError, match="in the same order for all lines"):
+        merge_stages(lists)
+
+
 def test_errors_are_bands() -> None:
     series = {"a": [1, 2, 4], "b": [0, 0, 0]}
     errors = {"": {"a": [0.5, None, 1]}}

@@ -26,16 +26,6 @@ class GridMap:
     factors: tuple[Factor, ...]
     mask: np.ndarray | None = None
 
-    def __post_init__(self) -> None:
-        sizes = tuple(factor.size for factor in self.factors)
-        shapes = [np.shape(self.values)]
-        shapes += [] if self.mask is None else [np.shape(self.mask)]
-        if shapes != [sizes] * len(shapes):
-            raise ValueError(
-                f"values and mask must have the sizes of the factors, {sizes}, "
-                f"received {shapes}"
-            )
-
     def cut(self, plane: Plane) -> GridMap:
         """The map of two factors in a plane."""
         mask = None if self.mask is None else self.mask[plane.index]

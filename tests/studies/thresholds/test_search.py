@@ -93,18 +93,3 @@ def test_dither_is_uniform_in_log_scale_and_reproducible() -> None:
     assert np.mean(shifts) == pytest.approx(0.5, abs=0.03)
     assert dither(100, 3, 16) == dither(100, 3, 16)
     assert len({dither(1000, 3, size) for size in range(10)}) > 5
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {"first": 0},
-        {"first": 20, "maximum": 10},
-        {"minimum": 2},
-        {"minimum": -1},
-        {"tolerance": 1.0},
-    ],
-)
-def test_impossible_limits(limits: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="must"):
-        search(1, **limits)

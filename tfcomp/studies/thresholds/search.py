@@ -33,15 +33,6 @@ class Limits:
     minimum: int = 1
     tolerance: float = 1.2
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.minimum <= 1 <= self.first <= self.maximum:
-            raise ValueError(
-                "limits must be minimum (0 or 1) <= 1 <= first <= maximum, "
-                f"got {self.minimum}, {self.first}, {self.maximum}"
-            )
-        if not self.tolerance > 1:
-            raise ValueError(f"tolerance must exceed 1, got {self.tolerance}")
-
 
 @dataclass(frozen=True)
 class Found:
