@@ -72,16 +72,6 @@ def _draw(
     return keras.layers.Reshape(shape, dtype="float32")(dense(hidden))
 
 
-def compose_additive(parts: Images, masks: Images) -> keras.KerasTensor:
-    """sum_k x_k of parts [n, H, W, C]."""
-    return functools.reduce(ops.add, parts)
-
-
-def compose_product(parts: Images, masks: Images) -> keras.KerasTensor:
-    """prod_k x_k of parts [n, H, W, C]."""
-    return functools.reduce(ops.multiply, parts)
-
-
 def compose_occlusion(parts: Images, masks: Images) -> keras.KerasTensor:
     """s(m_k) x_k + s(-m_k) (what is behind); masks [n, H, W, 1]."""
     *front, image = parts
@@ -101,9 +91,11 @@ def compose_slots(parts: Images, masks: Images) -> keras.KerasTensor:
 
 
 METHODS = {
-    "additive": compose_additive,
-    "product": compose_product,
-    "low_rank_product": compose_product,
+    "additive": lambda parts, masks: functools.reduce(ops.add, parts),
+    "product": lambda parts, masks: functools.reduce(ops.multiply, parts),
+    "low_rank_product": lambda parts, masks: functools.reduce(
+        ops.multiply, parts
+    ),
     "occlusion": compose_occlusion,
     "slots": compose_slots,
 }

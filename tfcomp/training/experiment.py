@@ -88,7 +88,8 @@ def _run(
         cost["weights"] = model.count_params()
         metrics = {**monitor.finish(model), "train": cost}
         metrics["coverage"] = measure_coverage(dataset)
-        metrics["points"] = count_points(dataset)
+        subsets = dataset.splits.scored.subsets.items()
+        metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}
         if own := describe_own():
             metrics[OWN_MEASURES] = own
         summaries.close()
@@ -111,12 +112,6 @@ def _export(
     jacobian_fn = choose_jacobian(model, dataset.space)
     card = format_card(config, dataset, metrics)
     export_model(model, config.export_path, jacobian_fn, card)
-
-
-def count_points(dataset: Dataset) -> dict[str, int]:
-    """How many combinations the scores of each subset are means over."""
-    subsets = dataset.splits.scored.subsets
-    return {name: int(rows.sum()) for name, rows in subsets.items()}
 
 
 def describe_environment() -> str:

@@ -29,7 +29,9 @@ def compile_model(
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     # Several steps per call save a third of the time of tiny models, but
     # fail with more than one replica.
-    per_call = largest_divisor(steps, 25) if replicas == 1 else 1
+    per_call = 1
+    if replicas == 1:
+        per_call = max(d for d in range(1, 26) if steps % d == 0)
     on_gpu = bool(tf.config.list_logical_devices("GPU"))
     model.compile(
         optimizer=keras.optimizers.AdamW(
@@ -190,8 +192,3 @@ class ProgressBar(keras.callbacks.Callback):
     def close(self) -> None:
         """Ends the line, on which an error would stand otherwise."""
         self._bar.close()
-
-
-def largest_divisor(number: int, limit: int) -> int:
-    """The largest divisor of `number` that is at most `limit`."""
-    return max(d for d in range(1, limit + 1) if number % d == 0)

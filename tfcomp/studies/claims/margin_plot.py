@@ -43,13 +43,9 @@ def list_rows(results: Sequence[ClaimResult]) -> list[Row]:
         _make_row(result, part)
         for result in results
         for part in result.parts
-        if part.decides and _has_interval(part)
+        if part.decides and (found := part.estimate)
+        if None not in (found.low, found.high)
     ]
-
-
-def _has_interval(part: Part) -> bool:
-    found = part.estimate
-    return found is not None and None not in (found.low, found.high)
 
 
 def _make_row(result: ClaimResult, part: Part) -> Row:

@@ -69,11 +69,6 @@ def load_study(path: Path) -> Study:
     return Study(load_run(path))
 
 
-def show_errors(study: Study) -> list[Exhibit]:
-    """The error over the grid, and samples of the held-out region."""
-    return [make_landscapes([study]), make_output_rows([study])]
-
-
 def show_kernel(study: Study) -> list[Exhibit]:
     """Similarities of OOD outputs beside the binary factorized kernel."""
     is_ood = study.splits.is_ood
@@ -106,13 +101,11 @@ def show_gap(study: Study) -> list[Exhibit]:
     ]
 
 
-def show_manifold(study: Study) -> list[Exhibit]:
-    """Each stage in two dimensions: components, and UMAP if installed."""
-    return [manifold_section.make_pca(study), *manifold_section.try_umap(study)]
-
-
 EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
-    "errors": show_errors,
+    "errors": lambda study: [
+        make_landscapes([study]),
+        make_output_rows([study]),
+    ],
     "superposition": lambda study: [make_images(study)],
     "kernel": show_kernel,
     "grams": show_grams,
@@ -127,5 +120,8 @@ EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
     "first units": lambda study: show_units(study, 0),
     "early and late units": lambda study: show_units(study, 0, 3),
     "gap": show_gap,
-    "manifold": show_manifold,
+    "manifold": lambda study: [
+        manifold_section.make_pca(study),
+        *manifold_section.try_umap(study),
+    ],
 }

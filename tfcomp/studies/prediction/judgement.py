@@ -153,11 +153,13 @@ def _compute_gain(evidence: Evidence, key: Key) -> Estimate:
     """What a measure adds to the rank of networks of unknown decoders."""
     networks, (name, time) = evidence.networks, key
     baselines = [(ID_ERROR, time), (name, START)]
-    columns = [
-        _fill(evidence.measures[other])
-        for other in baselines
-        if other != key and other in evidence.measures
-    ]
+    columns = []
+    for other in baselines:
+        if other != key and other in evidence.measures:
+            values = evidence.measures[other]
+            known = np.isfinite(values)
+            mean = values[known].mean() if known.any() else 0
+            columns.append(np.where(known, values, mean))
     features = make_features(networks, evidence.decoder)
     known = np.column_stack([features, *columns])
     more = np.column_stack([known, evidence.measures[key]])
@@ -166,12 +168,6 @@ def _compute_gain(evidence: Evidence, key: Key) -> Estimate:
         compute_transfer(more, networks, decoder),
         compute_transfer(known, networks, decoder),
     )
-
-
-def _fill(values: Array) -> Array:
-    """Numbers with the mean where there is none."""
-    known = np.isfinite(values)
-    return np.where(known, values, values[known].mean() if known.any() else 0)
 
 
 def _show(name: str, estimate: Estimate, level: float) -> Row:

@@ -13,7 +13,6 @@ from scipy import stats
 
 from tfcomp.studies.prediction.design import HALVES
 from tfcomp.studies.prediction.judgement import ID_ERROR, Evidence, judge
-from tfcomp.studies.prediction.networks import Array
 
 STRENGTHS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 DRAWS = 20
@@ -79,7 +78,8 @@ def _plant(
     noise = rng.standard_normal(len(evidence.networks.outcome))
     # Normal variables with this Spearman correlation have that of Pearson.
     linear = 2 * np.sin(np.pi / 6 * strength)
-    ranks = _make_normal(evidence.networks.outcome)
+    ranks = stats.rankdata(evidence.networks.outcome)
+    ranks = stats.norm.ppf((ranks - 0.5) / len(ranks))  # normal scores
     planted = linear * ranks + np.sqrt(1 - linear**2) * noise
     baseline = {
         key: evidence.measures[key]
@@ -89,9 +89,3 @@ def _plant(
     return dataclasses.replace(
         evidence, measures={PLANTED: planted, **baseline}
     )
-
-
-def _make_normal(values: Array) -> Array:
-    """Normal scores of the ranks."""
-    ranks = stats.rankdata(values)
-    return stats.norm.ppf((ranks - 0.5) / len(ranks))
