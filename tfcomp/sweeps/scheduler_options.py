@@ -40,8 +40,8 @@ _OWN = ("workers", "cluster", "trials_per_gpu")
 
 
 @dataclass(frozen=True)
-class JobOptions(Settings):
-    """The flags of the jobs in which workers run."""
+class SchedulerOptions(Settings):
+    """The flags of all commands that start processes, and of their jobs."""
 
     cluster: str = setting(
         "",
@@ -84,39 +84,6 @@ class JobOptions(Settings):
         maximum=64,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        asked = [n for n in self.to_flags() if n.startswith("job_")]
-        for name in asked:
-            value = getattr(self, name)
-            if not value:
-                continue
-            if not self.cluster:
-                raise ConfigError(name, "needs --cluster", value)
-            if name in NOT_WRITTEN.get(self.cluster, ()):
-                rule = (
-                    f"must be left out with --cluster={self.cluster}: set it "
-                    "as your site names it, in Dask's jobqueue.yaml"
-                )
-                raise ConfigError(name, rule, value)
-            form, words = _FORMS.get(name, ("", ""))
-            if form and not re.fullmatch(form, value, re.ASCII):
-                raise ConfigError(name, f"must be {words}", value)
-        if self.cluster and self.trials_per_gpu > 1 and not self.job_gpus:
-            raise ConfigError(
-                "trials_per_gpu", "needs --job_gpus", self.trials_per_gpu
-            )
-
-    @property
-    def trials_per_job(self) -> int:
-        """How many trials a job runs at a time."""
-        return max(1, self.job_gpus) * self.trials_per_gpu
-
-
-@dataclass(frozen=True)
-class SchedulerOptions(JobOptions):
-    """The flags of all commands that start processes."""
-
     workers: int = setting(
         0,
         "How many processes run at the same time: on this machine or, with "
@@ -156,6 +123,7 @@ class SchedulerOptions(JobOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_jobs()
         if self.scheduler and not _ADDRESS.fullmatch(self.scheduler):
             rule = "must be the address of a scheduler, as tcp://host:8786"
             raise ConfigError("scheduler", rule, self.scheduler)
@@ -173,6 +141,33 @@ class SchedulerOptions(JobOptions):
         if self.workers > most and not self.cluster:
             rule = f"must be at most {most}, as many as fit into the memory"
             raise ConfigError("workers", rule, self.workers)
+
+    def _check_jobs(self) -> None:
+        asked = [n for n in self.to_flags() if n.startswith("job_")]
+        for name in asked:
+            value = getattr(self, name)
+            if not value:
+                continue
+            if not self.cluster:
+                raise ConfigError(name, "needs --cluster", value)
+            if name in NOT_WRITTEN.get(self.cluster, ()):
+                rule = (
+                    f"must be left out with --cluster={self.cluster}: set it "
+                    "as your site names it, in Dask's jobqueue.yaml"
+                )
+                raise ConfigError(name, rule, value)
+            form, words = _FORMS.get(name, ("", ""))
+            if form and not re.fullmatch(form, value, re.ASCII):
+                raise ConfigError(name, f"must be {words}", value)
+        if self.cluster and self.trials_per_gpu > 1 and not self.job_gpus:
+            raise ConfigError(
+                "trials_per_gpu", "needs --job_gpus", self.trials_per_gpu
+            )
+
+    @property
+    def trials_per_job(self) -> int:
+        """How many trials a job runs at a time."""
+        return max(1, self.job_gpus) * self.trials_per_gpu
 
 
 def is_here(flags: Mapping[str, Any]) -> bool:
