@@ -292,7 +292,10 @@ def describe_own() -> dict[str, dict[str, Any]]:
         m.name: {
             "per": m.per,
             "label": m.label,
-            "range": [_to_end(m.limits.low), _to_end(m.limits.high)],
+            "range": [
+                end if math.isfinite(end) else None
+                for end in (m.limits.low, m.limits.high)
+            ],
             "unit": m.unit,
             "better": m.better,
         }
@@ -326,10 +329,6 @@ def adopt_measures(recorded: Mapping[str, Mapping[str, Any]]) -> None:
             _add(_make_own(name, entry["per"], entry["label"], bounds, *texts))
         except (KeyError, TypeError, ValueError):
             continue
-
-
-def _to_end(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _make_own(
@@ -377,28 +376,20 @@ def _check(
     name: str, per: str, range: tuple[float, float], better: str | None
 ) -> None:
     is_word = name.isascii() and name.isidentifier() and name == name.lower()
-    rules = {
-        "be small letters, digits and underscores": (is_word, name),
-        "be no name of another entry": (name not in RESERVED, name),
-    }
-    for rule, (holds, value) in rules.items():
-        if not holds:
-            raise ValueError(
-                f"the name of a measure must {rule}, got {value!r}"
-            )
-    if per not in ("stage", "image"):
-        raise ValueError(f"per must be stage or image of {name!r}, got {per!r}")
-    if better not in (None, "low", "high"):
-        raise ValueError(
-            f"better must be low, high or None of {name!r}, got {better!r}"
-        )
     try:
         low, high = map(float, range)
         is_range = low < high
     except (TypeError, ValueError):
         is_range = False
-    if not is_range:
-        raise ValueError(
-            f"range must be (low, high) with low < high of {name!r}, "
-            f"got {range!r}"
-        )
+    for holds, rule in (
+        (is_word, "its name must be small letters, digits and underscores"),
+        (name not in RESERVED, "its name must be no name of another entry"),
+        (per in KINDS[:2], f"per must be stage or image, got {per!r}"),
+        (
+            better in (None, "low", "high"),
+            f"better must be low, high or None, got {better!r}",
+        ),
+        (is_range, f"range must be (low, high), low < high, got {range!r}"),
+    ):
+        if not holds:
+            raise ValueError(f"the measure {name!r}: {rule}")
