@@ -142,17 +142,24 @@ def test_trials_that_share_gpus(
 
 
 @pytest.mark.parametrize(
-    ("flags", "line"),
+    ("gpus", "flags", "line"),
     [
-        ({"gpus": (), "trials_per_gpu": 2}, "--trials_per_gpu must be 1 on a"),
-        ({"gpus": ("0",), "workers": 2}, "--workers must be at most 1,"),
+        ("", {"trials_per_gpu": 2}, "--trials_per_gpu must be 1 on a"),
+        ("0", {"workers": 2}, "--workers must be at most 1,"),
         (
-            {"gpus": ("0", "1"), "workers": 7, "trials_per_gpu": 3},
+            "01",
+            {"workers": 7, "trials_per_gpu": 3},
             "--workers must be at most 6,",
         ),
     ],
 )
-def test_more_trials_than_gpus_hold(flags: dict[str, Any], line: str) -> None:
+def test_more_trials_than_gpus_hold(
+    gpus: str,
+    flags: dict[str, Any],
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scheduling, "list_gpus", lambda: list(gpus))
     with pytest.raises(ConfigError, match=line):
         with Pool(SchedulerOptions(**flags)):
             pass
