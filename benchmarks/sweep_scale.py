@@ -84,7 +84,7 @@ def measure(size: int, folder: Path, trial: Path) -> None:
         assert len(sweep.list_missing()) == size - size // 2
     reports, sweep_class = Sweep.write_reports, Sweep
     sweep_class.write_reports = lambda self: None
-    workload.Pool = lambda _: CopyingPool(sweep.items, trial, metrics)
+    workload.Pool = lambda *_: CopyingPool(sweep.items, trial, metrics)
     with report("go on, until all have ended", size - size // 2):
         go_on(sweep)
     sweep_class.write_reports = reports
