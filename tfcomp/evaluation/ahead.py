@@ -1,13 +1,14 @@
 """What a report needs is computed while its pictures are drawn.
 
 Drawing is Python and holds its lock; linear algebra and TensorFlow do not. So
-two threads compute what takes long, one with the network and one with arrays,
-and whoever asks for a result that is being computed waits for it.
+two threads compute what takes long, and whoever asks for a result that is being
+computed waits for it.
 """
 
 import contextlib
 import ctypes
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,12 +18,11 @@ from threadpoolctl import threadpool_limits
 from tfcomp.evaluation.study import Study
 
 # What takes long, in the order in which it is begun: sections that show it, and
-# how it is computed where it applies. With the network, and of images alone.
+# how it is computed where it applies. Two rows of about the same time.
 LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
     {
         ("layers", "explorer"): lambda study: study.metrics,
         ("tuning", "manifolds"): lambda study: study.few.numbers,
-        ("interactions",): lambda study: (study.interactions, study.shapes),
     },
     {
         ("superposition",): lambda study: (
@@ -30,6 +30,10 @@ LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
         ),
         ("kernels",): lambda study: (
             study.has_hole and study.is_plane and study.kernel_fits
+        ),
+        ("interactions",): lambda study: (
+            study.interactions,
+            study.similarities,
         ),
     },
 )
@@ -48,6 +52,9 @@ def computed_ahead(
         threading.Thread(target=_compute, args=(lane, studies, sections))
         for lane in LANES
     ]
+    interval = sys.getswitchinterval()
+    # Between two steps of linear algebra a thread waits for whoever draws.
+    sys.setswitchinterval(interval / 20)
     # Limits of single calls would end those of calls at the same time.
     with threadpool_limits(1, "blas"):
         for thread in threads:
@@ -57,6 +64,7 @@ def computed_ahead(
         finally:
             for thread in threads:
                 _give_up(thread)
+            sys.setswitchinterval(interval)
 
 
 def _compute(

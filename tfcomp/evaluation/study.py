@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -21,7 +22,12 @@ from tfcomp.analysis.manifolds import Components
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
-from tfcomp.analysis.similarity import MAX_POINTS, Shape, make_shape
+from tfcomp.analysis.similarity import (
+    MAX_POINTS,
+    Shape,
+    make_shape,
+    summarize_similarity,
+)
 from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compute_superposition,
@@ -108,6 +114,8 @@ class Study:
         kept: KeptResults | None = None,
     ) -> None:
         self.kept = kept
+        # Whether all that is shown of stages is wanted, in one pass over them.
+        self.is_reported = False
         self.locks = defaultdict(threading.RLock)
         self.run = run
         self.name = run.name
@@ -174,6 +182,7 @@ class Study:
     def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Units of every stage [k], and their activations at all points."""
         is_known = "numbers" in vars(self) or self.kept is not None
+        is_known |= self.is_reported
         if is_known and self.splits.is_complete:
             return {
                 stage: (found.units, found.maps.reshape(len(found.units), -1))
@@ -266,6 +275,18 @@ class Study:
             for stage, _, blocks in self._evaluator.read_points(points)
         }
 
+    @kept_property
+    def similarities(self) -> list[dict[str, Any]]:
+        """How alike any two stages are, the first one of a pair upstream."""
+        return [
+            {
+                "stage": first,
+                "other": second,
+                **summarize_similarity(self.shapes[first], self.shapes[second]),
+            }
+            for first, second in itertools.combinations(self.stages, 2)
+        ]
+
     @cached_property
     def layers(self) -> LayerAnalysis:
         """Geometry and probes of every stage."""
@@ -284,7 +305,7 @@ class Study:
         """Tuning of the units of every stage; nothing without all the grid."""
         if not self.splits.is_complete:
             return {}
-        if "numbers" in vars(self):
+        if "numbers" in vars(self) or self.is_reported:
             return {stage: n.tuning for stage, n in self.numbers.items()}
         return {stage: tuning for stage, (tuning, _) in self._units.items()}
 

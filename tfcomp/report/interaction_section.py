@@ -58,12 +58,10 @@ def make_interactions(studies: Sequence[Study]) -> Section:
 
 def make_similarities(study: Study) -> Exhibit:
     """Draws how alike any two stages of a run are."""
-    rows, count = [], len(study.stages)
+    rows, count = study.similarities, len(study.stages)
     maps = np.tile(np.eye(count), (len(SIMILARITIES), 1, 1))
-    for i, j in itertools.combinations(range(count), 2):
-        first, second = study.stages[i], study.stages[j]
-        found = summarize_similarity(study.shapes[first], study.shapes[second])
-        rows.append({"stage": first, "other": second, **found})
+    for found in rows:
+        i, j = (study.stages.index(found[key]) for key in ("stage", "other"))
         maps[:, i, j] = [found[name] for name in SIMILARITIES.values()]
         maps[1, i, j] = 1 - maps[1, i, j] ** 2 / 2
         maps[:, j, i] = maps[:, i, j]

@@ -29,6 +29,8 @@ def build_report(
     Also adds projector data to the run folders, for TensorBoard. Returns the
     path of the page.
     """
+    for study in studies:
+        study.is_reported = "tuning" in names or "manifolds" in names
     with computed_ahead(studies, names):
         return _build(studies, folder, names)
 
