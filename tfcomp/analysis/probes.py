@@ -106,7 +106,10 @@ def probe_rows(
         unseen, points = rows[is_ood] @ axes, rows[known] @ axes
         lengths = np.ones(len(squares))
     else:  # inner products
-        rows = _center_products(rows, known)
+        # They are centered already but for rounding in float32, which would
+        # leave the vector of ones among the principal axes.
+        rows = rows - rows[known].mean(axis=0)
+        rows = rows - rows[:, known].mean(axis=1, keepdims=True)
         squares, points = np.linalg.eigh(rows[np.ix_(known, known)])
         unseen = rows[np.ix_(is_ood, known)] @ points
         lengths = np.sqrt(np.maximum(squares, 0))
@@ -132,16 +135,6 @@ def probe_rows(
         "probe_r2_id": _score(truth[known][order], out_of_fold),
         "probe_r2_ood": _score(truth[is_ood], truth[is_ood] - unseen @ weights),
     }
-
-
-def _center_products(gram: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Inner products of rows less their mean over known points.
-
-    They are centered already but for rounding in float32, which would leave
-    the vector of ones among the principal axes: R would have no root.
-    """
-    gram = gram - gram[known].mean(axis=0)
-    return gram - gram[:, known].mean(axis=1, keepdims=True)
 
 
 def _fit(basis: np.ndarray, truth: np.ndarray, folds: list[slice]) -> list:

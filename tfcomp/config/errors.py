@@ -131,5 +131,11 @@ def describe_plugin_error(error: BaseException) -> str:
     return ""
 
 
+def first_line(error: object, text: str | None = None) -> str:
+    """What an error says first, or its kind; `text` goes before its own."""
+    lines = (str(error) if text is None else text).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
 def _join(error: BaseException) -> str:
     return " ".join(str(error).split())

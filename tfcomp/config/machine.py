@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import math
 import os
 import shutil
 import stat
@@ -76,18 +77,14 @@ def choose_threads(config: RunConfig) -> int:
     A function of the settings alone, since the number of threads changes
     bits: a resumed run has the number that it was started with.
     """
-    return int(estimate_multiplications(config) < _MIN_MULTIPLICATIONS)
-
-
-def estimate_multiplications(config: RunConfig) -> float:
-    """Of a forward pass of the widest layers; infinite if not known."""
     model, pixels = config.model, config.data.grid_size**2
-    each = {
+    each = {  # multiplications of the widest layers for an image, where known
         "low_rank": 2 * model.rank * pixels,
         "hard_rendering": 9 * model.width**2 * pixels,
         "cnn": 9 * model.width**2 * pixels,
     }
-    return config.training.batch_size * each.get(model.model, float("inf"))
+    number = config.training.batch_size * each.get(model.model, math.inf)
+    return int(number < _MIN_MULTIPLICATIONS)
 
 
 @contextlib.contextmanager

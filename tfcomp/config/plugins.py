@@ -47,7 +47,10 @@ def import_plugins(modules: str) -> None:
         RunError: If one of them fails while it is imported.
     """
     for name in split_names(modules):
-        _look_here()
+        # An installed command does not look for modules in the current folder,
+        # as `python -m` does. No file there takes the place of one of others.
+        if "" not in sys.path:
+            sys.path.append("")
         with quiet_startup(), attribute_settings(name):
             try:
                 spec = importlib.util.find_spec(name)
@@ -104,13 +107,3 @@ def _refuse(run: str, modules: str) -> RunError:
         f"{run} asks for code of the modules {modules}: if you trust them, "
         f"add --plugins={modules} or --trust_plugins"
     )
-
-
-def _look_here() -> None:
-    """Adds the current folder to the places where modules are looked for.
-
-    An installed command does not have it, as `python -m` does. It is the last
-    one: no file of it takes the place of a module of others.
-    """
-    if "" not in sys.path:
-        sys.path.append("")

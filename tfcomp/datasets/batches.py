@@ -44,7 +44,8 @@ def make_batches(
     if dataset.balance:
         drawn = repeat_rare(dataset.space, dataset.splits.train)
     stored = dataset.train_images
-    if stored is None and _fits(dataset):
+    num_bytes = 4 * len(table) * math.prod(dataset.image_shape)
+    if stored is None and num_bytes <= MAX_STORED:
         with tf.device("CPU"):
             stored = dataset.render_array(dataset.splits.train)
     if stored is not None:
@@ -87,11 +88,6 @@ def add_noise(
 
     drawn = tf.map_fn(draw, rows, fn_output_signature=tf.float32)
     return images + deviation * drawn
-
-
-def _fits(dataset: Dataset) -> bool:
-    pixels = math.prod(dataset.image_shape)
-    return len(dataset.splits.train) * pixels * 4 <= MAX_STORED
 
 
 def shuffle_numbers(

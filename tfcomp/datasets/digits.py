@@ -15,7 +15,7 @@ import numpy as np
 
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.data_hash import find_data_dir
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset, Render
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
@@ -199,7 +199,10 @@ def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     try:
         image, count = _scan(folder, digit, index)
     except Exception as error:  # whatever a damaged file leads to
-        reason = _shorten(error)
+        # TensorFlow puts the names of graph nodes around what went wrong.
+        nodes = r"\{\{.*?\}\}|\[Op:.*"
+        text = re.sub(nodes, "", str(error), flags=re.DOTALL)
+        reason = first_line(error, text)
         raise RunError(
             f"--data_dir: MNIST in {folder} cannot be read ({reason}); "
             f"remove {folder / 'mnist'} and get it again"
@@ -208,13 +211,6 @@ def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
         rule = f"must be less than {count}, the training examples of {digit}"
         raise ConfigError("digit_index", rule, index)
     return image
-
-
-def _shorten(error: Exception) -> str:
-    # TensorFlow puts the names of graph nodes around what went wrong.
-    text = re.sub(r"\{\{.*?\}\}|\[Op:.*", "", str(error), flags=re.DOTALL)
-    lines = text.strip().splitlines()
-    return lines[0].strip() if lines else type(error).__name__
 
 
 def _scan(

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfcomp.config.data_hash import find_data_dir
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.data_card import CARD_FILE, format_data_card
@@ -163,10 +163,9 @@ def load_split(
     try:
         return _load(make_builder(config, examples_dir), split)
     except Exception as error:  # whatever a damaged file leads to
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise RunError(
             f"--examples_dir: {name} in {examples_dir} cannot be read "
-            f"({reason}); write it again {remedy}"
+            f"({first_line(error)}); write it again {remedy}"
         ) from error
 
 

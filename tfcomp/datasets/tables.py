@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.config.data_hash import TFDS, hash_data
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.dataset import Dataset
@@ -157,8 +157,7 @@ def explain_damage(data: str) -> Iterator[None]:
     except (ConfigError, RunError):
         raise
     except Exception as error:  # whatever a damaged file leads to
-        text = str(error).strip().splitlines() or [type(error).__name__]
-        reason = f"cannot be read ({_show(text[0])})"
+        reason = f"cannot be read ({_show(first_line(error))})"
         raise RunError(f"--data={data} {reason}") from error
 
 

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import RunError, first_line
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.stages import Stage, list_stages, make_stage_model
@@ -152,8 +152,8 @@ def _load(path: Path) -> Any:
         check_model(path)
         return keras.models.load_model(path)
     except (OSError, ValueError, zipfile.BadZipFile, RunError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise RunError(f"{path} must hold a model: {reason}") from error
+        rule = f"must hold a model: {first_line(error)}"
+        raise RunError(f"{path} {rule}") from error
 
 
 def _open_signatures(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import RunError, first_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +24,7 @@ class DamagedFileError(RunError):
     """A file that cannot be what was written; names it and one reason."""
 
     def __init__(self, path: Path, reason: object) -> None:
-        line = (str(reason).strip() or type(reason).__name__).splitlines()[0]
-        super().__init__(f"{path} is damaged ({line})")
+        super().__init__(f"{path} is damaged ({first_line(reason)})")
 
 
 def check_file(path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import RunError, first_line
 
 # A kill while one is written leaves the other.
 _KEPT = 2
@@ -78,8 +78,8 @@ class TrainingState:
             try:
                 self._checkpoint.restore(path).assert_consumed()
             except Exception as error:  # whatever a damaged file leads to
-                reason = (str(error) or type(error).__name__).splitlines()[0]
-                problems.append(f"{path} cannot be read ({reason})")
+                reason = f"cannot be read ({first_line(error)})"
+                problems.append(f"{path} {reason}")
                 continue
             epoch = int(self._epoch.numpy())
             for problem in problems:
