@@ -159,3 +159,12 @@ def test_a_sample_of_many_points(monkeypatch: pytest.MonkeyPatch) -> None:
     found = kr.fit_kernel("product", GRID, BUMPS, IS_OOD)
     alone = kr.fit_kernel("product", GRID[both], BUMPS[both], IS_OOD[both])
     assert found == alone
+
+
+def test_outputs_are_fitted_together_as_alone(rng: np.random.Generator) -> None:
+    outputs = {"one": BUMPS, "other": rng.random(BUMPS.shape)}
+    outputs["no number"] = np.full(BUMPS.shape, np.nan)
+    found = kr.fit_all_kernels(GRID, outputs, IS_OOD)
+    for name in ("one", "other"):
+        assert found[name] == kr.fit_kernels(GRID, outputs[name], IS_OOD)
+    assert {fit.r2_ood for fit in found["no number"].values()} == {None}

@@ -22,7 +22,7 @@ for a predictor that always draws that mean.
 
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +85,6 @@ def make_kernel(
     return KERNELS[kernel]((difference / np.reshape(scales, (-1, 1, 1))) ** 2)
 
 
-@single_threaded
 def fit_kernel(
     kernel: str, factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> KernelFit:
@@ -98,55 +97,79 @@ def fit_kernel(
     Outputs [n, ...] are those of a model, or true images, at factor values on
     a grid; the rows of OOD points are compared with the prediction.
     """
+    return _fit(kernel, factors, [outputs], is_ood)[0]
+
+
+@single_threaded
+def _fit(
+    kernel: str,
+    factors: np.ndarray,
+    outputs: Sequence[np.ndarray],
+    is_ood: np.ndarray,
+) -> list[KernelFit]:
+    """Of several outputs at the same points, which share decompositions."""
     is_ood = np.asarray(is_ood, bool)
-    outputs = np.asarray(outputs)
     points = convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_POINTS)]
     known, queries = points[rows], points[is_ood]  # [n_id, F], [n_ood, F]
-    flat = outputs.reshape(len(outputs), -1).astype(np.float64)
-    targets = flat[rows]  # [n_id, pixels]
-    if len(known) < MIN_POINTS or not np.isfinite(targets).all():
-        return KernelFit(kernel, (), float("nan"), None, None)
+    flat = [np.reshape(o, (len(o), -1)).astype(np.float64) for o in outputs]
+    fits = [KernelFit(kernel, (), float("nan"), None, None)] * len(flat)
+    rotated = {
+        i: _rotate(values[rows])
+        for i, values in enumerate(flat)
+        if len(known) >= MIN_POINTS and np.isfinite(values[rows]).all()
+    }
     # A radial kernel has one scale; broadcasting serves all factors.
     count = 1 if kernel == "radial" else points.shape[1]
-    rotated = _rotate(targets)
-    error, scales, ridge = min(
-        (
-            (error, scales, ridge)
-            for scales in itertools.product(SCALES, repeat=count)
-            for error, ridge in _leave_one_out(
-                make_kernel(kernel, known, known, scales), rotated
-            )
-        ),
-        key=operator.itemgetter(0),
-    )
-    gram = make_kernel(kernel, known, known, scales)
-    ((weights, intercept, _),) = _solve(gram, targets, [ridge])
-    predicted = make_kernel(kernel, queries, known, scales) @ weights
-    predicted += intercept
-    mean = targets.mean(axis=0)
-    ood = flat[is_ood]
-    return KernelFit(
-        kernel,
-        scales,
-        ridge,
-        _compute_r2(error, targets - mean, targets),
-        _compute_r2(np.sum((ood - predicted) ** 2), ood - mean, ood),
-    )
+    best = dict.fromkeys(rotated, (np.inf, (), 0.0))
+    for scales in itertools.product(SCALES, repeat=count) if rotated else ():
+        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
+        for i, targets in rotated.items():
+            for error, ridge in _leave_one_out(parts, targets):
+                found = error, scales, ridge
+                best[i] = min(best[i], found, key=operator.itemgetter(0))
+    for i, (error, scales, ridge) in best.items():
+        targets, ood = flat[i][rows], flat[i][is_ood]
+        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
+        ((weights, intercept, _),) = _solve(parts, targets, [ridge])
+        predicted = make_kernel(kernel, queries, known, scales) @ weights
+        left, mean = ood - predicted - intercept, targets.mean(axis=0)
+        fits[i] = KernelFit(
+            kernel,
+            scales,
+            ridge,
+            _compute_r2(error, targets - mean, targets),
+            _compute_r2(np.sum(left**2), ood - mean, ood),
+        )
+    return fits
 
 
 def fit_kernels(
     factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, KernelFit]:
     """The fit of every kernel by name; arguments as of `fit_kernel`."""
+    return fit_all_kernels(factors, {"": outputs}, is_ood)[""]
+
+
+def fit_all_kernels(
+    factors: np.ndarray, outputs: Mapping[str, np.ndarray], is_ood: np.ndarray
+) -> dict[str, dict[str, KernelFit]]:
+    """The fits of several outputs by name, for little more than those of one.
+
+    Each is that of `fit_kernels`.
+    """
+    fits = {k: _fit(k, factors, [*outputs.values()], is_ood) for k in KERNELS}
     return {
-        name: fit_kernel(name, factors, outputs, is_ood) for name in KERNELS
+        name: {kernel: found[i] for kernel, found in fits.items()}
+        for i, name in enumerate(outputs)
     }
 
 
 def _solve(
-    gram: np.ndarray, targets: np.ndarray, ridges: Sequence[float]
+    parts: tuple[np.ndarray, np.ndarray],
+    targets: np.ndarray,
+    ridges: Sequence[float],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Solves (K + ridge) a + b = Y, sum a = 0, for every ridge.
 
@@ -156,7 +179,7 @@ def _solve(
         Weights a = M Y [n, pixels], intercept b [pixels], and the diagonal of
         M = B - B 1 1^T B / 1^T B 1, where B = (K + ridge)^-1.
     """
-    eigenvalues, vectors = np.linalg.eigh(gram)
+    eigenvalues, vectors = parts
     # The smallest are zero up to rounding, and may be just below it.
     eigenvalues = np.maximum(eigenvalues, 0)
     rotated_ones = vectors.sum(axis=0)  # U^T 1, [n]
@@ -174,7 +197,7 @@ def _solve(
 
 
 def _leave_one_out(
-    gram: np.ndarray, targets: np.ndarray
+    parts: tuple[np.ndarray, np.ndarray], targets: np.ndarray
 ) -> Iterator[tuple[float, float]]:
     """Summed squared error of points left out one by one, and the ridge.
 
@@ -182,7 +205,7 @@ def _leave_one_out(
     the share of a point in its own prediction is 1 - ridge * M_ii; their
     ratio is a_i / M_ii.
     """
-    solutions = _solve(gram, targets, RIDGES)
+    solutions = _solve(parts, targets, RIDGES)
     for ridge, (weights, _, diagonal) in zip(RIDGES, solutions, strict=True):
         residuals = weights / diagonal[:, None]
         yield float(np.vdot(residuals, residuals)), ridge

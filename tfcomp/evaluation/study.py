@@ -16,7 +16,7 @@ import numpy as np
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import compute_gram, mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
-from tfcomp.analysis.kernel_regression import KernelFit, fit_kernels
+from tfcomp.analysis.kernel_regression import KernelFit, fit_all_kernels
 from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.manifolds import Components
 from tfcomp.analysis.probes import NO_SCORES, Scores
@@ -370,7 +370,7 @@ class Study:
         grid, is_ood = self.splits.grid, self.splits.is_ood
         targets = {"model outputs": self.bright_outputs}
         targets["truth"] = self.bright_truth
-        return {n: fit_kernels(grid, t, is_ood) for n, t in targets.items()}
+        return fit_all_kernels(grid, targets, is_ood)
 
     @kept_property
     def composed(self) -> SuperpositionScores:
