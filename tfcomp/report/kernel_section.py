@@ -20,7 +20,7 @@ from tfcomp.analysis.schmidt import (
     compute_schmidt_values,
     summarize_schmidt,
 )
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.study import FEW_POINTS, Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
@@ -34,7 +34,8 @@ SHOWN_TERMS = 30
 def make_kernels(studies: Sequence[Study]) -> Section:
     """Shows which ideal kernel the outputs of a run resemble."""
     exhibits, alignment, regression = [], [], []
-    for study in studies:
+    # Matrices of all pairs of points: few stand for a sample.
+    for study in [study.few for study in studies]:
         if study.has_hole:
             grams = compute_grams(study.bright_outputs)
             exhibits.append(make_matrices(study, grams))
@@ -50,7 +51,8 @@ def make_kernels(studies: Sequence[Study]) -> Section:
     return Section(
         "kernels",
         "Kernels",
-        "The similarity of outputs at any two grid points. A model that "
+        "The similarity of outputs at any two grid points (at most "
+        f"{FEW_POINTS:,} where they are a sample). A model that "
         "treats the factors apart has the binary factorized kernel (of x and "
         "y, half for sharing x, half for sharing y); one that memorizes "
         "combinations the conjunctive one. Images are made bright (background "
