@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 
 from tests.own_factors import TILES
 from tfcomp.datasets.grid_maps import GridMap, list_planes
@@ -49,5 +48,3 @@ def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     assert marginal.factors == (TILES["color"],)
     np.testing.assert_allclose(marginal.values, values.mean(axis=(0, 1, 2)))
     np.testing.assert_array_equal(marginal.mask, mask.any(axis=(0, 1, 2)))
-    with pytest.raises(ValueError, match="sizes of the factors"):
-        GridMap(values[1:], TILES.factors)
