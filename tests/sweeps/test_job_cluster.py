@@ -268,8 +268,8 @@ def test_a_sweep_whose_jobs_are_cancelled_and_killed(
     output, _ = sweep.communicate(timeout=200)
     assert sweep.returncode == 0, output
     assert "[4/4]" in output and "failed" not in output
-    # Two of four were started twice, or once more on the job that then ended.
-    assert len(read_starts(there)) in (6, 7)
+    # Two of four were started twice; more where a job ends as it gets one.
+    assert len(read_starts(there)) >= 6
     # All but the killed one, which may be known to have ended.
     scripts = {script.suffix[1:] for script in slurm.list_scripts()}
     assert scripts - set(slurm.list_cancelled()) <= {killed}
