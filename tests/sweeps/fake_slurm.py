@@ -19,15 +19,22 @@ cp "$1" {folder}/script.$$
 touch {folder}/job.$$
 (while [ -e {folder}/full ]; do sleep 0.1; done
  [ -e {folder}/job.$$ ] || exit 0
- exec setsid bash -c 'echo $$ > {folder}/job.'$$'; exec bash '{folder}/script.$$
+ exec setsid bash {folder}/bin/start $$
 ) > {folder}/output.$$ 2>&1 < /dev/null &
 echo "Submitted batch job $$"
+"""
+# A job may be cancelled while it is about to start.
+START = """\
+#!/bin/bash
+echo $$ > {folder}/job.$1
+if grep -qsx "$1" {folder}/cancelled; then rm -f {folder}/job.$1; exit; fi
+exec bash {folder}/script.$1
 """
 CANCEL = """\
 #!/bin/bash
 echo "$1" >> {folder}/cancelled
 pid=$(cat {folder}/job.$1)
-rm {folder}/job.$1
+rm -f {folder}/job.$1
 [ -z "$pid" ] || kill -TERM -- -$pid
 """
 LIST = """\
@@ -44,7 +51,12 @@ class FakeSlurm:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        programs = {"sbatch": SUBMIT, "scancel": CANCEL, "squeue": LIST}
+        programs = {
+            "sbatch": SUBMIT,
+            "start": START,
+            "scancel": CANCEL,
+            "squeue": LIST,
+        }
         (folder / "bin").mkdir()
         for name, text in programs.items():
             program = folder / "bin" / name

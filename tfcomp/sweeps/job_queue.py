@@ -75,6 +75,7 @@ class JobQueue:
         self._failed = 0
         self._asked = -math.inf
         self._round: asyncio.Future | None = None
+        self._watch_arrivals()
 
     def start(self, left: int) -> None:
         """Submits the first job, then as many as there is work for.
@@ -97,6 +98,19 @@ class JobQueue:
         """Lets the number of jobs follow from that of trials, soon."""
         self._cluster.loop.add_callback(self._begin_round, left)
 
+    def _watch_arrivals(self) -> None:
+        """Notes every worker that reaches us, also one that soon is gone."""
+        from distributed import Scheduler, SchedulerPlugin
+
+        queue = self
+
+        class Arrivals(SchedulerPlugin):
+            def add_worker(self, scheduler: Scheduler, worker: str) -> None:
+                queue._known.add(str(scheduler.workers[worker].name))
+                queue._failed = 0
+
+        self._cluster.scheduler.add_plugin(Arrivals(), name="tfcomp-arrivals")
+
     def _begin_round(self, left: int) -> None:
         if self._round is None or self._round.done():
             self._round = asyncio.ensure_future(self._try_to_adjust(left))
@@ -112,9 +126,10 @@ class JobQueue:
         specs = self._cluster.worker_spec
         states = self._cluster.scheduler.workers.values()
         here = {str(state.name) for state in states}
-        busy = {str(state.name) for state in states if state.processing}
         for name in await self._find_lost(here, left):
             specs.pop(name, None)
+        # After the cluster was asked, which may take it a minute.
+        busy = {str(state.name) for state in states if state.processing}
         trials = min(left, self._most)
         wanted = math.ceil(trials / self._trials_per_job)
         idle = sorted(set(specs) - busy, key=lambda name: name in here)
@@ -132,9 +147,7 @@ class JobQueue:
     async def _find_lost(self, here: set[str], left: int) -> set[str]:
         """Jobs that have ended, or were never taken."""
         specs = set(self._cluster.worker_spec)
-        self._failed = 0 if here - self._known else self._failed
         lost = (self._known - here) & specs
-        self._known |= here
         self._lost = len(lost) + (self._lost if left == self._left else 0)
         self._left = left
         if self._lost >= MANY_LOST:
