@@ -1,5 +1,7 @@
 """Kernel regression: planted functions, and refits for every left-out point."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -168,3 +170,11 @@ def test_outputs_are_fitted_together_as_alone(rng: np.random.Generator) -> None:
     for name in ("one", "other"):
         assert found[name] == kr.fit_kernels(GRID, outputs[name], IS_OOD)
     assert {fit.r2_ood for fit in found["no number"].values()} == {None}
+
+
+def test_outputs_whose_errors_overflow(rng: np.random.Generator) -> None:
+    huge = 1e200 * rng.random(BUMPS.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        fit = kr.fit_kernel("product", GRID, huge, IS_OOD)
+    assert fit.scales in itertools.product(kr.SCALES, repeat=2)
+    assert fit.r2_ood is None

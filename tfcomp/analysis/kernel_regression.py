@@ -114,35 +114,58 @@ def _fit(
     rows = rows[choose_rows(len(rows), MAX_POINTS)]
     known, queries = points[rows], points[is_ood]  # [n_id, F], [n_ood, F]
     flat = [np.reshape(o, (len(o), -1)).astype(np.float64) for o in outputs]
-    fits = [KernelFit(kernel, (), float("nan"), None, None)] * len(flat)
-    rotated = {
-        i: _rotate(values[rows])
+    targets = {
+        i: values[rows]
         for i, values in enumerate(flat)
-        if len(known) >= MIN_POINTS and np.isfinite(values[rows]).all()
+        if len(rows) >= MIN_POINTS and np.isfinite(values[rows]).all()
     }
-    # A radial kernel has one scale; broadcasting serves all factors.
-    count = 1 if kernel == "radial" else points.shape[1]
-    best = dict.fromkeys(rotated, (np.inf, (), 0.0))
-    for scales in itertools.product(SCALES, repeat=count) if rotated else ():
-        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
-        for i, targets in rotated.items():
-            for error, ridge in _leave_one_out(parts, targets):
-                found = error, scales, ridge
-                best[i] = min(best[i], found, key=operator.itemgetter(0))
-    for i, (error, scales, ridge) in best.items():
-        targets, ood = flat[i][rows], flat[i][is_ood]
-        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
-        ((weights, intercept, _),) = _solve(parts, targets, [ridge])
-        predicted = make_kernel(kernel, queries, known, scales) @ weights
-        left, mean = ood - predicted - intercept, targets.mean(axis=0)
-        fits[i] = KernelFit(
-            kernel,
-            scales,
-            ridge,
-            _compute_r2(error, targets - mean, targets),
-            _compute_r2(np.sum(left**2), ood - mean, ood),
-        )
+    fits = [KernelFit(kernel, (), float("nan"), None, None)] * len(flat)
+    for i, choice in _choose(kernel, known, targets).items():
+        ood = flat[i][is_ood]
+        fits[i] = _score(kernel, known, targets[i], queries, ood, *choice)
     return fits
+
+
+def _choose(
+    kernel: str, known: np.ndarray, targets: Mapping[int, np.ndarray]
+) -> dict[int, tuple[float, tuple[float, ...], float]]:
+    """Least leave-one-out error of each target, its scales, and its ridge."""
+    rotated = {i: _rotate(values) for i, values in targets.items()}
+    # A radial kernel has one scale; broadcasting serves all factors.
+    count = 1 if kernel == "radial" else known.shape[1]
+    best: dict[int, tuple[float, tuple[float, ...], float]] = {}
+    for scales in itertools.product(SCALES, repeat=count) if targets else ():
+        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
+        for i, values in rotated.items():
+            for error, ridge in _leave_one_out(parts, values):
+                found = error, scales, ridge
+                known_best = best.get(i, found)
+                best[i] = min(known_best, found, key=operator.itemgetter(0))
+    return best
+
+
+def _score(
+    kernel: str,
+    known: np.ndarray,
+    targets: np.ndarray,
+    queries: np.ndarray,
+    ood: np.ndarray,
+    error: float,
+    scales: tuple[float, ...],
+    ridge: float,
+) -> KernelFit:
+    """The fit with a choice, and how well it predicts OOD outputs."""
+    parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
+    ((weights, intercept, _),) = _solve(parts, targets, [ridge])
+    predicted = make_kernel(kernel, queries, known, scales) @ weights
+    left, mean = ood - predicted - intercept, targets.mean(axis=0)
+    return KernelFit(
+        kernel,
+        scales,
+        ridge,
+        _compute_r2(error, targets - mean, targets),
+        _compute_r2(np.sum(left**2), ood - mean, ood),
+    )
 
 
 def fit_kernels(
