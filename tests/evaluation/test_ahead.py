@@ -8,7 +8,8 @@ import pytest
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import ahead, loading
-from tfcomp.evaluation.study import Study, kept_property
+from tfcomp.evaluation.kept_property import kept_property
+from tfcomp.evaluation.study import Study
 
 
 def test_everything_is_computed_once_and_the_same(

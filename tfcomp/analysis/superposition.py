@@ -221,30 +221,6 @@ def summarize_superposition(
     return summary
 
 
-def _score_point(
-    target: np.ndarray,
-    spans: "_Spans",
-    shares: np.ndarray,
-    distances: np.ndarray,
-) -> tuple[float, float, float, float]:
-    # Target [pixels], shares [n_id, F], distances [n_id]; R^2 in the order of
-    # PREDICTORS.
-    num_factors, known = shares.shape[1], spans.known
-    sharing = choose_memories(shares, distances)
-    means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
-    shells = [
-        known[distances == distance].mean(axis=0)
-        for distance in np.unique(distances)[:num_factors]
-    ]
-    nearest = np.argsort(distances, kind="stable")[: len(sharing)]
-    return (
-        _project(target, np.stack(means)),
-        spans.explain(target, sharing),
-        _project(target, np.stack(shells)),
-        spans.explain(target, nearest),
-    )
-
-
 class _Spans:
     """Sums of ID outputs with nonnegative weights.
 
@@ -277,6 +253,30 @@ class _Spans:
         error = scipy.optimize.nnls((vectors * roots).T, inside)[1] ** 2
         # What is outside of the span of the regressors is not explained.
         return float(np.clip(inside @ inside - error, 0, 1))
+
+
+def _score_point(
+    target: np.ndarray,
+    spans: _Spans,
+    shares: np.ndarray,
+    distances: np.ndarray,
+) -> tuple[float, float, float, float]:
+    # Target [pixels], shares [n_id, F], distances [n_id]; R^2 in the order of
+    # PREDICTORS.
+    num_factors, known = shares.shape[1], spans.known
+    sharing = choose_memories(shares, distances)
+    means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
+    shells = [
+        known[distances == distance].mean(axis=0)
+        for distance in np.unique(distances)[:num_factors]
+    ]
+    nearest = np.argsort(distances, kind="stable")[: len(sharing)]
+    return (
+        _project(target, np.stack(means)),
+        spans.explain(target, sharing),
+        _project(target, np.stack(shells)),
+        spans.explain(target, nearest),
+    )
 
 
 def _project(target: np.ndarray, regressors: np.ndarray) -> float:

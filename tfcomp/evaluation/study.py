@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 import threading
 from collections import defaultdict
@@ -33,7 +32,7 @@ from tfcomp.analysis.superposition import (
     compute_superposition,
 )
 from tfcomp.analysis.tuning import Tuning
-from tfcomp.datasets.dataset import brighten, choose_rows
+from tfcomp.datasets.dataset import Dataset, brighten, choose_rows
 from tfcomp.datasets.explored import choose_explored, choose_few
 from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.evaluation.derivatives import (
@@ -43,6 +42,7 @@ from tfcomp.evaluation.derivatives import (
 )
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
+from tfcomp.evaluation.kept_property import kept_property
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import References, score_references
@@ -75,28 +75,6 @@ TRUTH_POINTS = 32
 FEW_POINTS = 1024
 
 
-class kept_property(cached_property):  # noqa: N801
-    """One whose value is also kept beside the run, where that is asked for."""
-
-    def __init__(self, function: Callable[[Study], Any]) -> None:
-        def get(study: Study) -> Any:
-            if study.kept is None:
-                return function(study)
-            points = hashlib.sha256(study.splits.grid.tobytes()).hexdigest()
-            name = f"{function.__name__.strip('_')}-{points[:8]}"
-            return study.kept.get(name, lambda: function(study))
-
-        get.__doc__ = function.__doc__
-        super().__init__(get)
-
-    def __get__(self, study: Study | None, owner: type | None = None) -> Any:
-        if study is None:
-            return self
-        # Threads compute some ahead; who asks meanwhile waits.
-        with study.locks[self.attrname]:
-            return super().__get__(study, owner)
-
-
 class Study:
     """Results of a finished run, each computed when it is first asked for.
 
@@ -126,18 +104,6 @@ class Study:
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
         self._evaluator.turn_to(run.dataset, seed)
 
-    @cached_property
-    def few(self) -> Study:
-        """The run at the points of whose stages all units are looked at.
-
-        Itself on a whole grid, and else if it has no more than that.
-        """
-        dataset = choose_few(self.dataset, FEW_POINTS)
-        if dataset is self.dataset:
-            return self
-        run = dataclasses.replace(self.run, dataset=dataset)
-        return Study(run, kept=self.kept)
-
     @property
     def stages(self) -> list[str]:
         """Names of the stages in the order of the data flow."""
@@ -161,21 +127,27 @@ class Study:
     @cached_property
     def mapped(self) -> Study:
         """The run at the points of its maps; itself on a complete grid."""
-        dataset = self.dataset.mapped
-        if dataset is self.dataset:
-            return self
-        # What the run has recorded is of its own points.
-        run = dataclasses.replace(self.run, dataset=dataset, metrics={})
-        return Study(run, kept=self.kept)
+        return self._look_at(self.dataset.mapped, metrics={})
+
+    @cached_property
+    def few(self) -> Study:
+        """The run at few points, where each is compared with every other one.
+
+        Itself on a complete grid, and if it has no more.
+        """
+        return self._look_at(choose_few(self.dataset, FEW_POINTS))
 
     def explore(self, limit: int) -> Study:
         """The run at the points that an explorer shows; itself if these are
         its own."""
-        dataset = choose_explored(self.dataset, limit)
+        return self._look_at(choose_explored(self.dataset, limit), metrics={})
+
+    def _look_at(self, dataset: Dataset, **changes: Any) -> Study:
+        """The run at other points; of other ones than its own, what it has
+        recorded (`metrics`) does not hold."""
         if dataset is self.dataset:
             return self
-        # What the run has recorded is of its own points.
-        run = dataclasses.replace(self.run, dataset=dataset, metrics={})
+        run = dataclasses.replace(self.run, dataset=dataset, **changes)
         return Study(run, kept=self.kept)
 
     @cached_property

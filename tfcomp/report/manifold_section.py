@@ -27,7 +27,7 @@ def make_manifolds(studies: Sequence[Study]) -> Section:
         "manifolds",
         "Manifolds",
         "Every combination of factors is a point in the space of a stage's "
-        f"activations; {FEW_POINTS:,} are shown where they are a sample. "
+        f"activations; of a sample, at most {FEW_POINTS:,} are shown. "
         "The same data are in TensorBoard's projector tab.",
         [ranks, *map(make_pca, studies)],
         describe_course(ranks.rows, "id", "the effective rank over ID points"),
