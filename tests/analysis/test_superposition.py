@@ -116,6 +116,19 @@ def test_scores_equal_plain_least_squares(rng: np.random.Generator) -> None:
         assert scores.r2["superposition"][row] == pytest.approx(expected)
 
 
+def test_targets_are_compared_as_if_each_was_drawn(
+    rng: np.random.Generator,
+) -> None:
+    outputs = BUMPS + 0.1 * rng.normal(size=BUMPS.shape)
+    mixed = np.where(IS_OOD[:, None, None], BUMPS, outputs)
+    flat = [o.reshape(len(GRID), -1) for o in (outputs, mixed)]
+    targets = [o[IS_OOD] for o in flat]
+    found = sp.compare_superpositions(GRID, flat[0], targets, IS_OOD)
+    for scores, drawn in zip(found, (outputs, mixed), strict=True):
+        alone = sp.compute_superposition(GRID, drawn, IS_OOD)
+        np.testing.assert_equal(scores.r2, alone.r2)
+
+
 def test_points_are_described() -> None:
     scores = sp.compute_superposition(GRID * [1, 5], BUMPS, IS_OOD)
     assert all(r2.shape == (100,) for r2 in scores.r2.values())
@@ -266,6 +279,6 @@ def test_spans_are_those_of_direct_least_squares(
     target = rng.random(300)
     error = scipy.optimize.nnls(known[rows].T, target)[1] ** 2
     expected = 1 - error / (target @ target)
-    assert spans.explain(target, rows) == pytest.approx(expected, abs=1e-12)
-    assert spans.explain(target, np.array([5])) == 0.0
-    assert np.isnan(spans.explain(np.full(300, np.inf), rows))
+    assert spans.span(rows)(target) == pytest.approx(expected, abs=1e-12)
+    assert spans.span(np.array([5]))(target) == 0.0
+    assert np.isnan(spans.span(rows)(np.full(300, np.inf)))

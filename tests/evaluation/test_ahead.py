@@ -1,5 +1,6 @@
 """Results that threads compute while others are drawn."""
 
+import dataclasses
 import threading
 from types import SimpleNamespace
 
@@ -31,6 +32,25 @@ def test_everything_is_computed_once_and_the_same(
     for stage, metric in expected[0].items():
         np.testing.assert_array_equal(found[0][stage], metric)
     np.testing.assert_equal(found[1].r2, expected[1].r2)
+
+
+def test_looks_at_other_points_are_those_of_a_study_of_its_own(
+    smoke_run: RunConfig,
+) -> None:
+    """Although they share an evaluator, which traces nothing again."""
+    study = Study(loading.load_run(smoke_run.run_dir))
+    study.metrics  # noqa: B018 (traced)
+    look = study.explore(40)
+    assert len(look.splits.grid) < len(study.splits.grid)
+    alone = Study(dataclasses.replace(study.run, dataset=look.dataset))
+    for stage, metric in alone.metrics.items():
+        np.testing.assert_allclose(look.metrics[stage], metric, rtol=1e-4)
+    found, expected = look.evaluation.images, alone.evaluation.images
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    for stage, (units, maps) in alone.shown_units.items():
+        assert units.tolist() == look.shown_units[stage][0].tolist()
+        np.testing.assert_allclose(look.shown_units[stage][1], maps, atol=1e-5)
+    assert len(study.metrics["image"]) == len(study.splits.grid)
 
 
 def test_nothing_is_computed_that_is_not_shown(smoke_run: RunConfig) -> None:

@@ -38,6 +38,7 @@ POSITION_SCORES = (
 # Of the error of a blank image: an image that is further off is no hit.
 HIT_ERROR = 0.5
 
+_BLOCK = 64  # images that are compared at a time
 # Windows and connections over [n, H, W] that never join two images.
 _NEIGHBORHOOD = (1, 3, 3)
 _CONNECTED = np.zeros((3, 3, 3), bool)
@@ -46,13 +47,20 @@ _CONNECTED[1] = True
 
 def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
     """Squared error of every image, mean over pixels and channels, `[n]`."""
-    images, truth = _to_stack(images), _to_stack(truth)
-    if images.shape != truth.shape:
-        raise ValueError(
-            "images and truth must have the same size, received "
-            f"{images.shape} and {truth.shape}."
-        )
-    return np.mean((images - truth) ** 2, axis=tuple(range(1, images.ndim)))
+    images, truth = np.asarray(images), np.asarray(truth)
+    error = np.zeros(len(images))
+    # In blocks: double copies of all images would fill memory.
+    for start in range(0, max(len(images), 1), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        drawn, true = _to_stack(images[block]), _to_stack(truth[block])
+        if len(images) != len(truth) or drawn.shape != true.shape:
+            raise ValueError(
+                "images and truth must have the same size, received "
+                f"{images.shape} and {truth.shape}."
+            )
+        axes = tuple(range(1, drawn.ndim))
+        error[block] = np.mean((drawn - true) ** 2, axis=axes)
+    return error
 
 
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:

@@ -41,9 +41,13 @@ Planted superposers score 1 and true composers near 0 (0.014 for bumps of
 sigma 1 in that hole, since bumps overlap only next to its border).
 """
 
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
 
 from tfcomp.analysis.features import mean_or_none, single_threaded
@@ -72,6 +76,8 @@ BLANK = 1e-4
 MAX_PRODUCTS = 4096
 # Of the largest eigenvalue of inner products: what is below is rounding.
 _RANK = 1e-13
+# Squares of pivots above which a factorization without eigenvalues will do.
+_FULL_RANK = 1e-10
 
 
 @dataclass(frozen=True)
@@ -100,28 +106,50 @@ def compute_superposition(
     """Scores how far OOD outputs are superpositions of ID outputs.
 
     Outputs [n, ...] are bright, factor values [n, F] on a grid; the space says
-    which are periodic or categorical. For the score that a true composer would
-    have, pass true images in the rows of OOD points.
+    which are periodic or categorical.
+    """
+    flat = flatten_outputs(outputs)
+    unseen = [flat[np.asarray(is_ood, bool)]]
+    return compare_superpositions(factors, flat, unseen, is_ood, space)[0]
+
+
+@single_threaded
+def compare_superpositions(
+    factors: np.ndarray,
+    outputs: np.ndarray,
+    targets: Sequence[np.ndarray],
+    is_ood: np.ndarray,
+    space: FactorSpace | None = None,
+) -> list[SuperpositionScores]:
+    """The same for several images [n_ood, pixels] in place of OOD outputs.
+
+    As true images, which give the scores that a true composer would have.
     """
     is_ood = np.asarray(is_ood, bool)
-    flat = flatten_outputs(outputs)
-    known, unseen = flat[~is_ood], flat[is_ood]
     points = convert_to_steps(factors, space)
+    known = flatten_outputs(outputs)[~is_ood]
     spans = _Spans(known)
-    is_blank = find_blank(unseen, known)
-    r2 = {name: np.full(len(unseen), np.nan) for name in PREDICTORS}
-    distance = np.full(len(unseen), np.inf)
-    scored = choose_scored(len(unseen), points.shape[1])
+    targets = [np.asarray(unseen, np.float64) for unseen in targets]
+    blank = [find_blank(unseen, known) for unseen in targets]
+    shape = len(targets), len(PREDICTORS), int(is_ood.sum())
+    r2, distance = np.full(shape, np.nan), np.full(shape[-1], np.inf)
+    scored = choose_scored(shape[-1], points.shape[1])
     for i, point in enumerate(points[is_ood]):
         offsets = compute_offsets(points[~is_ood], point, space)
         distances = np.linalg.norm(offsets, axis=1).round(6)
         distance[i] = distances.min(initial=np.inf)
-        if is_blank[i] or not scored[i] or not (offsets == 0).any():
+        if not scored[i] or not (offsets == 0).any():
             continue
-        scores = _score_point(unseen[i], spans, offsets == 0, distances)
-        for name, score in zip(PREDICTORS, scores, strict=True):
-            r2[name][i] = score
-    return SuperpositionScores(r2, is_blank, distance)
+        explain = _describe_point(spans, point, offsets == 0, distances)
+        for k, unseen in enumerate(targets):
+            if not blank[k][i]:
+                r2[k, :, i] = [score(unseen[i]) for score in explain]
+    return [
+        SuperpositionScores(
+            dict(zip(PREDICTORS, scores, strict=True)), is_blank, distance
+        )
+        for scores, is_blank in zip(r2, blank, strict=True)
+    ]
 
 
 @single_threaded
@@ -233,50 +261,78 @@ class _Spans:
         self._unit = normalize_outputs(known)
         few = len(known) <= MAX_PRODUCTS
         self._products = self._unit @ self._unit.T if few else None
+        self._means: dict[tuple[int, float], np.ndarray] = {}
 
-    def explain(self, target: np.ndarray, rows: np.ndarray) -> float:
-        """R^2 of a target [pixels] on some of the known outputs."""
+    def span(self, rows: np.ndarray) -> Callable[[np.ndarray], float]:
+        """Gives R^2 of a target [pixels] on some of the known outputs."""
         regressors = self._unit[rows]
-        if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
-            return float("nan")
+        if not np.isfinite(regressors).all():
+            return lambda target: float("nan")
         if self._products is None:
             products = regressors @ regressors.T
         else:
             products = self._products[np.ix_(rows, rows)]
-        values, vectors = np.linalg.eigh(products)
-        kept = values > _RANK * values[-1]
-        if not kept.any():  # blank ones
-            return 0.0
-        roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
-        unit = normalize_outputs(target[None])[0]
-        inside = (regressors @ unit) @ vectors / roots
-        error = scipy.optimize.nnls((vectors * roots).T, inside)[1] ** 2
-        # What is outside of the span of the regressors is not explained.
-        return float(np.clip(inside @ inside - error, 0, 1))
+        root, solve = _find_root(products)
+
+        def explain(target: np.ndarray) -> float:
+            if not np.isfinite(target).all():
+                return float("nan")
+            unit = normalize_outputs(target[None])[0]
+            inside = solve(regressors @ unit)
+            error = scipy.optimize.nnls(root, inside)[1] ** 2
+            # What is outside of their span is not explained.
+            return float(np.clip(inside @ inside - error, 0, 1))
+
+        return explain
+
+    def average(
+        self, column: int, level: float, shares: np.ndarray
+    ) -> np.ndarray:
+        """The mean of the known outputs that share a level of a factor."""
+        key = column, level
+        if key not in self._means:
+            self._means[key] = self.known[shares].mean(axis=0)
+        return self._means[key]
 
 
-def _score_point(
-    target: np.ndarray,
-    spans: _Spans,
-    shares: np.ndarray,
-    distances: np.ndarray,
-) -> tuple[float, float, float, float]:
-    # Target [pixels], shares [n_id, F], distances [n_id]; R^2 in the order of
-    # PREDICTORS.
-    num_factors, known = shares.shape[1], spans.known
-    sharing = choose_memories(shares, distances)
-    means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
+def _find_root(
+    products: np.ndarray,
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    # R [r, k] with R^T R = products [k, k], and what solves R^T z = b.
+    with contextlib.suppress(np.linalg.LinAlgError):
+        root = scipy.linalg.cholesky(products)
+        if np.diagonal(root).min() ** 2 > _FULL_RANK:
+            return root, lambda b: scipy.linalg.solve_triangular(
+                root, b, trans="T"
+            )
+    values, vectors = np.linalg.eigh(products)
+    kept = values > _RANK * values[-1]  # none of blank ones
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    return (vectors * roots).T, lambda b: b @ vectors / roots
+
+
+def _describe_point(
+    spans: _Spans, point: np.ndarray, shares: np.ndarray, distances: np.ndarray
+) -> list[Callable[[np.ndarray], float]]:
+    # Point [F], shares [n_id, F], distances [n_id]; what scores a target
+    # [pixels], in the order of PREDICTORS.
+    known, sharing = spans.known, choose_memories(shares, distances)
+    means = [
+        spans.average(k, point[k], mask)
+        for k, mask in enumerate(shares.T)
+        if mask.any()
+    ]
     shells = [
         known[distances == distance].mean(axis=0)
-        for distance in np.unique(distances)[:num_factors]
+        for distance in np.unique(distances)[: shares.shape[1]]
     ]
     nearest = np.argsort(distances, kind="stable")[: len(sharing)]
-    return (
-        _project(target, np.stack(means)),
-        spans.explain(target, sharing),
-        _project(target, np.stack(shells)),
-        spans.explain(target, nearest),
-    )
+    return [
+        functools.partial(_project, regressors=np.stack(means)),
+        spans.span(sharing),
+        functools.partial(_project, regressors=np.stack(shells)),
+        spans.span(nearest),
+    ]
 
 
 def _project(target: np.ndarray, regressors: np.ndarray) -> float:

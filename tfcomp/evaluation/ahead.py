@@ -17,17 +17,20 @@ from threadpoolctl import threadpool_limits
 
 from tfcomp.evaluation.study import Study
 
-# What takes long, in the order in which it is begun: sections that show it, and
-# how it is computed where it applies. Two rows of about the same time.
+# What takes long, in the order in which it is begun: sections that show it, or
+# none for the first screen, and how it is computed where it applies. Two rows
+# of about the same time.
 LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
     {
         ("layers", "explorer"): lambda study: study.metrics,
         ("tuning", "manifolds"): lambda study: study.few.numbers,
+        ("explorer",): lambda study: (
+            study.explored.metrics,
+            study.explored.shown_units,
+        ),
     },
     {
-        ("superposition",): lambda study: (
-            study.has_hole and (study.superposition, study.composed)
-        ),
+        ("superposition",): lambda study: study.has_hole and study.composed,
         ("kernels",): lambda study: (
             study.has_hole and study.is_plane and study.kernel_fits
         ),
@@ -35,6 +38,8 @@ LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
             study.interactions,
             study.similarities,
         ),
+        ("explorer",): lambda study: study.explored.evaluation,
+        (): lambda study: study.references,
     },
 )
 
@@ -75,7 +80,7 @@ def _compute(
     wanted = [
         compute
         for shown_in, compute in lane.items()
-        if not set(shown_in).isdisjoint(sections)
+        if not shown_in or not set(shown_in).isdisjoint(sections)
     ]
     with contextlib.suppress(SystemExit):
         for study, compute in itertools.product(studies, wanted):

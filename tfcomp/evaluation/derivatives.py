@@ -10,6 +10,7 @@ import tensorflow as tf
 from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis.interaction import Interaction, compute_jet_products
 from tfcomp.analysis.jacobians import (
+    BATCH_SIZE,
     compute_difference_jacobians,
     compute_stage_jacobians,
     compute_stage_metrics,
@@ -25,7 +26,7 @@ MEASURED_POINTS, WATCHED_POINTS = 128, 64
 # Numbers of derivatives at once, of all stages together.
 MAX_NUMBERS = 2**26
 # With fewer units, tracing takes longer than all that it saves in a run.
-TRACED_UNITS = 2**16
+TRACED_UNITS = 2**15
 
 
 def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
@@ -143,6 +144,7 @@ def make_interaction_fn(
     ranges = [factor.high - factor.low for factor in ordered]
     columns = len(ranges) * (len(ranges) + 5) // 2
     size = max(1, MAX_NUMBERS // (num_units * columns))
+    size = min(size, BATCH_SIZE) if is_traced else size
 
     def compute(factors: tf.Tensor) -> dict[str, tf.Tensor]:
         return compute_jet_products(stages, factors, exact)

@@ -1,5 +1,6 @@
 """Evaluation of a decoder: scores of images, numbers of stages."""
 
+import copy
 import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -126,6 +127,15 @@ class Evaluator:
     def turn_to(self, dataset: Dataset, seed: int) -> None:
         """Looks at other data over the same factors from now on."""
         self._dataset, self._seed = dataset, seed
+
+    def look_at(self, dataset: Dataset) -> "Evaluator":
+        """One for other points of the same data; it traces nothing again."""
+        other = copy.copy(self)
+        other._dataset, other.nondifferentiable = dataset, []
+        count = len(dataset.splits.grid)
+        if count > len(self._dataset.splits.grid):  # its stages are larger
+            other._stages = StageReader(self.model, count)
+        return other
 
     def evaluate(self) -> Evaluation:
         """Scores the model, ID and OOD apart; images are those of the grid."""

@@ -29,7 +29,7 @@ from tfcomp.analysis.similarity import (
 )
 from tfcomp.analysis.superposition import (
     SuperpositionScores,
-    compute_superposition,
+    compare_superpositions,
 )
 from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.dataset import Dataset, brighten, choose_rows
@@ -94,6 +94,8 @@ class Study:
         self.kept = kept
         # Whether all that is shown of stages is wanted, in one pass over them.
         self.is_reported = False
+        # The run as an explorer shows it, where a report has one.
+        self.explored: Study | None = None
         self.locks = defaultdict(threading.RLock)
         self.run = run
         self.name = run.name
@@ -148,9 +150,9 @@ class Study:
         if dataset is self.dataset:
             return self
         run = dataclasses.replace(self.run, dataset=dataset, **changes)
-        return Study(run, kept=self.kept)
+        return Study(run, self._evaluator.look_at(dataset), kept=self.kept)
 
-    @cached_property
+    @kept_property
     def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Units of every stage [k], and their activations at all points."""
         is_known = "numbers" in vars(self) or self.kept is not None
@@ -326,13 +328,24 @@ class Study:
         """Size of the grid per factor, None if it is not complete."""
         return self.dataset.space.shape if self.splits.is_complete else None
 
-    @kept_property
+    @property
     def superposition(self) -> SuperpositionScores:
         """What OOD outputs are made of, at every OOD point."""
-        return compute_superposition(
+        return self._superposed[0]
+
+    @property
+    def composed(self) -> SuperpositionScores:
+        """The same, if true images stood in place of OOD outputs."""
+        return self._superposed[1]
+
+    @kept_property
+    def _superposed(self) -> list[SuperpositionScores]:
+        is_ood, outputs = self.splits.is_ood, self.bright_outputs
+        return compare_superpositions(
             self.splits.grid,
-            self.bright_outputs,
-            self.splits.is_ood,
+            outputs,
+            [outputs[is_ood], self.bright_truth[is_ood]],
+            is_ood,
             self.dataset.space,
         )
 
@@ -343,14 +356,6 @@ class Study:
         targets = {"model outputs": self.bright_outputs}
         targets["truth"] = self.bright_truth
         return fit_all_kernels(grid, targets, is_ood)
-
-    @kept_property
-    def composed(self) -> SuperpositionScores:
-        """The same, if true images stood in place of OOD outputs."""
-        is_ood, mixed = self.splits.is_ood, self.bright_outputs.copy()
-        mixed[is_ood] = self.bright_truth[is_ood]
-        space, grid = self.dataset.space, self.splits.grid
-        return compute_superposition(grid, mixed, is_ood, space)
 
     @kept_property
     def superposed_inputs(self) -> np.ndarray | None:

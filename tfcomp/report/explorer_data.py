@@ -28,7 +28,7 @@ from tfcomp.report.sprites import Sprite, encode
 from tfcomp.statistics.measure import list_measures
 
 # Of all images before they are compressed, to a fifth or less.
-MAX_BYTES = 2**26
+MAX_BYTES = 2**25
 DIGITS = 4
 HASH = re.compile("[0-9a-f]{16}")  # what names a trial of a sweep
 Data = dict[str, Any]
@@ -39,7 +39,7 @@ def collect(studies: Sequence[Study]) -> Data:
     groups: dict[str, Data] = {}
     runs = []
     for name, study in zip(name_runs(studies), studies, strict=True):
-        shown = study.explore(count_combinations(studies))
+        shown = study.explored or study.explore(count_combinations(studies))
         key = _identify(shown)
         if key not in groups:
             groups[key] = describe_group(shown, len(study.splits.all))

@@ -1,7 +1,7 @@
 """The whole report: runs in, files out."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.report.explorer import explorer_fragment
+from tfcomp.report.explorer_data import count_combinations
 from tfcomp.report.first_screen import make_answer
 from tfcomp.report.own_sections import make_own_sections
 from tfcomp.report.page import Section, render_page
@@ -31,6 +32,8 @@ def build_report(
     """
     for study in studies:
         study.is_reported = "tuning" in names or "manifolds" in names
+        if "explorer" in names:
+            study.explored = study.explore(count_combinations(studies))
     with computed_ahead(studies, names):
         return _build(studies, folder, names)
 
@@ -38,22 +41,21 @@ def build_report(
 def _build(
     studies: Sequence[Study], folder: Path, names: Sequence[str]
 ) -> Path:
-    is_explored = "explorer" in names and bool(studies)
-    answer = make_answer(studies, with_map=not is_explored)
-    shown = {exhibit.name for exhibit in answer.exhibits}
-    save_exhibits(answer.exhibits, folder)
     built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
     sections: list[Section] = []
     for name in show_progress(built_in, "report", "section", len(built_in)):
-        section = find_section(name)(studies)
-        rest = [item for item in section.exhibits if item.name not in shown]
-        sections.append(dataclasses.replace(section, exhibits=rest))
-        save_exhibits(rest, folder)
+        sections.append(find_section(name)(studies))
+        save_exhibits(sections[-1].exhibits, folder)
     own = make_own_sections(studies, names)
-    save_exhibits(
-        [item for section in own for item in section.exhibits], folder
-    )
+    for section in own:
+        save_exhibits(section.exhibits, folder)
+    is_explored = "explorer" in names and bool(studies)
     explorer = explorer_fragment(studies) if is_explored else ""
+    # Last, since it waits for all that is computed meanwhile.
+    answer = make_answer(studies, with_map=not is_explored)
+    save_exhibits(answer.exhibits, folder)
+    shown = {exhibit.name for exhibit in answer.exhibits}
+    sections = [leave_out(section, shown) for section in sections]
     notes = [
         f" {study.name}: {study.dataset.sample_note}."
         for study in studies
@@ -74,6 +76,12 @@ def _build(
     path = folder / "report.html"
     write_text(path, page)
     return path
+
+
+def leave_out(section: Section, shown: Collection[str]) -> Section:
+    """A section without what the first screen shows."""
+    rest = [item for item in section.exhibits if item.name not in shown]
+    return dataclasses.replace(section, exhibits=rest)
 
 
 def save_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
