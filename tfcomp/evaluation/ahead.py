@@ -22,24 +22,24 @@ from tfcomp.evaluation.study import Study
 # of about the same time.
 LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
     {
-        ("layers", "explorer"): lambda study: study.metrics,
         ("tuning", "manifolds"): lambda study: study.few.numbers,
         ("explorer",): lambda study: (
             study.explored.metrics,
             study.explored.shown_units,
+            study.explored.evaluation,
         ),
+        (): lambda study: study.references,
     },
     {
         ("superposition",): lambda study: study.has_hole and study.composed,
         ("kernels",): lambda study: (
             study.has_hole and study.is_plane and study.kernel_fits
         ),
+        ("layers",): lambda study: study.metrics,
         ("interactions",): lambda study: (
             study.interactions,
             study.similarities,
         ),
-        ("explorer",): lambda study: study.explored.evaluation,
-        (): lambda study: study.references,
     },
 )
 
