@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.optimize
 
 from tests.analysis.planted import (
     copy_nearest,
@@ -265,20 +264,3 @@ def test_nothing_to_superpose() -> None:
     broken = np.where([[True], [False]], np.inf, outputs)
     images, r2 = sp.superpose(index[:1].repeat(2, 0), broken, [False, True])
     assert not images.any() and np.isnan(r2).all()
-
-
-@pytest.mark.parametrize("most", [0, 4096])
-def test_spans_are_those_of_direct_least_squares(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    # Twice the same output, a blank one, and many more pixels than outputs.
-    known = rng.random((12, 300))
-    known[3], known[5] = known[8], 0.0
-    monkeypatch.setattr(sp, "MAX_PRODUCTS", most)
-    spans, rows = sp._Spans(known), np.array([0, 3, 5, 8, 11])
-    target = rng.random(300)
-    error = scipy.optimize.nnls(known[rows].T, target)[1] ** 2
-    expected = 1 - error / (target @ target)
-    assert spans.span(rows)(target) == pytest.approx(expected, abs=1e-12)
-    assert spans.span(np.array([5]))(target) == 0.0
-    assert np.isnan(spans.span(rows)(np.full(300, np.inf)))

@@ -175,3 +175,16 @@ def test_pages_stay_small(
     assert 0 < sum(group["ood"]) < len(group["ood"])
     # Gray images of 64 x 64 pixels of one run, in full.
     assert MAX_BYTES // (5 * 64 * 64) > 1600
+
+
+def test_runs_beside_each_other_have_the_same_combinations(
+    model: tfcomp.Evaluated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a report has shown more of one of them alone."""
+    study = model.study
+    study.explored = study.explore(20)  # as a report does
+    monkeypatch.setattr("tfcomp.report.explorer_data.MAX_BYTES", 60 * 5 * 20)
+    assert study.explore(20) is study.explored
+    data = collect([study, study, study])
+    assert len(data["groups"]) == 1
+    assert len(data["groups"][0]["ood"]) <= 20 // 3

@@ -12,6 +12,7 @@ mean over the remaining images would flatter the model.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,19 +48,18 @@ _CONNECTED[1] = True
 
 def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
     """Squared error of every image, mean over pixels and channels, `[n]`."""
-    images, truth = np.asarray(images), np.asarray(truth)
-    error = np.zeros(len(images))
+    images, truth = _drop_channel(images), _drop_channel(truth)
+    if images.shape != truth.shape:
+        raise ValueError(
+            "images and truth must have the same size, received "
+            f"{images.shape} and {truth.shape}."
+        )
+    error, axes = np.zeros(len(images)), tuple(range(1, images.ndim))
     # In blocks: double copies of all images would fill memory.
-    for start in range(0, max(len(images), 1), _BLOCK):
+    for start in range(0, len(images), _BLOCK):
         block = slice(start, start + _BLOCK)
-        drawn, true = _to_stack(images[block]), _to_stack(truth[block])
-        if len(images) != len(truth) or drawn.shape != true.shape:
-            raise ValueError(
-                "images and truth must have the same size, received "
-                f"{images.shape} and {truth.shape}."
-            )
-        axes = tuple(range(1, drawn.ndim))
-        error[block] = np.mean((drawn - true) ** 2, axis=axes)
+        left = np.asarray(images[block], float) - truth[block]
+        error[block] = np.mean(left**2, axis=axes)
     return error
 
 
@@ -282,7 +282,12 @@ def _compute_offsets(
 
 def _to_stack(images: ArrayLike) -> FloatArray:
     """Returns float64 `[n, H, W]`, or `[n, H, W, C]` of several channels."""
-    images = np.asarray(images, float)
+    return np.asarray(_drop_channel(images), float)
+
+
+def _drop_channel(images: ArrayLike) -> NDArray[Any]:
+    """Returns `[n, H, W]` of one channel, and else what there is."""
+    images = np.asarray(images)
     if images.ndim == 4 and images.shape[-1] == 1:
         images = images[..., 0]
     if images.ndim not in (3, 4):

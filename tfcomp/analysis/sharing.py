@@ -32,12 +32,12 @@ import scipy.optimize
 from tfcomp.analysis.features import mean_or_none, single_threaded
 from tfcomp.analysis.gram import flatten_outputs
 from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
+from tfcomp.analysis.spans import normalize_outputs
 from tfcomp.analysis.superposition import (
     FAR,
     choose_memories,
     choose_scored,
     find_blank,
-    normalize_outputs,
 )
 from tfcomp.datasets.factors import FactorSpace
 

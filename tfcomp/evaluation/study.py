@@ -94,8 +94,9 @@ class Study:
         self.kept = kept
         # Whether all that is shown of stages is wanted, in one pass over them.
         self.is_reported = False
-        # The run as an explorer shows it, where a report has one.
+        # The run as the explorer of a report shows it, where there is one.
         self.explored: Study | None = None
+        self._explored: dict[int, Study] = {}  # by the limit of points
         self.locks = defaultdict(threading.RLock)
         self.run = run
         self.name = run.name
@@ -142,7 +143,10 @@ class Study:
     def explore(self, limit: int) -> Study:
         """The run at the points that an explorer shows; itself if these are
         its own."""
-        return self._look_at(choose_explored(self.dataset, limit), metrics={})
+        if limit not in self._explored:
+            dataset = choose_explored(self.dataset, limit)
+            self._explored[limit] = self._look_at(dataset, metrics={})
+        return self._explored[limit]
 
     def _look_at(self, dataset: Dataset, **changes: Any) -> Study:
         """The run at other points; of other ones than its own, what it has

@@ -39,7 +39,7 @@ def collect(studies: Sequence[Study]) -> Data:
     groups: dict[str, Data] = {}
     runs = []
     for name, study in zip(name_runs(studies), studies, strict=True):
-        shown = study.explored or study.explore(count_combinations(studies))
+        shown = study.explore(count_combinations(studies))
         key = _identify(shown)
         if key not in groups:
             groups[key] = describe_group(shown, len(study.splits.all))

@@ -1,0 +1,107 @@
+"""How much of an image known outputs explain, combined by least squares.
+
+R^2 about zero and without an intercept, in [0, 1], whatever the scale of the
+image: with weights of either sign (`project`), or nonnegative ones (`Spans`).
+"""
+
+import contextlib
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+# Of so many ID points at most, inner products are computed once for all spans.
+MAX_PRODUCTS = 4096
+# Of the largest eigenvalue of inner products: what is below is rounding.
+_RANK = 1e-13
+# Squares of pivots above which a factorization without eigenvalues will do.
+_FULL_RANK = 1e-10
+
+
+class Spans:
+    """Sums of ID outputs with nonnegative weights.
+
+    Of many pixels, from inner products: they tell all of least squares, and
+    are as many as there are regressors.
+    """
+
+    def __init__(self, known: np.ndarray) -> None:
+        self.known = known
+        self._unit = normalize_outputs(known)
+        few = len(known) <= MAX_PRODUCTS
+        self._products = self._unit @ self._unit.T if few else None
+        self._means: dict[tuple[int, float], np.ndarray] = {}
+
+    def span(self, rows: np.ndarray) -> Callable[[np.ndarray], float]:
+        """Gives R^2 of a target [pixels] on some of the known outputs."""
+        regressors = self._unit[rows]
+        if not np.isfinite(regressors).all():
+            return lambda target: float("nan")
+        if self._products is None:
+            products = regressors @ regressors.T
+        else:
+            products = self._products[np.ix_(rows, rows)]
+        root, solve = _find_root(products)
+
+        def explain(target: np.ndarray) -> float:
+            if not np.isfinite(target).all():
+                return float("nan")
+            unit = normalize_outputs(target[None])[0]
+            inside = solve(regressors @ unit)
+            error = scipy.optimize.nnls(root, inside)[1] ** 2
+            # What is outside of their span is not explained.
+            return float(np.clip(inside @ inside - error, 0, 1))
+
+        return explain
+
+    def average(
+        self, column: int, level: float, shares: np.ndarray
+    ) -> np.ndarray:
+        """The mean of the known outputs that share a level of a factor."""
+        key = column, level
+        if key not in self._means:
+            self._means[key] = self.known[shares].mean(axis=0)
+        return self._means[key]
+
+
+def _find_root(
+    products: np.ndarray,
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    # R [r, k] with R^T R = products [k, k], and what solves R^T z = b.
+    with contextlib.suppress(np.linalg.LinAlgError):
+        root = scipy.linalg.cholesky(products)
+        if np.diagonal(root).min() ** 2 > _FULL_RANK:
+            return root, lambda b: scipy.linalg.solve_triangular(
+                root, b, trans="T"
+            )
+    values, vectors = np.linalg.eigh(products)
+    kept = values > _RANK * values[-1]  # none of blank ones
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    return (vectors * roots).T, lambda b: b @ vectors / roots
+
+
+def project(target: np.ndarray, regressors: np.ndarray) -> float:
+    """R^2 of a target [pixels] on regressors [k, pixels].
+
+    Those that say the same count once; NaN where something is not finite.
+    """
+    if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
+        return float("nan")
+    unit, regressors = (
+        normalize_outputs(target[None])[0],
+        normalize_outputs(regressors),
+    )
+    weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
+    error = np.sum((unit - weights @ regressors) ** 2)
+    return float(np.clip(1 - error, 0, 1))
+
+
+def normalize_outputs(rows: np.ndarray) -> np.ndarray:
+    """Outputs [n, pixels] of length one; a blank one stays.
+
+    So scores do not depend on the scale of an output, not even by a cut-off
+    of the solver.
+    """
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1)
