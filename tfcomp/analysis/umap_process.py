@@ -2,31 +2,26 @@
 
     python -m tfcomp.analysis.umap_process
 
-reads arrays [n, k] in NumPy's format from stdin, and writes their embedding
-[n, 2] to stdout, one after the other until there are no more. UMAP compiles
-with a copy of LLVM, and where TensorFlow has loaded another one the process
-can be ended by it, with everything that it has computed. Compiling takes some
-ten seconds, so one process serves all stages.
+takes arrays [n, k] in NumPy's format and answers with their embedding [n, 2]
+(`HelperProcess`). UMAP compiles with a copy of LLVM, and where TensorFlow has
+loaded another one the process can be ended by it, with everything that it has
+computed. Compiling takes some ten seconds, so one process serves all stages.
 """
 
 import atexit
-import contextlib
 import functools
 import io
-import os
-import subprocess
 import sys
-import tempfile
 import warnings
-from typing import IO
 
 import numpy as np
+
+from tfcomp.config.helper_process import HelperProcess, serve_requests
 
 # Settings of UMAP, as in the published notebook.
 NUM_NEIGHBORS = 15
 MIN_DISTANCE = 0.1
 SEED = 42
-_MODULE = "tfcomp.analysis.umap_process"
 
 
 def embed_elsewhere(features: np.ndarray) -> np.ndarray:
@@ -35,64 +30,34 @@ def embed_elsewhere(features: np.ndarray) -> np.ndarray:
     Raises:
         OSError: If the process has ended, as when UMAP cannot be imported.
     """
-    process, log = _start()
-    assert process.stdin and process.stdout
     try:
-        _write(process.stdin, features)
-        return _read(process.stdout)
-    except (OSError, ValueError, EOFError) as error:
-        process.kill()
-        process.wait()
-        log.seek(0)
-        lines = log.read().decode(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else f"status {process.returncode}"
-        stop()
-        raise OSError(f"its process has ended: {reason}") from error
+        return _unpack(_start().ask(_pack(features)))
+    except OSError:
+        _start.cache_clear()  # the next call starts another one
+        raise
 
 
 def stop() -> None:
     """Ends the process, if there is one; the next call starts another."""
-    if not _start.cache_info().currsize:
-        return
-    process, log = _start()
-    _start.cache_clear()
-    process.kill()
-    process.wait()
-    for stream in (process.stdin, process.stdout, log):
-        with contextlib.suppress(OSError):  # the rest of a broken request
-            stream.close()
+    if _start.cache_info().currsize:
+        _start().stop()
+        _start.cache_clear()
 
 
 @functools.cache
-def _start() -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """The process, which ends when its stdin is closed, and what it prints."""
-    log = tempfile.TemporaryFile()
-    places = os.pathsep.join(filter(None, sys.path))
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", _MODULE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        env=os.environ | {"PYTHONPATH": places},
-    )
+def _start() -> HelperProcess:
     atexit.register(stop)
-    return process, log
+    return HelperProcess("tfcomp.analysis.umap_process")
 
 
-def _write(stream: IO[bytes], array: np.ndarray) -> None:
-    """Writes the number of bytes in a line, and the array."""
+def _pack(array: np.ndarray) -> bytes:
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
-    stream.write(b"%d\n" % content.tell() + content.getvalue())
-    stream.flush()
+    return content.getvalue()
 
 
-def _read(stream: IO[bytes]) -> np.ndarray:
-    """Reads what `_write` has written; EOFError at the end."""
-    line = stream.readline()
-    if not line:
-        raise EOFError
-    return np.load(io.BytesIO(stream.read(int(line))), allow_pickle=False)
+def _unpack(content: bytes) -> np.ndarray:
+    return np.load(io.BytesIO(content), allow_pickle=False)
 
 
 def _embed(features: np.ndarray) -> np.ndarray:
@@ -109,15 +74,11 @@ def _embed(features: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     """Answers until stdin ends; libraries print to stderr."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
     # On its use of other libraries and on manifolds in several pieces.
     warnings.simplefilter("ignore")
     # UMAP takes TensorFlow if it can, for a class that is not used here.
     sys.modules.update(dict.fromkeys(["tensorflow"]))  # its import fails
-    with contextlib.suppress(EOFError):
-        while True:
-            _write(answers, _embed(_read(sys.stdin.buffer)))
+    serve_requests(lambda request: _pack(_embed(_unpack(request))))
 
 
 if __name__ == "__main__":
