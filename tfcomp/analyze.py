@@ -81,6 +81,9 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         (path / "projector").is_dir() for path in paths
     )
     if not (is_whole and is_current(folder, version)):
+        from tfcomp.figures.draw_process import start_drawing
+
+        start_drawing()
         with start_tensorflow():
             from tfcomp.report.evaluated import write_report
         start = time.time()

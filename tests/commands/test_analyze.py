@@ -150,7 +150,7 @@ def test_another_section_computes_nothing_again(
     whole = file.read_bytes()
     calls = []
     with monkeypatch.context() as patch:
-        for name in ("read_stages", "measure_geometry", "evaluate"):
+        for name in ("read_stages", "measure_geometry", "draw"):
             patch.setattr(
                 f"{evaluator}.{name}",
                 lambda self, name=name: calls.append(name),

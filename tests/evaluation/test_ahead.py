@@ -2,7 +2,9 @@
 
 import dataclasses
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +53,44 @@ def test_looks_at_other_points_are_those_of_a_study_of_its_own(
         assert units.tolist() == look.shown_units[stage][0].tolist()
         np.testing.assert_allclose(look.shown_units[stage][1], maps, atol=1e-5)
     assert len(study.metrics["image"]) == len(study.splits.grid)
+
+
+def test_looks_compute_what_their_origin_does_not_know(
+    smoke_run: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(loading.load_run(smoke_run.run_dir))
+    every = study.dataset.splits
+    some = dataclasses.replace(
+        every, points=every.points[::3], is_complete=False
+    )
+    study = study._look_at(dataclasses.replace(study.dataset, splits=some))
+    study._origin, counts = None, []
+    look = study._look_at(dataclasses.replace(study.dataset, splits=every))
+    for name in ("measure_geometry", "draw"):
+        compute = getattr(look._evaluator, name)
+
+        def count(points: np.ndarray, compute: Callable = compute) -> Any:
+            counts.append(len(points))
+            return compute(points)
+
+        monkeypatch.setattr(look._evaluator, name, count)
+    known = study.metrics["stage_0"], study.evaluation.images
+    found = look.metrics["stage_0"], look.evaluation.images
+    for ours, theirs in zip(found, known, strict=True):
+        np.testing.assert_array_equal(ours[::3], theirs)
+    assert counts == [96, 96]  # of 144 points
+    alone = Study(loading.load_run(smoke_run.run_dir))
+    metrics = alone.metrics["stage_0"]
+    np.testing.assert_allclose(found[0], metrics, rtol=1e-4)
+    np.testing.assert_allclose(found[1], alone.evaluation.images, atol=1e-5)
+
+
+def test_a_further_computation_gives_its_result_or_its_error() -> None:
+    with ahead.computed_ahead([], []) as begin:
+        good, bad = begin(lambda: 7), begin(lambda: [][0])
+        assert good() == 7
+        with pytest.raises(IndexError):
+            bad()
 
 
 def test_nothing_is_computed_that_is_not_shown(smoke_run: RunConfig) -> None:

@@ -11,6 +11,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -31,11 +32,11 @@ LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
         (): lambda study: study.references,
     },
     {
+        ("layers", "explorer"): lambda study: study.metrics,
         ("superposition",): lambda study: study.has_hole and study.composed,
         ("kernels",): lambda study: (
             study.has_hole and study.is_plane and study.kernel_fits
         ),
-        ("layers",): lambda study: study.metrics,
         ("interactions",): lambda study: (
             study.interactions,
             study.similarities,
@@ -47,16 +48,24 @@ LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
 @contextlib.contextmanager
 def computed_ahead(
     studies: Sequence[Study], sections: Collection[str]
-) -> Iterator[None]:
+) -> Iterator[Callable[[Callable[[], Any]], Callable[[], Any]]]:
     """Computes what sections show of studies while the block runs.
 
     What fails is left to whoever asks for it next, who then learns why. What
-    is not done when the block ends, or is interrupted, is given up.
+    is not done when the block ends, or is interrupted, is given up. Gives what
+    begins a further computation, which is called for its result.
     """
     threads = [
         threading.Thread(target=_compute, args=(lane, studies, sections))
         for lane in LANES
     ]
+
+    def begin(compute: Callable[[], Any]) -> Callable[[], Any]:
+        found: Future[Any] = Future()
+        threads.append(threading.Thread(target=_settle, args=(found, compute)))
+        threads[-1].start()
+        return found.result
+
     interval = sys.getswitchinterval()
     # Between two steps of linear algebra a thread waits for whoever draws.
     sys.setswitchinterval(interval / 20)
@@ -65,11 +74,18 @@ def computed_ahead(
         for thread in threads:
             thread.start()
         try:
-            yield
+            yield begin
         finally:
             for thread in threads:
                 _give_up(thread)
             sys.setswitchinterval(interval)
+
+
+def _settle(future: Future[Any], compute: Callable[[], Any]) -> None:
+    try:
+        future.set_result(compute())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def _compute(

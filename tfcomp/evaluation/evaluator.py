@@ -137,21 +137,27 @@ class Evaluator:
             other._stages = StageReader(self.model, count)
         return other
 
-    def evaluate(self) -> Evaluation:
-        """Scores the model, ID and OOD apart; images are those of the grid."""
-        return evaluate_images(self._dataset, self._draw)
+    def evaluate(self, images: np.ndarray | None = None) -> Evaluation:
+        """Scores the model, ID and OOD apart.
+
+        Images are what it draws over the grid, which may be known.
+        """
+        return evaluate_images(self._dataset, self._draw, images)
 
     def draw(self, points: np.ndarray) -> np.ndarray:
         """What the model draws at any points [n, F]: [n, H, W, C]."""
         return evaluate_in_batches(self._draw, points)["image"]
 
-    def measure_geometry(self) -> dict[str, np.ndarray]:
-        """Metric tensors of every stage over the whole grid, [n, F, F].
+    def measure_geometry(
+        self, points: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Metric tensors of every stage, [n, F, F].
 
-        Of differences in stages with no useful derivative, which is said on
-        standard error.
+        At the points [n, F], by default the whole grid. Of differences in
+        stages with no useful derivative, which is said on standard error.
         """
-        grid, self.nondifferentiable = self._dataset.splits.grid, []
+        grid = self._dataset.splits.grid if points is None else points
+        self.nondifferentiable = []
         metrics = evaluate_in_batches(self._measure, grid)
         if any(is_flat(g).any() for g in metrics.values()):
             space = self._dataset.space

@@ -85,10 +85,13 @@ def average_subsets(
     }
 
 
-def evaluate_images(dataset: Dataset, draw: Draw) -> Evaluation:
-    """Draws the grid, and scores all points that are scored."""
+def evaluate_images(
+    dataset: Dataset, draw: Draw, images: np.ndarray | None = None
+) -> Evaluation:
+    """Scores all points that are scored; draws the grid if it is not given."""
     splits = dataset.splits
-    images = evaluate_in_batches(draw, splits.grid)["image"]
+    if images is None:
+        images = evaluate_in_batches(draw, splits.grid)["image"]
     truth = dataset.render_array(splits.grid)
     subsets = splits.scored.subsets
     found = _score(dataset, draw, {"image": images, "truth": truth})

@@ -8,6 +8,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,11 @@ from tfcomp.evaluation.derivatives import (
 )
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
-from tfcomp.evaluation.kept_property import kept_property
+from tfcomp.evaluation.kept_property import kept_property, shared_property
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import References, score_references
+from tfcomp.evaluation.shared_rows import compute_rest
 from tfcomp.evaluation.stage_blocks import (
     StageNumbers,
     measure_stage,
@@ -54,14 +56,15 @@ from tfcomp.evaluation.stage_blocks import (
 )
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
+from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.kept_results import KeptResults
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
 
 # Of what is kept.
 KEPT_CLASSES = {
     kind.__name__: kind
     for kind in (
         Components,
-        Evaluation,
         KernelFit,
         Shape,
         StageNumbers,
@@ -73,6 +76,17 @@ KEPT_CLASSES = {
 TRUTH_POINTS = 32
 # Of a sample of a large space; the time grows with the square of the points.
 FEW_POINTS = 1024
+
+
+# In the folder of a run.
+KEPT_FOLDER = "computed"
+
+
+def open_kept(path: Path, plugins: str) -> KeptResults:
+    """What is kept beside a finished run, as its files and the code are now."""
+    files = [(n, path / n) for n in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)]
+    version = f"{compute_code_version(plugins)} {hash_files(files)}"
+    return KeptResults(path / KEPT_FOLDER, version, KEPT_CLASSES)
 
 
 class Study:
@@ -97,6 +111,8 @@ class Study:
         # The run as the explorer of a report shows it, where there is one.
         self.explored: Study | None = None
         self._explored: dict[int, Study] = {}  # by the limit of points
+        # The same run at its own points, where this is a look at other ones.
+        self._origin: Study | None = None
         self.locks = defaultdict(threading.RLock)
         self.run = run
         self.name = run.name
@@ -154,7 +170,9 @@ class Study:
         if dataset is self.dataset:
             return self
         run = dataclasses.replace(self.run, dataset=dataset, **changes)
-        return Study(run, self._evaluator.look_at(dataset), kept=self.kept)
+        look = Study(run, self._evaluator.look_at(dataset), kept=self.kept)
+        look._origin = self
+        return look
 
     @kept_property
     def shown_units(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -177,10 +195,22 @@ class Study:
         is_pair = self.has_map and len(self.dataset.space) == 2
         return is_pair and self.splits.is_complete
 
-    @kept_property
+    @shared_property
     def evaluation(self) -> Evaluation:
         """Outputs and scores over the grid."""
-        return self._evaluator.evaluate()
+        if self._origin is None:
+            return self._evaluator.evaluate(self._outputs)
+        images = compute_rest(
+            {"": self._origin.evaluation.images},
+            self._origin.splits.grid,
+            self.splits.grid,
+            lambda points: {"": self._evaluator.draw(points)},
+        )
+        return self._evaluator.evaluate(images[""])
+
+    @kept_property
+    def _outputs(self) -> np.ndarray:
+        return self._evaluator.draw(self.splits.grid)
 
     @cached_property
     def error(self) -> np.ndarray:
@@ -222,8 +252,13 @@ class Study:
 
     @kept_property
     def _geometry(self) -> tuple[dict[str, np.ndarray], list[str]]:
-        found = self._evaluator.measure_geometry()
-        return found, [*self._evaluator.nondifferentiable]
+        measure = self._evaluator.measure_geometry
+        if self._origin is not None and not self._origin.nondifferentiable:
+            known = self._origin.metrics, self._origin.splits.grid
+            found = compute_rest(*known, self.splits.grid, measure)
+            if not self._evaluator.nondifferentiable:
+                return found, []
+        return measure(), [*self._evaluator.nondifferentiable]
 
     @cached_property
     def log_volume(self) -> dict[str, np.ndarray]:
@@ -361,7 +396,7 @@ class Study:
         targets["truth"] = self.bright_truth
         return fit_all_kernels(grid, targets, is_ood)
 
-    @kept_property
+    @shared_property
     def superposed_inputs(self) -> np.ndarray | None:
         """Bright images of mean codes, [n_ood, F, pixels]; see the module."""
         images = draw_superposed_inputs(self.run.model, self.splits)

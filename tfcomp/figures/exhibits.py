@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
+from tfcomp.figures.layout import settle_layout
 from tfcomp.storage.files import write_bytes, write_csv
 
 DPI = 100  # pixels per inch of arrays
@@ -80,6 +81,7 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
 @contextmanager
 def _keep_canvas(figure: Figure) -> Iterator[None]:
     """Lets a figure be drawn once: `savefig` draws it twice, which is slow."""
+    settle_layout(figure)
     dpi, canvas = figure.dpi, figure.canvas
     try:
         yield

@@ -1,7 +1,10 @@
 """Panels, titles, the legend and the final layout of every kind of figure."""
 
+import contextlib
+import contextvars
 import math
 import textwrap
+from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,6 +24,17 @@ _PANEL_TITLE_SIZE = 11
 # figure, a pixel or two, stays where it is.
 MAX_LAYOUT_STEPS = 10
 _LAYOUT_TOLERANCE = 2e-3
+_is_at_drawing = contextvars.ContextVar("is_at_drawing", default=False)
+
+
+@contextlib.contextmanager
+def layout_at_drawing() -> Iterator[None]:
+    """Leaves the layout of figures that this thread makes to who draws them."""
+    token = _is_at_drawing.set(True)
+    try:
+        yield
+    finally:
+        _is_at_drawing.reset(token)
 
 
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
@@ -65,7 +79,10 @@ def finish_figure(
         text = _wrap(title, figure.get_figwidth())
         figure.suptitle(text, fontsize=_TITLE_SIZE)
     _add_legend(figure, no_value_color)
-    settle_layout(figure)
+    take_dollars_literally(figure)
+    figure.is_unsettled = True
+    if not _is_at_drawing.get():
+        settle_layout(figure)
 
 
 def add_panel_title(axes: Axes, title: str, width: float) -> None:
@@ -119,13 +136,16 @@ def take_dollars_literally(figure: Figure) -> None:
 
 
 def settle_layout(figure: Figure) -> None:
-    """Finds the places of all axes and keeps them.
+    """Finds the places of all axes of a finished figure and keeps them.
 
     One step of matplotlib's layout is made at every drawing, and panels of a
     fixed aspect need several: the first picture would be cramped, and no two
-    of them equal. Axes that are added later are not arranged.
+    of them equal. Axes that are added later are not arranged. Figures of
+    others, and settled ones, are left as they are.
     """
-    take_dollars_literally(figure)
+    if not getattr(figure, "is_unsettled", False):
+        return
+    figure.is_unsettled = False
     engine = figure.get_layout_engine()
     is_fixed = any(axes.get_aspect() != "auto" for axes in figure.axes)
     previous = np.nan

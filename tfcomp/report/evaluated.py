@@ -31,7 +31,7 @@ from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.published_models import load_published_run
-from tfcomp.evaluation.study import KEPT_CLASSES, Study
+from tfcomp.evaluation.study import Study, open_kept
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.evaluated_views import (
     format_html,
@@ -44,18 +44,12 @@ from tfcomp.report.evaluated_views import (
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.report_build import build_report
 from tfcomp.report.sections import choose_sections
-from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.kept_results import KeptResults
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-
-# In the folder of a run.
-KEPT = "computed"
 
 
 class Evaluated:
@@ -238,11 +232,8 @@ def load_run(path: str | Path) -> Evaluated:
         RunError: If it is none, or damaged, or asks for plugins that are not
             imported.
     """
-    run, path = loading.load_run(path), Path(path)
-    files = [(n, path / n) for n in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)]
-    code = compute_code_version(run.config.plugins)
-    version = f"{code} {hash_files(files)}"
-    return Evaluated(run, KeptResults(path / KEPT, version, KEPT_CLASSES))
+    run = loading.load_run(path)
+    return Evaluated(run, open_kept(Path(path), run.config.plugins))
 
 
 def load_published(name: str, source: str = "", sha256: str = "") -> Evaluated:

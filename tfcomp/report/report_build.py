@@ -1,7 +1,7 @@
 """The whole report: runs in, files out."""
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from tfcomp.config.quiet import show_progress
 from tfcomp.evaluation.ahead import computed_ahead
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.study import Study
-from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp.figures.draw_process import Drawing, drawn_elsewhere
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.explorer_data import count_combinations
 from tfcomp.report.first_screen import make_answer
@@ -34,60 +34,63 @@ def build_report(
         study.is_reported = "tuning" in names or "manifolds" in names
         if "explorer" in names:
             study.explored = study.explore(count_combinations(studies))
-    with computed_ahead(studies, names):
-        return _build(studies, folder, names)
+    with (
+        computed_ahead(studies, names) as begin,
+        drawn_elsewhere() as drawing,
+    ):
+        explorer = None
+        if "explorer" in names and studies:
+            explorer = begin(lambda: explorer_fragment(studies))
+        page = _build(studies, folder, names, drawing, explorer)
+    path = folder / "report.html"
+    write_text(path, page)
+    return path
 
 
 def _build(
-    studies: Sequence[Study], folder: Path, names: Sequence[str]
-) -> Path:
+    studies: Sequence[Study],
+    folder: Path,
+    names: Sequence[str],
+    drawing: Drawing,
+    explorer: Callable[[], str] | None,
+) -> str:
     built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
     sections: list[Section] = []
     for name in show_progress(built_in, "report", "section", len(built_in)):
         sections.append(find_section(name)(studies))
-        save_exhibits(sections[-1].exhibits, folder)
+        drawing.save(sections[-1].exhibits, folder)
     own = make_own_sections(studies, names)
     for section in own:
-        save_exhibits(section.exhibits, folder)
-    is_explored = "explorer" in names and bool(studies)
-    explorer = explorer_fragment(studies) if is_explored else ""
+        drawing.save(section.exhibits, folder)
+    if "manifolds" in names:
+        for study in studies:
+            if study.run.path is not None:
+                write_projections(study)
     # Last, since it waits for all that is computed meanwhile.
-    answer = make_answer(studies, with_map=not is_explored)
-    save_exhibits(answer.exhibits, folder)
+    answer = make_answer(studies, with_map=explorer is None)
+    drawing.save(answer.exhibits, folder)
+    fragment = explorer() if explorer else ""
+    drawing.wait()
     shown = {exhibit.name for exhibit in answer.exhibits}
-    sections = [leave_out(section, shown) for section in sections]
     notes = [
         f" {study.name}: {study.dataset.sample_note}."
         for study in studies
         if study.dataset.sample_note
     ]
-    page = render_page(
+    return render_page(
         "Analysis of " + ", ".join(study.name for study in studies),
         f"Made by tfcomp {__version__} from finished runs.{''.join(notes)}",
         answer,
-        [*sections, *own],
+        [*(leave_out(section, shown) for section in sections), *own],
         folder,
-        explorer,
+        fragment,
     )
-    if "manifolds" in names:
-        for study in studies:
-            if study.run.path is not None:
-                write_projections(study)
-    path = folder / "report.html"
-    write_text(path, page)
-    return path
 
 
 def leave_out(section: Section, shown: Collection[str]) -> Section:
     """A section without what the first screen shows."""
     rest = [item for item in section.exhibits if item.name not in shown]
     return dataclasses.replace(section, exhibits=rest)
-
-
-def save_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
-    """Writes pictures and tables."""
-    for exhibit in exhibits:
-        save_exhibit(exhibit, folder)
 
 
 def write_projections(study: Study) -> None:

@@ -46,20 +46,24 @@ class KeptResults:
         self._classes = classes
 
     def get(self, name: str, compute: Callable[[], Any]) -> Any:
-        """What is kept by a name, or else what is computed, and kept now.
-
-        Where nothing can be written, it is not kept.
-        """
+        """What is kept by a name, or else what is computed, and kept now."""
         path = self._folder / f"{name}.npz"
         try:
             return self._read(path)
         except UNREADABLE:
             value = compute()
+        self.keep(name, value)
+        return value
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keeps a value by a name, in place of what was kept by it.
+
+        Where nothing can be written, it is not kept.
+        """
         # A folder of somebody else's, or a full disk.
         with contextlib.suppress(OSError):
             self._folder.mkdir(exist_ok=True)
-            self._write(path, value)
-        return value
+            self._write(self._folder / f"{name}.npz", value)
 
     def _read(self, path: Path) -> Any:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:

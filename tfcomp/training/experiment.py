@@ -24,7 +24,9 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.evaluation.kept_property import name_result
 from tfcomp.evaluation.own_measures import try_measures
+from tfcomp.evaluation.study import open_kept
 from tfcomp.statistics.measure import OWN_MEASURES, describe_own
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import (
@@ -100,6 +102,9 @@ def _run(
     text = json.dumps(metrics, indent=2, allow_nan=False)
     end_run(callbacks, metrics)
     write_text(folder / METRICS_FILE, f"{text}\n")
+    if config.pictures:  # somebody may want a report
+        name = name_result("geometry", dataset.splits.grid)
+        open_kept(folder, config.plugins).keep(name, monitor.geometry)
     return metrics
 
 

@@ -28,6 +28,8 @@ class Monitor(keras.callbacks.Callback):
 
     Attributes:
         history: The loss and the scores so far.
+        geometry: Metric tensors of every stage as they were last measured,
+            and the stages of which they are those of differences.
     """
 
     def __init__(
@@ -97,14 +99,17 @@ class Monitor(keras.callbacks.Callback):
         metrics: dict[str, Any] = dict(evaluation.scores)
         if with_layers:
             self._summaries.write_pictures(epoch, evaluation)
-            analysis = self._evaluator.analyze_layers()
+            found = self._evaluator.measure_geometry()
+            steps = list(self._evaluator.nondifferentiable)
+            self.geometry = found, steps
+            analysis = self._evaluator.analyze_layers(found)
             self._summaries.write_layers(epoch, analysis)
             if self._config.layerwise_every:  # somebody looks at the stages
                 found = self._evaluator.measure_interactions(WATCHED_POINTS)
                 self._summaries.write_stages(epoch, found)
             metrics["layers"] = analysis.summary
-            if self._evaluator.nondifferentiable:
-                metrics["differences"] = list(self._evaluator.nondifferentiable)
+            if steps:
+                metrics["differences"] = steps
         embeddings = self._evaluator.analyze_embeddings()
         self._summaries.write_embeddings(epoch, embeddings, with_layers)
         if embeddings:

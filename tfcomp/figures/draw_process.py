@@ -1,0 +1,104 @@
+"""Figures are drawn in a process of their own while others are made.
+
+    python -m tfcomp.figures.draw_process
+
+takes pickles of a figure and of where it is written, and answers with nothing
+once its files are there. To make a figure is Python, and to place its parts and
+to draw them is as much again, under one lock. What cannot go to another process
+(a figure of a plugin, say) is drawn in this one.
+"""
+
+import contextlib
+import dataclasses
+import pickle
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import matplotlib
+
+from tfcomp.config.helper_process import HelperProcess, serve_requests
+from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp.figures.layout import layout_at_drawing
+
+
+class Drawing:
+    """Exhibits that are being written; `drawn_elsewhere` makes one."""
+
+    def __init__(self, helper: HelperProcess, pool: ThreadPoolExecutor) -> None:
+        self._helper = helper
+        self._pool = pool
+        self._pending: list[Future[None]] = []
+
+    def save(self, exhibits: Sequence[Exhibit], folder: Path) -> None:
+        """Writes their tables, and sooner or later their pictures."""
+        for exhibit in exhibits:
+            save_exhibit(dataclasses.replace(exhibit, figure=None), folder)
+            if exhibit.figure is not None:
+                self._draw(dataclasses.replace(exhibit, rows=[]), folder)
+
+    def wait(self) -> None:
+        """Waits until all pictures are written."""
+        while self._pending:
+            self._pending.pop(0).result()
+
+    def _draw(self, exhibit: Exhibit, folder: Path) -> None:
+        settings = dict(matplotlib.rcParams)
+        try:
+            request = pickle.dumps((exhibit, folder, settings))
+        except Exception:  # whatever a class of somebody else's raises
+            save_exhibit(exhibit, folder)
+        else:
+            found = self._pool.submit(_ask, self._helper, request)
+            self._pending.append(found)
+
+
+_started: list[HelperProcess] = []
+
+
+def start_drawing() -> None:
+    """Starts the process before it is needed: its imports take seconds."""
+    _started.append(HelperProcess("tfcomp.figures.draw_process"))
+
+
+@contextlib.contextmanager
+def drawn_elsewhere() -> Iterator[Drawing]:
+    """Figures that are made in the block are arranged when they are drawn."""
+    if not _started:
+        start_drawing()
+    helper = _started.pop()
+    pool = ThreadPoolExecutor(1)
+    try:
+        with layout_at_drawing():
+            yield Drawing(helper, pool)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        helper.stop()
+
+
+def _ask(helper: HelperProcess, request: bytes) -> None:
+    try:
+        is_drawn = not helper.ask(request)
+    except (OSError, ValueError):  # it has ended, or had before
+        is_drawn = False
+    if not is_drawn:
+        _draw(request)
+
+
+def _draw(request: bytes) -> None:
+    exhibit, folder, settings = pickle.loads(request)
+    with matplotlib.rc_context(settings):
+        save_exhibit(exhibit, folder)
+
+
+def _answer(request: bytes) -> bytes:
+    """Nothing, or why it could not be drawn."""
+    try:
+        _draw(request)
+    except Exception as error:
+        return repr(error).encode()
+    return b""
+
+
+if __name__ == "__main__":
+    serve_requests(_answer)
