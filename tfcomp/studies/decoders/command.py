@@ -9,8 +9,9 @@ it solves what training determines (`tfcomp.studies.decoders.solved`), in
 solved.csv, solved.md and solved.png. `--sheets` draws held-out images of every
 split in sheets/*.png (`tfcomp.studies.decoders.image_sheets`). The runs come
 from the sweeps decoders_truth.flags, decoders_bumps.flags,
-decoders_sprites.flags, decoders_acting.flags (and, a second look,
-decoders_acting_second.flags), decoders_law.flags, decoders_forced.flags,
+decoders_sprites.flags, decoders_acting.flags (and, further looks,
+decoders_acting_second.flags and decoders_acting_third.flags),
+decoders_law.flags, decoders_forced.flags,
 decoders_forced_composed.flags, decoders_acting_bumps.flags and
 decoders_acting_composed.flags; a decoder of your own becomes a row once it is
 in such a sweep (docs/decoders.md).
@@ -215,7 +216,8 @@ STUDY = Study(
     plan=(
         *("decoders_truth", "decoders_bumps", "decoders_sprites"),
         *("decoders_rates", "decoders_acting", "decoders_law"),
-        *("decoders_acting_second", "decoders_forced_rates"),
+        *("decoders_acting_second", "decoders_acting_third"),
+        "decoders_forced_rates",
         *("decoders_forced_composed", "decoders_forced"),
         *("decoders_acting_bumps", "decoders_acting_composed"),
     ),
