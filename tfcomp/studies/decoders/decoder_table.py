@@ -30,7 +30,9 @@ FITTED = 0.9
 COMPOSES = 0.9
 MIN_SEEDS = 3
 FRESH = 200  # the first seed of version 2 of the comparison
-LOOKS = (FRESH, 210)  # first seeds of its looks, each of them the only one
+# First seeds of its looks, each of them the only one.
+LOOKS = (FRESH, 210, 220)
+MORE_SEEDS = {3: 20}  # of looks, by number, that have more runs than others
 R2 = Limits(high=1.0)
 # Composition of the data to the decoder that is it, and to those that have it
 # as a special case. A constant mask makes a sum of objects. A product of dark
@@ -164,7 +166,7 @@ def describe_split(run: Run) -> str:
 
 
 def count_looks(run: Run) -> int:
-    """Of which look a run is, by its seed: 0 for version 1, then 1, 2."""
+    """Of which look a run is, by its seed: 0 for version 1, then 1 to 3."""
     return sum(run.seed >= first for first in LOOKS)
 
 

@@ -22,6 +22,7 @@ from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.decoders.decoder_table import (
     FITTED,
     FRESH,
+    MORE_SEEDS,
     count_looks,
     describe_split,
 )
@@ -103,14 +104,14 @@ class Split:
         facts: What it says of itself.
         predictors: R^2 of those that need no network.
         decoders: By name, the latest look at each.
-        earlier: By name, the first look, of those that had several.
+        earlier: By name, the looks before, in order, where there were any.
     """
 
     name: str
     facts: SplitFacts
     predictors: Mapping[str, float | None]
     decoders: Mapping[str, Solved]
-    earlier: Mapping[str, Solved]
+    earlier: Mapping[str, Sequence[Solved]]
 
     @property
     def certified(self) -> float:
@@ -119,14 +120,16 @@ class Split:
 
     def get_first(self, decoder: str) -> Solved | None:
         """The first look at a decoder, which laws are judged by."""
-        return self.earlier.get(decoder) or self.decoders.get(decoder)
+        earlier = self.earlier.get(decoder)
+        return earlier[0] if earlier else self.decoders.get(decoder)
 
 
 def list_splits(runs: Sequence[Run], data: str = DATA) -> list[Split]:
     """The splits of some data: the certified first, then the larger ones.
 
     Of the sweeps of a decoder on a split, which their first seeds tell apart
-    (`count_looks`), the latest counts that has as many runs as any.
+    (`count_looks`), the latest counts that is complete: it has as many runs as
+    any, or as were planned for it.
     """
     found: dict[str, dict[str, dict[int, list[Run]]]] = {}
     for run in runs:
@@ -150,13 +153,11 @@ def _make_split(
     """A split of the looks at its decoders; None if its data are not here."""
     chosen, earlier = {}, {}
     for model, looks in sorted(decoders.items()):
-        size = max(map(len, looks.values()))
-        full = [looks[n] for n in sorted(looks) if len(looks[n]) == size]
-        chosen[model] = full[-1]
+        *before, chosen[model] = _list_complete(looks)
         # Version 1 had other rules.
-        fresh = [runs for runs in full if runs[0].seed >= FRESH]
-        if len(fresh) > 1:
-            earlier[model] = Solved.make(fresh[0])
+        fresh = [runs for runs in before if runs[0].seed >= FRESH]
+        if fresh:
+            earlier[model] = [Solved.make(runs) for runs in fresh]
     # Those that were scored at all points know the spread best.
     first = max((r[0] for r in chosen.values()), key=lambda r: r.seed)
     facts = find_facts(first)
@@ -164,6 +165,18 @@ def _make_split(
         return None
     solved = {model: Solved.make(r) for model, r in chosen.items()}
     return Split(name, facts, get_predictors(first), solved, earlier)
+
+
+def _list_complete(looks: Mapping[int, list[Run]]) -> list[list[Run]]:
+    """The looks that have all of their runs; at least the last one."""
+    usual = [len(runs) for n, runs in looks.items() if n not in MORE_SEEDS]
+    size = max(usual, default=0)
+    complete = [
+        looks[number]
+        for number in sorted(looks)
+        if len(looks[number]) >= MORE_SEEDS.get(number, size)
+    ]
+    return complete or [looks[max(looks)]]
 
 
 def _shorten(region: str) -> str:

@@ -55,11 +55,9 @@ def list_rows(split: Split) -> list[dict[str, Any]]:
         "missing_images": split.facts.missing,
         "lit_pixels": _round(split.facts.lit),
     }
-    rows = [
-        shared | _describe(name, solved)
-        for found in (split.decoders, split.earlier)
-        for name, solved in found.items()
-    ]
+    looks = [*split.decoders.items()]
+    looks += [(n, s) for n, before in split.earlier.items() for s in before]
+    rows = [shared | _describe(name, solved) for name, solved in looks]
     empty = dict.fromkeys(list(rows[0])[len(shared) :])
     return rows + [
         shared | empty | {"decoder": f"({name})", "r2": _round(value)}
@@ -160,9 +158,11 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
 
 
 def _describe_looks(split: Split) -> str:
-    """Of the own decoder: the latest look, and the first if that is another."""
-    before = split.earlier.get(OWN)
-    return f"{split.decoders[OWN]}" + f"; first look {before}" * bool(before)
+    """Of the own decoder: the latest look, and those before."""
+    before = split.earlier.get(OWN, ())
+    names = ["first", "second"][: len(before)]
+    looks = [f"{n} look {s}" for n, s in zip(names, before, strict=True)]
+    return "; ".join([f"{split.decoders[OWN]}", *looks])
 
 
 def _describe_kinds(solved: Solved | None) -> str:

@@ -1,11 +1,13 @@
-"""Recomputes `coverage` in packed evidence from the flags of its runs.
+"""Recomputes numbers of packed evidence that follow from its runs' flags.
 
-    python -m benchmarks.mend_coverage docs/decoder_evidence docs/evidence
+    python -m benchmarks.mend_evidence docs/decoder_evidence docs/evidence
 
 Until November 2026 `coverage.combinations` was that of the scored sample, of
 which half is held out on purpose, and `coverage.pixels` counted a change of
-1/255. Nothing else of an archive changes; one that is right stays as it is.
-No network is needed, and none is trained: coverage is a fact of the split.
+1/255. Runs of sprites before the second comparison of decoders lack `r2`,
+which follows from their relative errors and from the images of their split.
+Nothing else of an archive changes; one that is right stays as it is. No
+network is needed, and none is trained.
 """
 
 import io
@@ -14,12 +16,16 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.files import write_bytes
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
+from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.claims.packed_evidence import parse_run_flags
+from tfcomp.studies.decoders.split_facts import SUBSETS, get_r2
 
 _KNOWN: dict[str, dict[str, float]] = {}
 
@@ -34,17 +40,30 @@ def mend_archive(path: Path) -> int:
     count = 0
     for name in [n for n in files if n.endswith(f"/{METRICS_FILE}")]:
         metrics = json.loads(files[name])
-        if "coverage" not in metrics:
-            continue
-        folder = name.removesuffix(METRICS_FILE)
-        found = recompute(files[f"{folder}{FLAGS_FILE}"])
-        if found != metrics["coverage"]:
-            metrics["coverage"], count = found, count + 1
-            text = json.dumps(metrics, indent=2, allow_nan=False)
+        flags = files[f"{name.removesuffix(METRICS_FILE)}{FLAGS_FILE}"]
+        found = {}
+        if "coverage" in metrics:
+            found["coverage"] = recompute(flags)
+        if "r2" not in metrics:
+            found |= convert_errors(flags, metrics)
+        if found != {key: metrics.get(key) for key in found}:
+            count += 1
+            text = json.dumps(metrics | found, indent=2, allow_nan=False)
             files[name] = f"{text}\n".encode()
     if count:
         write_bytes(path, pack(files))
     return count
+
+
+def convert_errors(flags: bytes, metrics: dict[str, Any]) -> dict[str, Any]:
+    """`r2` of a run of sprites, from its errors; nothing of other data."""
+    found, _ = parse_run_flags(flags.decode())
+    run = Run(Path(), found, metrics)
+    if found["dataset"] != "sprites":
+        return {}
+    with start_tensorflow():
+        r2 = {name: get_r2(run, name) for name in SUBSETS}
+    return {} if None in r2.values() else {"r2": r2}
 
 
 def recompute(flags: bytes) -> dict[str, float]:
