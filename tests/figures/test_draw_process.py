@@ -85,3 +85,12 @@ def test_an_error_is_that_of_this_process(tmp_path: Path) -> None:
         drawing.save([make_exhibit("any")], folder)
         with pytest.raises(OSError):
             drawing.wait()
+
+
+def test_who_interrupts_it_does_not_wait(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        with draw_process.drawn_elsewhere() as drawing:
+            drawing.save([make_exhibit(n) for n in "abc"], tmp_path)
+            raise KeyboardInterrupt
+    drawing._pool.shutdown(wait=True)
+    assert not list(tmp_path.glob("c.p*"))  # nor is it drawn here

@@ -25,10 +25,11 @@ from tfcomp.figures.layout import layout_at_drawing
 class Drawing:
     """Exhibits that are being written; `drawn_elsewhere` makes one."""
 
-    def __init__(self, helper: HelperProcess, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, helper: HelperProcess) -> None:
         self._helper = helper
-        self._pool = pool
+        self._pool = ThreadPoolExecutor(1)
         self._pending: list[Future[None]] = []
+        self._is_over = False
 
     def save(self, exhibits: Sequence[Exhibit], folder: Path) -> None:
         """Writes their tables, and sooner or later their pictures."""
@@ -42,15 +43,30 @@ class Drawing:
         while self._pending:
             self._pending.pop(0).result()
 
+    def stop(self) -> None:
+        """Gives up what is not written, and ends the process."""
+        self._is_over = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._helper.stop()
+
     def _draw(self, exhibit: Exhibit, folder: Path) -> None:
-        settings = dict(matplotlib.rcParams)
+        # To ask for the backend is to choose one, which imports it.
+        names = set(matplotlib.rcParams) - {"backend"}
+        settings = {name: matplotlib.rcParams[name] for name in names}
         try:
             request = pickle.dumps((exhibit, folder, settings))
         except Exception:  # whatever a class of somebody else's raises
             save_exhibit(exhibit, folder)
         else:
-            found = self._pool.submit(_ask, self._helper, request)
-            self._pending.append(found)
+            self._pending.append(self._pool.submit(self._ask, request))
+
+    def _ask(self, request: bytes) -> None:
+        try:
+            is_drawn = not self._helper.ask(request)
+        except (OSError, ValueError):  # it has ended, or had before
+            is_drawn = False
+        if not (is_drawn or self._is_over):
+            _draw(request)
 
 
 _started: list[HelperProcess] = []
@@ -66,23 +82,12 @@ def drawn_elsewhere() -> Iterator[Drawing]:
     """Figures that are made in the block are arranged when they are drawn."""
     if not _started:
         start_drawing()
-    helper = _started.pop()
-    pool = ThreadPoolExecutor(1)
+    drawing = Drawing(_started.pop())
     try:
         with layout_at_drawing():
-            yield Drawing(helper, pool)
+            yield drawing
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        helper.stop()
-
-
-def _ask(helper: HelperProcess, request: bytes) -> None:
-    try:
-        is_drawn = not helper.ask(request)
-    except (OSError, ValueError):  # it has ended, or had before
-        is_drawn = False
-    if not is_drawn:
-        _draw(request)
+        drawing.stop()
 
 
 def _draw(request: bytes) -> None:
