@@ -25,6 +25,8 @@ def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[HelperProcess]:
 
     monkeypatch.setattr(exhibits, "figure_to_pdf", figure_to_pdf)
     monkeypatch.setattr(draw_process, "HelperProcess", make)
+    # One that was started for a report that came to nothing.
+    monkeypatch.setattr(draw_process, "_started", [])
     yield made
     assert all(process._process.poll() is not None for process in made)
 

@@ -74,14 +74,14 @@ _started: list[HelperProcess] = []
 
 def start_drawing() -> None:
     """Starts the process before it is needed: its imports take seconds."""
-    _started.append(HelperProcess("tfcomp.figures.draw_process"))
+    if not _started:
+        _started.append(HelperProcess("tfcomp.figures.draw_process"))
 
 
 @contextlib.contextmanager
 def drawn_elsewhere() -> Iterator[Drawing]:
     """Figures that are made in the block are arranged when they are drawn."""
-    if not _started:
-        start_drawing()
+    start_drawing()
     drawing = Drawing(_started.pop())
     try:
         with layout_at_drawing():
