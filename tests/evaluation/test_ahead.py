@@ -1,14 +1,17 @@
 """Results that threads compute while others are drawn."""
 
 import dataclasses
+import shutil
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tfcomp
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import ahead, loading
 from tfcomp.evaluation.kept_property import kept_property
@@ -83,6 +86,31 @@ def test_looks_compute_what_their_origin_does_not_know(
     metrics = alone.metrics["stage_0"]
     np.testing.assert_allclose(found[0], metrics, rtol=1e-4)
     np.testing.assert_allclose(found[1], alone.evaluation.images, atol=1e-5)
+
+
+def test_geometry_is_what_training_kept_unless_a_file_has_changed(
+    smoke_run: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = Study(loading.load_run(smoke_run.run_dir))
+    expected, counts = alone.metrics, []
+    names = ("run.flags", "metrics.json", "model.keras", "computed")
+    for name in names:
+        copy = shutil.copytree if name == "computed" else shutil.copy
+        copy(Path(smoke_run.run_dir, name), tmp_path / name)
+    compute = alone._evaluator.measure_geometry
+
+    def count(*_: Any) -> dict:
+        counts.append(1)
+        return compute()
+
+    for expected_count in (0, 1):
+        study = tfcomp.load_run(tmp_path).study
+        monkeypatch.setattr(study._evaluator, "measure_geometry", count)
+        for stage, metric in expected.items():
+            np.testing.assert_array_equal(study.metrics[stage], metric)
+        assert len(counts) == expected_count
+        with open(tmp_path / "metrics.json", "a") as file:
+            file.write("\n")
 
 
 def test_a_further_computation_gives_its_result_or_its_error() -> None:

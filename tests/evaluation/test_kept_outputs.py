@@ -78,6 +78,8 @@ def test_a_run_keeps_what_it_draws(
     run = tfcomp.load_run(config.run_dir)
     kept = read_outputs(run.run, run.dataset.splits.grid)
     assert list(kept) == [1, 2, 3]
+    # No report is expected of a run without pictures, as a trial of a sweep.
+    assert not Path(config.run_dir, "computed").exists()
     truth = run.dataset.render_array(run.dataset.splits.grid)
     errors = [((images - truth) ** 2).mean() for images in kept.values()]
     errors.append(((run.draw().clip(0, 1) - truth) ** 2).mean())

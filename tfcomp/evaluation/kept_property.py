@@ -3,9 +3,34 @@
 import hashlib
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tfcomp.analysis.kernel_regression import KernelFit
+from tfcomp.analysis.manifolds import Components
+from tfcomp.analysis.similarity import Shape
+from tfcomp.analysis.superposition import SuperpositionScores
+from tfcomp.analysis.tuning import Tuning
+from tfcomp.evaluation.stage_blocks import StageNumbers
+from tfcomp.storage.code_version import compute_code_version, hash_files
+from tfcomp.storage.kept_results import KeptResults
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
+
+KEPT_FOLDER = "computed"  # in the folder of a run
+# Of what is kept.
+KEPT_CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        Components,
+        KernelFit,
+        Shape,
+        StageNumbers,
+        SuperpositionScores,
+        Tuning,
+    )
+}
 
 
 class shared_property(cached_property):  # noqa: N801
@@ -39,3 +64,10 @@ def name_result(name: str, grid: np.ndarray) -> str:
     """What the value of a kept property at points [n, F] is kept by."""
     points = hashlib.sha256(grid.tobytes()).hexdigest()
     return f"{name.strip('_')}-{points[:8]}"
+
+
+def open_kept(path: Path, plugins: str) -> KeptResults:
+    """What is kept beside a finished run, as its files and the code are now."""
+    files = [(n, path / n) for n in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)]
+    version = f"{compute_code_version(plugins)} {hash_files(files)}"
+    return KeptResults(path / KEPT_FOLDER, version, KEPT_CLASSES)

@@ -8,7 +8,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from tfcomp.analysis.features import compute_gram, mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.kernel_regression import KernelFit, fit_all_kernels
 from tfcomp.analysis.kernels import summarize_alignment
-from tfcomp.analysis.manifolds import Components
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
@@ -56,37 +54,12 @@ from tfcomp.evaluation.stage_blocks import (
 )
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
-from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.kept_results import KeptResults
-from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
 
-# Of what is kept.
-KEPT_CLASSES = {
-    kind.__name__: kind
-    for kind in (
-        Components,
-        KernelFit,
-        Shape,
-        StageNumbers,
-        SuperpositionScores,
-        Tuning,
-    )
-}
 # At which the truth is tested for being a sum.
 TRUTH_POINTS = 32
 # Of a sample of a large space; the time grows with the square of the points.
 FEW_POINTS = 1024
-
-
-# In the folder of a run.
-KEPT_FOLDER = "computed"
-
-
-def open_kept(path: Path, plugins: str) -> KeptResults:
-    """What is kept beside a finished run, as its files and the code are now."""
-    files = [(n, path / n) for n in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)]
-    version = f"{compute_code_version(plugins)} {hash_files(files)}"
-    return KeptResults(path / KEPT_FOLDER, version, KEPT_CLASSES)
 
 
 class Study:

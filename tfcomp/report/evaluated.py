@@ -28,10 +28,11 @@ from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading
 from tfcomp.evaluation.any_model import wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
+from tfcomp.evaluation.kept_property import open_kept
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.published_models import load_published_run
-from tfcomp.evaluation.study import Study, open_kept
+from tfcomp.evaluation.study import Study
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.evaluated_views import (
     format_html,

@@ -24,9 +24,8 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.kept_property import name_result
+from tfcomp.evaluation.kept_property import name_result, open_kept
 from tfcomp.evaluation.own_measures import try_measures
-from tfcomp.evaluation.study import open_kept
 from tfcomp.statistics.measure import OWN_MEASURES, describe_own
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import (
