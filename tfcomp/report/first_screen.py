@@ -157,8 +157,8 @@ def make_output_rows(
         f"{name}_{first.name}",
         f"{title}: region {first.dataset.region.spec}",
         "True images (first row), and what is drawn instead. Column titles "
-        "say which were held out (OOD), and the factor values. The gray scale "
-        "reaches from 0 to 1. The table has the scores over all combinations.",
+        "say which were held out (OOD), and the factor values. Pixels are "
+        "shown from 0 to 1. The table has the scores over all combinations.",
         figure,
         [
             {
