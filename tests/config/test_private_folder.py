@@ -1,5 +1,6 @@
 """Temporary files: private, gone at the end, and cleared after a kill."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -60,6 +61,33 @@ def test_folder_is_private_and_removed(place: Path) -> None:
         clear_abandoned()  # another process starts meanwhile
         assert folder.exists()
     assert not os.listdir(place)
+
+
+def test_another_starts_before_the_lock(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, the file was there unlocked for a moment: its folder went."""
+    lock = fcntl.flock
+
+    def lock_late(file: object, how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            monkeypatch.setattr(fcntl, "flock", lock)
+            clear_abandoned()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    with make_private_folder() as folder:
+        assert fcntl.flock is lock and folder.exists()
+        clear_abandoned()
+        assert folder.exists()
+    assert not os.listdir(place)
+
+
+def test_a_folder_that_somebody_cleared(place: Path) -> None:
+    with pytest.raises(ValueError, match="what went wrong"):
+        with use_private_folder():
+            shutil.rmtree(next(place.iterdir()))
+            raise ValueError("what went wrong")
 
 
 def test_temporary_files_go_there(place: Path) -> None:

@@ -30,6 +30,7 @@ _TRIM_THRESHOLD = (-1, 512 << 20)
 PREFIX = "tfcomp-"
 MAKE_SECONDS = 3600  # enough for a folder to get its file
 ALIVE = ".alive"  # locked as long as the process runs
+_YOUNG = ".young"  # the same file before it is locked
 
 
 def count_cores() -> int:
@@ -100,12 +101,14 @@ def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
     clear_abandoned(parent)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))  # mode 0700
     try:
-        with open(folder / ALIVE, "wb") as lock:
+        with open(folder / _YOUNG, "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            os.rename(folder / _YOUNG, folder / ALIVE)  # never seen unlocked
             try:
                 yield folder
             finally:
-                _remove(folder)  # while it is locked: nobody else does
+                with contextlib.suppress(OSError):  # somebody cleaned up
+                    _remove(folder)  # while it is locked: nobody else does
     finally:
         with contextlib.suppress(OSError):
             folder.rmdir()  # of a disk without room for the file
