@@ -1,25 +1,32 @@
 """Sheets of held-out images, and the tables that lead to them."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.evaluation.loading import load_run
+from tfcomp.studies.claims import read_some_evidence
 from tfcomp.studies.claims.evidence import Run, read_run
 from tfcomp.studies.decoders import command as decoders
+from tfcomp.studies.decoders import image_sheets
 from tfcomp.studies.decoders.image_sheets import (
     choose_points,
     choose_runs,
     collect_images,
+    find_networks,
     link,
     name_sheet,
 )
+from tfcomp.studies.decoders.split_facts import get_r2
 
+ROOT = Path(__file__).parents[3]
 SPRITES = "--flagfile=sprites.flags --grid_size=16 --sprite_sizes=3,3,4,8,8"
 
 
@@ -69,7 +76,7 @@ def test_held_out_combinations_of_both_kinds(
 
 def test_truth_is_above_what_the_network_draws(smoke_run: RunConfig) -> None:
     run = read_run(Path(smoke_run.run_dir))
-    rows, titles = collect_images([run])
+    rows, titles = collect_images([run], find_networks([run]))
     loaded = load_run(smoke_run.run_dir)
     points, _ = choose_points(loaded.dataset)
     truth, drawn = rows.values()
@@ -77,6 +84,30 @@ def test_truth_is_above_what_the_network_draws(smoke_run: RunConfig) -> None:
     np.testing.assert_array_equal(truth, loaded.dataset.render_array(points))
     np.testing.assert_allclose(drawn, loaded.model(points), atol=1e-6)
     assert np.abs(truth - drawn).max() > 0.1 and len(titles) == len(truth)
+
+
+def test_published_networks_of_packed_runs(monkeypatch) -> None:
+    monkeypatch.chdir(ROOT)
+    every = read_some_evidence("docs/decoder_evidence/decoders_bumps*").runs
+    runs = [run for run in every if run.flags["model"] in ("cnn", "slots")]
+    networks = find_networks(runs)
+    found = [run for run in runs if run.path in networks]
+    assert {run.seed for run in found} == {min(run.seed for run in runs)}
+    assert len(found) == 4  # two decoders, two splits
+    for run in found:
+        loaded = networks[run.path]()
+        assert loaded.config.data.region == run.flags["region"]
+        assert loaded.config.model.model == run.flags["model"]
+        r2 = get_r2(run, "ood")
+        assert loaded.metrics["r2"]["ood"] == pytest.approx(r2, abs=1e-3)
+    other = [dataclasses.replace(r, flags=r.flags | {"width": 7}) for r in runs]
+    assert not find_networks(other)
+    monkeypatch.setattr(image_sheets, "find_source", _refuse)
+    assert not find_networks(runs)
+
+
+def _refuse() -> str:
+    raise RunError("no published models")
 
 
 def test_tables_lead_to_sheets_that_are_there(

@@ -16,6 +16,7 @@ from tfcomp.studies.decoders.solved import (
     Solved,
     _compute_tau,
     correlate,
+    list_new,
     list_splits,
 )
 from tfcomp.studies.decoders.solved_report import (
@@ -221,6 +222,16 @@ def test_a_law_is_found_where_it_is(slope: float, sign: int) -> None:
     assert count == len(regions) and sign * tau > 0.5
     assert low <= tau <= high
     assert correlate(list_splits(runs)[:3], "acting") is None
+
+
+def test_what_runs_later_does_not_make_a_law_of_more_splits() -> None:
+    runs = [run for region in REGIONS for run in make_runs(region)]
+    runs += make_runs(REGIONS[1], "cnn")
+    runs += make_runs(REGIONS[3], "cnn", first_seed=0)  # had been run
+    before = [split.name for split in list_new(list_splits(runs))]
+    runs += [r for g in REGIONS for r in make_runs(g, "hard_rendering")]
+    after = [split.name for split in list_new(list_splits(runs))]
+    assert before == after == [REGIONS[1]]
 
 
 def test_tables_and_picture(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ FLAGS = {
     "sheets": (
         False,
         "Draw held-out images of every split, too, by the networks that are "
-        "in the folders of runs; the tables lead to them.",
+        "in the folders of runs or published; the tables lead to them.",
     ),
 }
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
@@ -173,7 +173,7 @@ def draw_picture(cases: list[Case]) -> bytes:
         *_list_names(cases),
         label="OOD R² (below 0 as 0)",
         title="Which decoder composes? Mean over seeds; gray: not fitted, "
-        "white: not run",
+        "white: not in this comparison",
     )
     return figure_to_png(figure, num_colors=256, dpi=150)
 

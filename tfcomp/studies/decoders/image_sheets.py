@@ -1,32 +1,47 @@
 """Held-out images of a split: the truth, and below it what decoders draw.
 
-A sheet is made of the runs whose networks are still in their folders, of every
-decoder the first seed of its latest look, with the R^2 of this run. Held-out
+A sheet is made of the runs whose networks are here, of every decoder the first
+seed of its latest look, with the R^2 of this run. A network is in the folder of
+its run, or it is a published one of the same settings and seed. Held-out
 combinations are drawn at random, the same ones each time; where training
 determines only some, half of them are of these.
 """
 
+from __future__ import annotations
+
+import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.storage.files import write_bytes
-from tfcomp.storage.run_folder import MODEL_FILE
-from tfcomp.studies.claims.evidence import Run
+from tfcomp.storage.published_folder import (
+    find_source,
+    list_published,
+    read_model,
+)
+from tfcomp.storage.run_folder import FLAGS_FILE, MODEL_FILE
+from tfcomp.studies.claims.evidence import UNIMPORTANT, Run
 from tfcomp.studies.decoders.decoder_table import (
     count_looks,
     describe_split,
 )
 from tfcomp.studies.decoders.split_facts import get_r2
 
+if TYPE_CHECKING:
+    from tfcomp.evaluation.loading import LoadedRun
+
 FOLDER = "sheets"
 COLUMNS = 8
+Networks = Mapping[Path, "Callable[[], LoadedRun]"]
 
 
 def link(text: str, split: str, output: Path) -> str:
@@ -50,17 +65,59 @@ def name_sheet(split: str) -> str:
 
 def write_sheets(runs: Sequence[Run], output: Path) -> list[Path]:
     """Draws the sheets of all splits of which there are networks."""
+    networks = find_networks(runs)
     splits: dict[str, list[Run]] = {}
     for run in runs:
-        if (run.path / MODEL_FILE).exists():
+        if run.path in networks:
             splits.setdefault(describe_split(run), []).append(run)
     written = []
     for split, found in splits.items():
         path = output / FOLDER / name_sheet(split)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, draw_sheet(choose_runs(found)))
+        write_bytes(path, draw_sheet(choose_runs(found), networks))
         written.append(path)
     return written
+
+
+def find_networks(runs: Sequence[Run]) -> Networks:
+    """What loads the network of a run, by its path, of those that have one.
+
+    Raises:
+        RunError: If a published model is damaged.
+    """
+    from tfcomp.evaluation.loading import load_run
+    from tfcomp.evaluation.published_models import load_published_run
+
+    published = _list_published()
+    networks: dict[Path, Callable[[], LoadedRun]] = {}
+    for run in runs:
+        if (run.path / MODEL_FILE).exists():
+            networks[run.path] = functools.partial(load_run, run.path)
+        elif name := published.get(_freeze(run.flags)):
+            networks[run.path] = functools.partial(load_published_run, name)
+    return networks
+
+
+def _list_published() -> dict[frozenset[Any], str]:
+    # The names of published models by their settings and seeds.
+    from tfcomp.evaluation.published_models import parse_published_flags
+
+    try:
+        source = find_source()
+    except RunError:
+        return {}  # installed without a clone
+    found = {}
+    for model in list_published(source):
+        content = read_model(source, model.name)[FLAGS_FILE]
+        flags = parse_published_flags(content, model.name).to_flags()
+        found[_freeze(flags)] = model.name
+    return found
+
+
+def _freeze(flags: Mapping[str, Any]) -> frozenset[Any]:
+    # Settings and seed, without what makes no difference.
+    kept = {k: v for k, v in flags.items() if k not in UNIMPORTANT - {"seed"}}
+    return frozenset((name, str(value)) for name, value in kept.items())
 
 
 def choose_runs(runs: Sequence[Run]) -> list[Run]:
@@ -76,25 +133,23 @@ def choose_runs(runs: Sequence[Run]) -> list[Run]:
     return sorted(chosen.values(), key=_get_r2, reverse=True)
 
 
-def draw_sheet(runs: Sequence[Run]) -> bytes:
+def draw_sheet(runs: Sequence[Run], networks: Networks) -> bytes:
     """Rows of images, a PNG file."""
     from tfcomp.figures.exhibits import figure_to_png
     from tfcomp.figures.image_rows import draw_rows
 
-    rows, titles = collect_images(runs)
+    rows, titles = collect_images(runs, networks)
     figure = draw_rows(rows, column_titles=titles)
     return figure_to_png(figure, num_colors=64, dpi=60)
 
 
 def collect_images(
-    runs: Sequence[Run],
+    runs: Sequence[Run], networks: Networks
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """The truth and what each run draws, [n, H, W, C], and what columns are."""
-    from tfcomp.evaluation.loading import load_run
-
     rows: dict[str, np.ndarray] = {}
     for run in runs:
-        loaded = load_run(run.path)
+        loaded = networks[run.path]()
         if not rows:
             points, titles = choose_points(loaded.dataset)
             rows["truth"] = loaded.dataset.render_array(points)
