@@ -1,14 +1,17 @@
-"""The memory that a run takes is told before anything is allocated."""
+"""The memory and the time of a run are told before anything is allocated."""
 
 import time
+from pathlib import Path
 
 import pytest
 
+from tfcomp.config import machine
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.datasets import make_dataset
 from tfcomp.models import config_checks
 from tfcomp.models.config_checks import (
+    SLOW_PRECISION,
     Part,
     check_memory,
     estimate_memory,
@@ -74,6 +77,32 @@ def test_runs_that_no_machine_holds(
     with pytest.raises(ConfigError, match=f"--{flag}.* must be smaller"):
         list_announcements(config)
     list_announcements(config, here=False)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "is_slow"),
+    [
+        ("model name\t: EPYC\nflags\t\t: fpu sse2 avx2 fma", True),
+        ("flags\t\t: fpu sse2 avx2 avx512f avx512_bf16", False),
+        ("Features\t: fp asimd", False),  # ARM: nobody has measured it
+        (None, False),
+    ],
+)
+def test_bfloat16_without_instructions_for_it(
+    cpu: str | None, is_slow: bool, tmp_path: Path, monkeypatch
+) -> None:
+    file = tmp_path / "cpuinfo"
+    if cpu:
+        file.write_text(cpu)
+    monkeypatch.setattr(machine, "CPU_FILE", file)
+    monkeypatch.setattr(machine, "GPU_FILE", tmp_path / "none")
+    config = parse_config(["--flagfile=smoke.flags"])
+    slow = parse_config(
+        ["--flagfile=smoke.flags", "--precision=mixed_bfloat16"]
+    )
+    assert list_announcements(config) == list_announcements(slow, here=False)
+    added = list_announcements(slow)[len(list_announcements(config)) :]
+    assert added == [SLOW_PRECISION] * is_slow
 
 
 def test_trials_of_a_cluster_may_be_larger_than_this_machine(

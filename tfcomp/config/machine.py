@@ -12,6 +12,7 @@ import ctypes
 import fcntl
 import math
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -27,6 +28,7 @@ _MIN_MULTIPLICATIONS = 200e6
 # Parameters of `mallopt` of the GNU C library, and their values in bytes.
 _MMAP_THRESHOLD = (-3, 32 << 20)  # the largest that it accepts
 _TRIM_THRESHOLD = (-1, 512 << 20)
+CPU_FILE, GPU_FILE = Path("/proc/cpuinfo"), Path("/dev/nvidiactl")
 PREFIX = "tfcomp-"
 MAKE_SECONDS = 3600  # enough for a folder to get its file
 ALIVE = ".alive"  # locked as long as the process runs
@@ -48,6 +50,20 @@ def count_memory() -> int:
         return min(memory, int(limit))
     except (OSError, ValueError):
         return memory  # no limit: there is no file, or it says "max"
+
+
+def lacks_bfloat16() -> bool:
+    """Whether bfloat16 is emulated here, slowly: an x86 without AVX-512.
+
+    With AVX-512 alone it is quick, too. Of others nothing is known.
+    """
+    try:
+        found = re.search(r"^flags\s*:(.*)", CPU_FILE.read_text(), re.M)
+    except OSError:
+        return False  # no Linux
+    if found is None or GPU_FILE.exists():
+        return False
+    return "avx512f" not in found[1].split()
 
 
 def keep_freed_memory() -> None:
