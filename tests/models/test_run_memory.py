@@ -84,6 +84,7 @@ def test_runs_that_no_machine_holds(
     [
         ("model name\t: EPYC\nflags\t\t: fpu sse2 avx2 fma", True),
         ("flags\t\t: fpu sse2 avx2 avx512f avx512_bf16", False),
+        ("flags\t\t: fpu sse2 avx2 avx_ne_convert", False),
         ("Features\t: fp asimd", False),  # ARM: nobody has measured it
         (None, False),
     ],

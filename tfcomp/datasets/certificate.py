@@ -102,6 +102,7 @@ class _Design:
     def make(
         cls, train: np.ndarray, every: np.ndarray, order: int
     ) -> _Design | None:
+        """Of training and all combinations; None if a table is too large."""
         points = np.concatenate([train, every]).astype(np.int32)
         points -= points.min(axis=0, initial=0)
         points = points[:, points.max(axis=0, initial=0) > 0]
@@ -124,6 +125,7 @@ class _Design:
         return cls(points, len(train), order, support, tables, unknown)
 
     def certify(self) -> Certificate | None:
+        """Which combinations follow; None if elimination is too large."""
         every = np.arange(self.num_train, len(self.points))
         active = self._peel(np.arange(self.num_train))
         cells = self._find_cells(every)

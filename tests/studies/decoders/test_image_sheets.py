@@ -1,6 +1,6 @@
 """Sheets of held-out images, and the tables that lead to them."""
 
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,9 @@ from tfcomp.studies.claims.evidence import Run, read_run
 from tfcomp.studies.decoders import command as decoders
 from tfcomp.studies.decoders import image_sheets
 from tfcomp.studies.decoders.image_sheets import (
+    Network,
+    choose_networks,
     choose_points,
-    choose_runs,
     collect_images,
     find_networks,
     link,
@@ -35,6 +36,10 @@ def make_run(model: str, seed: int, r2: float, grid_size: int = 16) -> Run:
     return Run(Path(f"{model}_{seed}"), flags, {"r2": {"ood": r2}})
 
 
+def load_nothing() -> None:
+    raise AssertionError
+
+
 def test_the_first_seed_of_the_latest_look_is_shown() -> None:
     runs = [
         make_run("cnn", 1, 0.9),
@@ -45,7 +50,8 @@ def test_the_first_seed_of_the_latest_look_is_shown() -> None:
         make_run("slots", 200, 0.3, grid_size=64),
         make_run("kim", 200, 0.15),
     ]
-    found = [(run.flags["model"], run.seed) for run in choose_runs(runs)]
+    chosen = choose_networks([Network(run, load_nothing) for run in runs])
+    found = [(n.run.flags["model"], n.run.seed) for n in chosen]
     assert found == [("cnn", 0), ("kim", 200), ("acting", 210)]
 
 
@@ -76,7 +82,7 @@ def test_held_out_combinations_of_both_kinds(
 
 def test_truth_is_above_what_the_network_draws(smoke_run: RunConfig) -> None:
     run = read_run(Path(smoke_run.run_dir))
-    rows, titles = collect_images([run], find_networks([run]))
+    rows, titles = collect_images(find_networks([run]))
     loaded = load_run(smoke_run.run_dir)
     points, _ = choose_points(loaded.dataset)
     truth, drawn = rows.values()
@@ -86,21 +92,24 @@ def test_truth_is_above_what_the_network_draws(smoke_run: RunConfig) -> None:
     assert np.abs(truth - drawn).max() > 0.1 and len(titles) == len(truth)
 
 
-def test_published_networks_of_packed_runs(monkeypatch) -> None:
+def test_published_networks_of_the_same_data(monkeypatch) -> None:
     monkeypatch.chdir(ROOT)
     every = read_some_evidence("docs/decoder_evidence/decoders_bumps*").runs
-    runs = [run for run in every if run.flags["model"] in ("cnn", "slots")]
+    runs = [run for run in every if run.flags["region"] == "corner:9"]
     networks = find_networks(runs)
-    found = [run for run in runs if run.path in networks]
-    assert {run.seed for run in found} == {min(run.seed for run in runs)}
-    assert len(found) == 4  # two decoders, two splits
-    for run in found:
-        loaded = networks[run.path]()
-        assert loaded.config.data.region == run.flags["region"]
-        assert loaded.config.model.model == run.flags["model"]
-        r2 = get_r2(run, "ood")
-        assert loaded.metrics["r2"]["ood"] == pytest.approx(r2, abs=1e-3)
-    other = [dataclasses.replace(r, flags=r.flags | {"width": 7}) for r in runs]
+    assert {n.run.flags["region"] for n in networks} == {"corner:9"}
+    names = sorted(n.run.path.parent.name for n in networks)
+    assert names == sorted({run.flags["model"] for run in runs})
+    network = next(n for n in networks if n.run.flags["model"] == "cnn")
+    assert network.load().config.model.model == "cnn"
+    (same,) = [r for r in runs if r.seed == 0 and r.flags["model"] == "cnn"]
+    r2 = [get_r2(run, "ood") for run in (network.run, same)]
+    assert r2[0] == pytest.approx(r2[1], abs=1e-3)
+    # Of a decoder that did not run there, too, and of no other data.
+    elsewhere = replace(runs[0], flags=runs[0].flags | {"data_dir": "there"})
+    again = [n.run for n in find_networks([elsewhere])]
+    assert again == [n.run for n in networks]
+    other = [replace(r, flags=r.flags | {"sigma": 0.7}) for r in runs]
     assert not find_networks(other)
     monkeypatch.setattr(image_sheets, "find_source", _refuse)
     assert not find_networks(runs)

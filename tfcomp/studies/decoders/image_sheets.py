@@ -1,10 +1,10 @@
 """Held-out images of a split: the truth, and below it what decoders draw.
 
-A sheet is made of the runs whose networks are here, of every decoder the first
-seed of its latest look, with the R^2 of this run. A network is in the folder of
-its run, or it is a published one of the same settings and seed. Held-out
-combinations are drawn at random, the same ones each time; where training
-determines only some, half of them are of these.
+A sheet is made of the networks that are here, of every decoder the first seed
+of its latest look, with the R^2 of this seed: those in the folders of runs, and
+published ones that were trained on the same data. Held-out combinations are
+drawn at random, the same ones each time; where training determines only some,
+half of them are of these.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.solvable import certify_dataset
@@ -26,10 +29,11 @@ from tfcomp.storage.files import write_bytes
 from tfcomp.storage.published_folder import (
     find_source,
     list_published,
+    parse_metrics,
     read_model,
 )
-from tfcomp.storage.run_folder import FLAGS_FILE, MODEL_FILE
-from tfcomp.studies.claims.evidence import UNIMPORTANT, Run
+from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
+from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.decoders.decoder_table import (
     count_looks,
     describe_split,
@@ -41,7 +45,14 @@ if TYPE_CHECKING:
 
 FOLDER = "sheets"
 COLUMNS = 8
-Networks = Mapping[Path, "Callable[[], LoadedRun]"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A run whose network is here, and what loads it."""
+
+    run: Run
+    load: Callable[[], LoadedRun]
 
 
 def link(text: str, split: str, output: Path) -> str:
@@ -66,94 +77,97 @@ def name_sheet(split: str) -> str:
 def write_sheets(runs: Sequence[Run], output: Path) -> list[Path]:
     """Draws the sheets of all splits of which there are networks."""
     networks = find_networks(runs)
-    splits: dict[str, list[Run]] = {}
-    for run in runs:
-        if run.path in networks:
-            splits.setdefault(describe_split(run), []).append(run)
+    splits: dict[str, list[Network]] = {}
+    for network in networks:
+        splits.setdefault(describe_split(network.run), []).append(network)
     written = []
     for split, found in splits.items():
         path = output / FOLDER / name_sheet(split)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, draw_sheet(choose_runs(found), networks))
+        write_bytes(path, draw_sheet(choose_networks(found)))
         written.append(path)
     return written
 
 
-def find_networks(runs: Sequence[Run]) -> Networks:
-    """What loads the network of a run, by its path, of those that have one.
+def find_networks(runs: Sequence[Run]) -> list[Network]:
+    """Networks in folders of runs, then published ones of the same data.
 
     Raises:
         RunError: If a published model is damaged.
     """
     from tfcomp.evaluation.loading import load_run
-    from tfcomp.evaluation.published_models import load_published_run
 
+    own = [
+        Network(run, functools.partial(load_run, run.path))
+        for run in runs
+        if (run.path / MODEL_FILE).exists()
+    ]
+    shown = {_describe_data(run.flags) for run in runs}
     published = _list_published()
-    networks: dict[Path, Callable[[], LoadedRun]] = {}
-    for run in runs:
-        if (run.path / MODEL_FILE).exists():
-            networks[run.path] = functools.partial(load_run, run.path)
-        elif name := published.get(_freeze(run.flags)):
-            networks[run.path] = functools.partial(load_published_run, name)
-    return networks
+    return own + [n for n in published if _describe_data(n.run.flags) in shown]
 
 
-def _list_published() -> dict[frozenset[Any], str]:
-    # The names of published models by their settings and seeds.
-    from tfcomp.evaluation.published_models import parse_published_flags
+def _list_published() -> list[Network]:
+    from tfcomp.evaluation.published_models import (
+        load_published_run,
+        parse_published_flags,
+    )
 
     try:
         source = find_source()
     except RunError:
-        return {}  # installed without a clone
-    found = {}
+        return []  # installed without a clone
+    found = []
     for model in list_published(source):
-        content = read_model(source, model.name)[FLAGS_FILE]
-        flags = parse_published_flags(content, model.name).to_flags()
-        found[_freeze(flags)] = model.name
+        contents = read_model(source, model.name)
+        flags = parse_published_flags(contents[FLAGS_FILE], model.name)
+        metrics = parse_metrics(contents[METRICS_FILE], METRICS_FILE)
+        run = Run(Path(source, model.name), flags.to_flags(), metrics)
+        load = functools.partial(load_published_run, model.name, source)
+        found.append(Network(run, load))
     return found
 
 
-def _freeze(flags: Mapping[str, Any]) -> frozenset[Any]:
-    # Settings and seed, without what makes no difference.
-    kept = {k: v for k, v in flags.items() if k not in UNIMPORTANT - {"seed"}}
-    return frozenset((name, str(value)) for name, value in kept.items())
+def _describe_data(flags: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = [setting.name for setting in fields(DataConfig)]
+    return tuple(flags[name] for name in names if name not in LOCATION_FLAGS)
 
 
-def choose_runs(runs: Sequence[Run]) -> list[Run]:
-    """Of every decoder one run; those with the highest R^2 come first.
+def choose_networks(networks: Sequence[Network]) -> list[Network]:
+    """Of every decoder one; those with the highest R^2 come first.
 
     All have images of the same size.
     """
-    ordered = sorted(runs, key=lambda run: (-count_looks(run), run.seed))
-    chosen: dict[str, Run] = {}
-    for run in ordered:
-        if run.flags["grid_size"] == ordered[0].flags["grid_size"]:
-            chosen.setdefault(run.flags["model"], run)
+    ordered = sorted(networks, key=lambda n: (-count_looks(n.run), n.run.seed))
+    size = ordered[0].run.flags["grid_size"]
+    chosen: dict[str, Network] = {}
+    for network in ordered:
+        if network.run.flags["grid_size"] == size:
+            chosen.setdefault(network.run.flags["model"], network)
     return sorted(chosen.values(), key=_get_r2, reverse=True)
 
 
-def draw_sheet(runs: Sequence[Run], networks: Networks) -> bytes:
+def draw_sheet(networks: Sequence[Network]) -> bytes:
     """Rows of images, a PNG file."""
     from tfcomp.figures.exhibits import figure_to_png
     from tfcomp.figures.image_rows import draw_rows
 
-    rows, titles = collect_images(runs, networks)
+    rows, titles = collect_images(networks)
     figure = draw_rows(rows, column_titles=titles)
     return figure_to_png(figure, num_colors=64, dpi=60)
 
 
 def collect_images(
-    runs: Sequence[Run], networks: Networks
+    networks: Sequence[Network],
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The truth and what each run draws, [n, H, W, C], and what columns are."""
+    """The truth and what each one draws, [n, H, W, C], and what columns are."""
     rows: dict[str, np.ndarray] = {}
-    for run in runs:
-        loaded = networks[run.path]()
+    for network in networks:
+        loaded = network.load()
         if not rows:
             points, titles = choose_points(loaded.dataset)
             rows["truth"] = loaded.dataset.render_array(points)
-        name = f"{run.flags['model']} {_get_r2(run):.2f}"
+        name = f"{network.run.flags['model']} {_get_r2(network):.2f}"
         rows[name] = np.asarray(loaded.model(points), np.float32)
     return rows, titles
 
@@ -177,6 +191,6 @@ def choose_points(dataset: Dataset) -> tuple[np.ndarray, list[str]]:
     return np.concatenate(parts), titles
 
 
-def _get_r2(run: Run) -> float:
-    value = get_r2(run, "ood")
+def _get_r2(network: Network) -> float:
+    value = get_r2(network.run, "ood")
     return -math.inf if value is None else value
