@@ -16,6 +16,13 @@ from tfcomp.config.errors import DivergedError
 STEPS = 4
 
 
+def write(file: Path, text: str) -> None:
+    """Writes it whole or not at all: tests kill this at any moment."""
+    part = file.with_name(f"{file.name}.{os.getpid()}")
+    part.write_text(text)
+    part.replace(file)
+
+
 def main(argv: list[str]) -> int:
     flags = dict(
         argument.removeprefix("--").split("=", 1)
@@ -33,7 +40,7 @@ def main(argv: list[str]) -> int:
     done = int(progress.read_text()) if progress.exists() else 0
     for step in range(done, STEPS):
         time.sleep(float(os.environ.get("FAKE_SECONDS", "0")) / STEPS)
-        progress.write_text(str(step + 1))
+        write(progress, str(step + 1))
     depth, seed = int(flags["depth"]), int(flags["seed"])
     error = 1 / (1 + depth) + 0.01 * seed * depth
     metrics = {
@@ -43,7 +50,7 @@ def main(argv: list[str]) -> int:
         "train": {"epochs": 1, "seconds": time.time()},
     }
     zipfile.ZipFile(folder / "model.keras", "w").close()
-    (folder / "metrics.json").write_text(json.dumps(metrics))
+    write(folder / "metrics.json", json.dumps(metrics))
     return 0
 
 
