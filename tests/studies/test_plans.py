@@ -28,6 +28,7 @@ PATIENCE = 400  # seconds, for a machine that is busy
     [
         ("claims", "penalties", 40),
         ("claims", "threshold_donut_fresh", 40),
+        ("claims", "mlp_fresh", 10),
         ("decoders", "decoders_rates", 180),
         ("prediction", "predict", 384),
         ("thresholds", "threshold", 30),
