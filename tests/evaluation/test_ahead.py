@@ -160,6 +160,28 @@ def test_an_interrupt_does_not_wait_for_the_rest(
     assert not [t for t in threading.enumerate() if "_compute" in t.name]
 
 
+def test_an_interrupt_that_is_lost_in_a_finalizer_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, never = threading.Event(), threading.Event()
+
+    class Busy:
+        def __del__(self) -> None:
+            begun.set()
+            while not never.wait(0.001):
+                pass
+
+    monkeypatch.setattr(ahead, "LANES", ({("layers",): lambda _: Busy()},))
+    with (
+        pytest.raises(KeyboardInterrupt),
+        ahead.computed_ahead([SimpleNamespace()], ["layers"]),
+    ):
+        assert begun.wait(60)
+        raise KeyboardInterrupt
+    # pytest makes an error of what the interpreter would have printed.
+    assert not [t for t in threading.enumerate() if "_compute" in t.name]
+
+
 def test_who_asks_meanwhile_waits_for_the_same_value() -> None:
     begun, allowed = threading.Event(), threading.Event()
 

@@ -52,8 +52,8 @@ def computed_ahead(
     """Computes what sections show of studies while the block runs.
 
     What fails is left to whoever asks for it next, who then learns why. What
-    is not done when the block ends, or is interrupted, is given up. Gives what
-    begins a further computation, which is called for its result.
+    is not done when the block is interrupted is given up. Gives what begins a
+    further computation, which is called for its result.
     """
     threads = [
         threading.Thread(target=_compute, args=(lane, studies, sections))
@@ -75,6 +75,8 @@ def computed_ahead(
             thread.start()
         try:
             yield begin
+            for thread in threads:
+                thread.join()
         finally:
             for thread in threads:
                 _give_up(thread)
@@ -107,11 +109,17 @@ def _compute(
 def _give_up(thread: threading.Thread) -> None:
     """Ends a thread between two steps of its computation, as a batch.
 
-    To interrupt a report of a large grid does not take its minutes.
+    To interrupt a report of a large grid does not take its minutes. Where the
+    exception is lost, as in the callback of a weak reference, it is repeated.
     """
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda found: (
+        None if found.exc_type is SystemExit else report(found)
+    )
     while thread.is_alive():
         found = ctypes.c_ulong(thread.ident)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             found, ctypes.py_object(SystemExit)
         )
         thread.join(1.0)
+    sys.unraisablehook = report
