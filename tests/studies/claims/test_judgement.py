@@ -165,6 +165,15 @@ def test_a_badge_says_the_part_that_it_stands_for() -> None:
     assert mixed.badge == "refuted"
 
 
+def test_the_sign_for_the_cnn_alone_is_no_part_of_a_badge() -> None:
+    (control,) = (c for c in BY_NAME["C10"].controls if c.kind is Kind.NEGATIVE)
+    result = judge_evidence("C10", control.plant())
+    assert result.parts[0].verdict is Verdict.REPRODUCED  # it is known
+    assert result.badge == result.word == "refuted"
+    codes = {part.of for part in result.parts if part.decides}
+    assert codes == {"bump", "ramp"}
+
+
 def make_claim(*numbers: Number, controls=(), gates=(FITTED,)) -> Claim:
     test = Measured("bump", make_cnn("bump"), numbers, gates)
     return Claim("C0", "", "", "", "", "", [test], controls=controls)

@@ -6,6 +6,7 @@ what is left after the code's value is subtracted.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tfcomp.statistics.limits import SHARE
 from tfcomp.studies.claims import run_numbers
@@ -145,7 +146,8 @@ def judge_signs(
             "" if is_known else "the sign for the CNN is not known",
             decides=decides,
         )
-        parts += [cnn, mlp]
+        # The sign for the CNN alone says nothing of the claim.
+        parts += [replace(part, of=f"{code}{words}") for part in (cnn, mlp)]
     return parts
 
 
