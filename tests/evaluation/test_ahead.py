@@ -141,15 +141,22 @@ def test_a_failure_is_told_to_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
         fail(study)
 
 
-def test_an_interrupt_does_not_wait_for_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("where", ["loop", "finalizer"])
+def test_an_interrupt_does_not_wait_and_says_nothing(
+    where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = threading.Event()
+    """Also where it is lost: pytest makes an error of what would be printed."""
+    begun, never = threading.Event(), threading.Event()
 
-    def last(study: object) -> None:
-        while True:
-            begun.set()
+    def wait(_: object) -> None:
+        begun.set()
+        while not never.wait(0.001):
+            pass
 
+    class Busy:
+        __del__ = wait
+
+    last = {"loop": wait, "finalizer": lambda _: Busy()}[where]
     monkeypatch.setattr(ahead, "LANES", ({("layers",): last},))
     with (
         pytest.raises(KeyboardInterrupt),
@@ -157,28 +164,6 @@ def test_an_interrupt_does_not_wait_for_the_rest(
     ):
         assert begun.wait(60)
         raise KeyboardInterrupt
-    assert not [t for t in threading.enumerate() if "_compute" in t.name]
-
-
-def test_an_interrupt_that_is_lost_in_a_finalizer_says_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    begun, never = threading.Event(), threading.Event()
-
-    class Busy:
-        def __del__(self) -> None:
-            begun.set()
-            while not never.wait(0.001):
-                pass
-
-    monkeypatch.setattr(ahead, "LANES", ({("layers",): lambda _: Busy()},))
-    with (
-        pytest.raises(KeyboardInterrupt),
-        ahead.computed_ahead([SimpleNamespace()], ["layers"]),
-    ):
-        assert begun.wait(60)
-        raise KeyboardInterrupt
-    # pytest makes an error of what the interpreter would have printed.
     assert not [t for t in threading.enumerate() if "_compute" in t.name]
 
 
