@@ -71,6 +71,26 @@ def test_a_row_lies_where_its_verdict_says(rule: Rule) -> None:
                 assert row.high <= 1e-12 or len(bounds) == 2
 
 
+@pytest.mark.parametrize(
+    ("ends", "rule", "expected"),
+    [
+        # Both ends are what the claim says, and what lies between is not.
+        ((-1.16, -0.36, 0.44), differs(0.1), (-1.0, 10.6)),
+        # Neither end is, and what lies between is.
+        ((2.0, 2.8, 4.0), near(3, 0.5), (-1.0, 1.0)),
+    ],
+)
+def test_an_open_interval_lies_on_both_sides(
+    ends: tuple[float, float, float],
+    rule: Rule,
+    expected: tuple[float, float],
+) -> None:
+    part = make_part(*ends, rule)
+    assert part.verdict == Verdict.UNDECIDED
+    (row,) = list_rows([make_result(part.verdict, part)])
+    assert (row.low, row.high) == pytest.approx(expected)
+
+
 def test_a_test_that_is_not_valid_is_no_success() -> None:
     part = make_part(0.8, 0.9, 0.95, above(0.5))
     assert part.verdict == Verdict.REPRODUCED

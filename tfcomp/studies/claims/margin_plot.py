@@ -53,7 +53,10 @@ def _make_row(result: ClaimResult, part: Part) -> Row:
     is_valid = result.verdict != Verdict.NOT_VALID
     verdict = part.verdict if is_valid else result.verdict
     label = f"{result.claim.name} {part.label}"
-    ends = [to_margins(x, part.rule) for x in (found.low, found.high)]
+    # Of a rule with two bounds the middle is farthest from what is outside.
+    middle = (part.rule.low + part.rule.high) / 2
+    turns = [middle] if found.low < middle < found.high else []
+    ends = [to_margins(x, part.rule) for x in (found.low, found.high, *turns)]
     mean = to_margins(found.mean, part.rule)
     return Row(label, str(verdict), min(ends), mean, max(ends))
 
