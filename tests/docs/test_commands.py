@@ -1,0 +1,107 @@
+"""Commands in pages and flagfiles: those that nobody runs are parsed, too."""
+
+import importlib
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from absl import flags
+
+from tfcomp.config.command import COMPLETES, FlagsAsked
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.flagfiles import SHIPPED, place_words
+from tfcomp.config.run_flags import make_flags, parse_flags
+from tfcomp.study import PACK_FLAGS, PLAN_FLAGS
+from tfcomp.sweeps.grid import parse_grid
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\W*(?:\S*/)?(?:tfcomp|python -m tfcomp\.) ?([a-z].*)$")
+# What follows the flags of a command, in a shell.
+ENDS = {"|", "&&", ";", "&", ">", ">/dev/null", "2>&1", "2>/dev/null"}
+# Of plugins and runs that a reader makes; tutorials are executed elsewhere.
+NOT_HERE = ("$", "--plugins=", "/run.flags")
+SCHEDULING = {
+    field.name: (field.default, "")
+    for field in SchedulerOptions.list_settings()
+}
+
+
+def list_sources() -> list[Path]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*pages, *sorted(SHIPPED.rglob("*.flags"))]
+
+
+def list_commands(source: Path) -> Iterator[list[str]]:
+    """The words after `tfcomp` of each command that stands in a block."""
+    text = source.read_text("utf-8")
+    blocks = [text] if source.suffix == ".flags" else BLOCK.findall(text)
+    for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
+        found = COMMAND.match(line)
+        if found and not any(mark in line for mark in NOT_HERE):
+            words = shlex.split(found[1], comments=True)
+            ends = [n for n, word in enumerate(words) if word in ENDS]
+            yield words[: ends[0]] if ends else words
+
+
+def find_flags(words: list[str]) -> tuple[flags.FlagValues, list[str]]:
+    """The flags of a command, and the words that are to be parsed by them."""
+    name, *rest = words
+    module = f"tfcomp.{name}"
+    if name == "study":
+        name, *rest = rest
+        module = f"tfcomp.studies.{name}.command"
+        given = {word.lstrip("-").partition("=")[0] for word in rest}
+        if "pack" in given:
+            return make_flags(PACK_FLAGS), rest
+        if given & {"plan", "run"}:
+            return make_flags(PLAN_FLAGS | SCHEDULING), rest
+    with pytest.raises(FlagsAsked) as asked:
+        importlib.import_module(module).main([name])
+    return asked.value.values, rest
+
+
+def check_command(words: list[str]) -> dict[str, Any]:
+    """Parses a command, and the grid of a sweep; nothing runs."""
+    values, rest = find_flags(words)
+    settings = parse_flags(place_words(rest, values), values)
+    parse_grid(settings.get("grid", []), settings.get("seeds", 1))
+    return settings
+
+
+def test_every_command_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(COMPLETES, "1")
+    count, wrong = 0, []
+    for source in list_sources():
+        for words in list_commands(source):
+            if words in (["study"], ["published"]) or "--help" in words:
+                continue
+            count += 1
+            try:
+                check_command(words)
+            except (ConfigError, RunError) as error:
+                wrong.append(f"{source.name}: {shlex.join(words)}: {error}")
+    assert wrong == []
+    assert count > 100
+
+
+@pytest.mark.parametrize(
+    "line, problem",
+    [
+        ("sweep --flagfile=sweep_depth --grid=depth=6", "must vary depth once"),
+        ("train donut --dept=2", "is not a flag"),
+        ("study claims --evidence=docs", "is not a flag"),
+        ("analyze --runs=donut", "is not a flag"),
+        ("train --flagfile=donutt", "must be an existing file"),
+    ],
+)
+def test_wrong_commands_are_found(
+    line: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COMPLETES, "1")
+    with pytest.raises((ConfigError, RunError), match=problem):
+        check_command(line.split())
