@@ -14,34 +14,24 @@ __version__ = "0.1.0"
 # Where the public names are; those of `evaluated` need TensorFlow. Their types
 # are in `__init__.pyi`.
 _LATER = {
-    "api": (
-        "describe_run",
-        "judge_claims",
-        "list_published",
-        "run_sweep",
-        "train_run",
-    ),
-    "config.callbacks": ("register_callback",),
-    "config.errors": ("ConfigError", "RunError"),
-    "config.run_config": ("RunConfig",),
-    "datasets.factor_table": ("FactorTable",),
-    "figures.exhibits": ("Exhibit",),
+    "api": "describe_run judge_claims list_published run_sweep train_run",
+    "config.callbacks": "register_callback",
+    "config.errors": "ConfigError RunError",
+    "config.run_config": "RunConfig",
+    "datasets.factor_table": "FactorTable",
+    "figures.exhibits": "Exhibit",
     "report.evaluated": (
-        "Evaluated",
-        "evaluate",
-        "load_published",
-        "load_run",
-        "write_report",
+        "Evaluated evaluate load_published load_run write_report"
     ),
-    "report.own_sections": ("register_section",),
-    "statistics.measure": ("register_measure",),
+    "report.own_sections": "register_section",
+    "statistics.measure": "register_measure",
 }
-__all__ = sorted(name for names in _LATER.values() for name in names)
+__all__ = sorted(" ".join(_LATER.values()).split())
 
 
 def __getattr__(name: str) -> Any:
     for module, names in _LATER.items():
-        if name in names:
+        if name in names.split():
             return _import(f"{__name__}.{module}:{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

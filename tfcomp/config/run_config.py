@@ -17,18 +17,9 @@ from tfcomp.config.training_config import TrainingConfig
 
 # Output location and bookkeeping; they do not change what is computed.
 LOCATION_FLAGS = (
-    "run_name",
-    "log_dir",
-    "export_dir",
-    "data",
-    "data_dir",
-    "examples_dir",
-    "resume",
-    "overwrite",
-    "pictures",
-    "export",
-    "keep_outputs",
-)
+    "run_name log_dir export_dir data data_dir examples_dir resume overwrite "
+    "pictures export keep_outputs"
+).split()
 # Of a run's name, which is part of names of figures, of 255 bytes at most.
 MAX_NAME_BYTES = 180
 

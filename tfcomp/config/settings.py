@@ -49,14 +49,8 @@ def setting(
     """
     if maximum is None:
         maximum = LARGEST.get(type(default))
-    metadata = {
-        "help": help,
-        "minimum": minimum,
-        "maximum": maximum,
-        "above": above,
-        "choices": choices,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
+    rules = dict(minimum=minimum, maximum=maximum, above=above, choices=choices)
+    return dataclasses.field(default=default, metadata={"help": help, **rules})
 
 
 class Settings:
