@@ -215,7 +215,7 @@ def test_public_names() -> None:
     there = {
         name: f"tfcomp.{module}"
         for module, names in tfcomp._LATER.items()
-        for name in names
+        for name in names.split()
     }
     assert typed == there
     assert stub.with_name("py.typed").exists()
