@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tests.figures.looks import get_legend
+from tfcomp.figures.curve_plots import draw_stage_panels, merge_stages
 from tfcomp.figures.exhibits import figure_to_png
-from tfcomp.figures.stage_plots import draw_stage_panels, merge_stages
 
 SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
@@ -82,7 +82,7 @@ def test_orders_that_disagree(lists: list) -> None:
 
 def test_errors_are_bands() -> None:
     series = {"a": [1, 2, 4], "b": [0, 0, 0]}
-    errors = {"": {"a": [0.5, None, 1]}}
+    errors = {"": {"a": [[0.5, 0.5], [np.nan, np.nan], [1, 1]]}}
     figure = draw_lines(series, SHALLOW, errors=errors)
     (band,) = figure.axes[0].collections
     ends = {tuple(p) for path in band.get_paths() for p in path.vertices}
@@ -100,7 +100,7 @@ def test_panels_share_scale_legend_and_looks() -> None:
         "OOD": {"ramp": [9, 9, 9]},
     }
     stages = {"bump": SHALLOW, "ramp": SHALLOW}
-    errors = {"OOD": {"ramp": [1, 1, 1]}}
+    errors = {"OOD": {"ramp": np.ones((3, 2))}}
     figure = draw_stage_panels(panels, stages, ylabel="MSE", errors=errors)
     first, second = figure.axes
     assert [axes.get_title() for axes in figure.axes] == ["ID", "OOD"]

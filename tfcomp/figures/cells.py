@@ -15,50 +15,32 @@ from numpy.typing import ArrayLike, NDArray
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
 
-Segment = tuple[tuple[float, float], tuple[float, float]]
-
 # Magenta stands out from all grays and all of viridis for color-blind readers
 # too: orange comes close to the yellow-greens in deuteranopia.
 OUTLINE_COLOR = "#ff00ff"
 OUTLINE_LABEL = "held-out region"
 NO_VALUE_COLOR = "0.65"
-
-# Width over height of a map. Its cells are square where its grid fits in.
-_MIN_ASPECT = 0.7
-_MAX_ASPECT = 2.5
 MAX_TICKS = 6
-MAX_NAMES = 10
-# Letters of all ticks along a horizontal axis beyond which they are turned.
-_MAX_LETTERS = 26
 # Round parts of a circle, as multiples of powers of ten.
 _DEGREES = (1, 1.5, 3, 4.5, 6, 9, 10)
 
 
-def compute_outline(mask: ArrayLike) -> list[Segment]:
-    """Computes the border of a region of any shape, on the pixel edges.
+def compute_outline(mask: ArrayLike) -> list[tuple[tuple[float, float], ...]]:
+    """The border of a region, closed also where the grid ends.
 
-    Cell `(i, j)` covers `i - 0.5 ... i + 0.5` in x and `j - 0.5 ... j + 0.5`
-    in y, as in `imshow`; the inclusive interval [6, 22] spans 5.5 to 22.5.
-    A region that reaches the end of the grid is closed there. The mask `[nx,
-    ny]` is True inside.
-
-    Returns:
-        Segments `((x0, y0), (x1, y1))` in data coordinates, first those along
-        y, then those along x. Each is as long as its line goes on.
+    The mask `[nx, ny]` is True inside. Cell `(i, j)` covers `i - 0.5 ... i +
+    0.5` in x and `j - 0.5 ... j + 0.5` in y, as in `imshow`. Segments `((x0,
+    y0), (x1, y1))` along y, then along x, are as long as their line goes on.
     """
     padded = np.pad(np.asarray(mask, bool), 1)
     along_y = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
     along_x = np.diff(padded, axis=1)[1:-1].T  # [ny + 1, nx]
-    segments = [((x, y0), (x, y1)) for x, y0, y1 in _find_runs(along_y)]
-    segments += [((x0, y), (x1, y)) for y, x0, x1 in _find_runs(along_x)]
-    return segments
+    upright = [((x, y0), (x, y1)) for x, y0, y1 in _find_runs(along_y)]
+    return upright + [((x0, y), (x1, y)) for y, x0, x1 in _find_runs(along_x)]
 
 
 def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
-    """Draws the border of a region on axes that count the cells from 0.
-
-    The mask `[nx, ny]` is True inside; the line is that many points wide.
-    """
+    """Draws `compute_outline` on axes that count the cells from 0."""
     lines = LineCollection(
         compute_outline(mask),
         colors=OUTLINE_COLOR,
@@ -79,23 +61,15 @@ def shade_interval(axes: Axes, low: float, high: float) -> None:
 
 
 def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
-    """Shades the values of one factor that occur in the held-out region.
-
-    On axes whose x counts them from 0. Where all of them do, as in a diagonal
-    band or a cross, that would mark nothing, and nothing is drawn.
-    """
+    """Shades places along x, counted from 0; none where all are held out."""
     is_held_out = np.asarray(is_held_out, bool)
-    if is_held_out.all():
-        return
-    for _, start, stop in _find_runs(is_held_out[np.newaxis]):
-        shade_interval(axes, start, stop)
+    if not is_held_out.all():
+        for _, start, stop in _find_runs(is_held_out[np.newaxis]):
+            shade_interval(axes, start, stop)
 
 
 def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
-    """Joins neighboring edges, True in `[lines, cells]`, to runs.
-
-    A run is (position of the line, start, stop).
-    """
+    """Runs of True in `[lines, cells]`: position of the line, start, stop."""
     steps = np.diff(np.pad(edges, ((0, 0), (1, 1))).astype(int), axis=1)
     lines, starts = np.nonzero(steps == 1)  # row by row, as are the stops
     stops = np.nonzero(steps == -1)[1]
@@ -111,12 +85,7 @@ def show_cells(
     no_value_color: str = NO_VALUE_COLOR,
     aspect: float = 1.0,
 ) -> AxesImage:
-    """Shows a cell per number, the first row at the bottom.
-
-    The axes count the cells from 0. Colors reach by default from the least
-    number to the largest one; `aspect` is the height of a cell over its width.
-    Returns the image, for a color bar.
-    """
+    """Shows cells, counted from 0; `aspect` is their height over width."""
     return axes.imshow(
         np.ma.masked_invalid(values),
         origin="lower",
@@ -134,36 +103,27 @@ def show_map(
     linewidth: float = 1.8,
     cmap: str = "viridis",
 ) -> AxesImage:
-    """Shows a map of two factors, with their values at its axes.
-
-    The outline of the held-out region is `linewidth` points wide.
-    """
+    """Shows a map of two factors, with their values at its axes."""
     num_x, num_y = found.values.shape
     aspect = num_x / num_y / get_map_aspect(found.values.shape)
     image = show_cells(axes, found.values.T, norm, cmap, aspect=aspect)
-    x, y = found.factors
-    label_values(axes.xaxis, x)
-    label_values(axes.yaxis, y)
+    label_values(axes.xaxis, found.factors[0])
+    label_values(axes.yaxis, found.factors[1])
     if found.mask is not None:
         draw_outline(axes, found.mask, linewidth)
     return image
 
 
 def get_map_aspect(shape: tuple[int, int]) -> float:
-    """Returns width over height of the map of a grid `(nx, ny)`."""
-    num_x, num_y = shape
-    return min(_MAX_ASPECT, max(_MIN_ASPECT, num_x / num_y))
+    """Width over height of a map of `(nx, ny)` cells, square if they fit."""
+    return min(2.5, max(0.7, shape[0] / shape[1]))
 
 
 def label_values(axis: Axis, factor: Factor) -> None:
-    """Labels an axis with values and names, on which cells count from 0.
-
-    Many evenly spaced values get round numbers wherever these lie between
-    cells, others those of some cells, and names are told up to ten.
-    """
+    """Labels an axis, on which cells count from 0, with values or names."""
     places, labels = _choose_ticks(factor)
     axis.set_ticks(places, labels)
-    if axis.axis_name == "x" and sum(map(len, labels)) > _MAX_LETTERS:
+    if axis.axis_name == "x" and sum(map(len, labels)) > 26:
         turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         axis.set_ticks(places, labels, **turned)
 
@@ -172,7 +132,7 @@ def _choose_ticks(factor: Factor) -> tuple[np.ndarray, list[str]]:
     values = factor.values()
     is_few = len(values) <= MAX_TICKS
     if is_few or factor.names or factor.levels or factor.categorical:
-        most = MAX_NAMES if factor.names else MAX_TICKS
+        most = 10 if factor.names else MAX_TICKS
         places = np.arange(0, len(values), math.ceil(len(values) / most))
         return places, [factor.describe(values[place]) for place in places]
     steps = _DEGREES if factor.unit == "degrees" else (1, 2, 2.5, 5, 10)

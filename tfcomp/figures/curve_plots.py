@@ -1,6 +1,6 @@
-"""Curves of numbers over a number, in one pair of axes or in panels."""
+"""Lines of numbers over a number, or over the stages of models."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,19 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from tfcomp.figures import line_style
 from tfcomp.figures.cells import shade_interval
-from tfcomp.figures.layout import (
-    add_panel_title,
-    finish_figure,
-)
-from tfcomp.figures.line_style import (
-    Band,
-    draw_line,
-    finish_axes,
-    get_line_style,
-    set_log_scale,
-    to_numbers,
-)
+from tfcomp.figures.layout import add_panel_title, finish_figure
+from tfcomp.figures.line_style import to_numbers
 
 _PANEL_WIDTH = 3.4  # inches
 
@@ -50,7 +41,7 @@ def draw_curves(
     title: str = "",
     logy: bool = False,
     shaded: tuple[float, float] | None = None,
-    bands: Mapping[str, Band] | None = None,
+    bands: Mapping[str, line_style.Band] | None = None,
 ) -> Figure:
     """Draws curves over one variable in one pair of axes.
 
@@ -58,29 +49,24 @@ def draw_curves(
         x: Where the curves are known, `[n]`, finite.
         series: Name of a curve to its numbers, `[n]`. A number that is not
             finite leaves a gap; for `logy`, so does one that is not above 0.
-        xlabel: What x is, with units.
-        ylabel: What the numbers are, with units.
+        xlabel: As `ylabel`, with units.
         logy: Whether the scale of the numbers is logarithmic.
         shaded: Ends of the interval of x that was held out from training.
-        bands: Name of a curve to the lower and the upper ends of its
-            intervals, `[n]` each.
+        bands: Name of a curve to the ends of its intervals, `[n]` each.
     """
-    x = np.asarray(x, float)
-    curves = {name: to_numbers(y) for name, y in series.items()}
-    bands = {
-        name: (to_numbers(low), to_numbers(high))
-        for name, (low, high) in (bands or {}).items()
-    }
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     axes = figure.subplots()
     axes.set_yscale("log" if logy else "linear")
-    for index, (name, y) in enumerate(curves.items()):
+    for index, (name, numbers) in enumerate(series.items()):
+        y = to_numbers(numbers)
         y = np.where(y > 0, y, np.nan) if logy else y
-        draw_line(axes, index, x, y, name, bands.get(name))
+        ends = (bands or {}).get(name)
+        band = tuple(map(to_numbers, ends)) if ends else None
+        line_style.draw_line(axes, index, np.asarray(x, float), y, name, band)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    finish_axes(axes)
+    line_style.finish_axes(axes)
     finish_figure(figure, title)
     return figure
 
@@ -95,10 +81,10 @@ def draw_curve_panels(
 ) -> Figure:
     """Draws curves with bands, one panel a quantity.
 
-    A line of one name looks the same in every panel. `log` has the titles of
-    the panels with a logarithmic scale: numbers that are not above 0 leave
-    gaps there, and a band that reaches 0 reaches the bottom. `floors` has the
-    titles of panels that show nothing below a number.
+    A line of one name looks the same in every panel. Those whose titles are in
+    `log` have a logarithmic scale: numbers that are not above 0 leave gaps,
+    and a band that reaches 0 reaches the bottom. Those in `floors` show
+    nothing below a number.
     """
     names = list(dict.fromkeys(n for curves in panels.values() for n in curves))
     size = (_PANEL_WIDTH * len(panels) + 0.4, 3.2)
@@ -108,7 +94,8 @@ def draw_curve_panels(
         for name, curve in curves.items():
             _draw_band_curve(axes, names.index(name), name, curve, panel in log)
         if panel in log:
-            set_log_scale(axes, [curve.mean for curve in curves.values()])
+            means = [curve.mean for curve in curves.values()]
+            line_style.set_log_scale(axes, means)
         if floors and panel in floors:
             (low, high), floor = axes.get_ylim(), floors[panel]
             axes.set_ylim(max(low, floor), max(high, floor + 1))
@@ -116,7 +103,7 @@ def draw_curve_panels(
         if all((x == x.round()).all() for x in places):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(xlabel)
-        finish_axes(axes)
+        line_style.finish_axes(axes)
         add_panel_title(axes, panel, _PANEL_WIDTH)
     finish_figure(figure, title)
     return figure
@@ -131,7 +118,84 @@ def _draw_band_curve(
         low = np.where(low > 0, low, np.finfo(float).tiny)
     band = None if np.isnan(high).all() else (low, high)
     x = np.asarray(curve.x, float)
-    draw_line(axes, index, x, mean, name, band)
+    line_style.draw_line(axes, index, x, mean, name, band)
     if curve.values is not None:
-        look = get_line_style(index) | {"linestyle": "", "markersize": 3}
-        axes.plot(x, to_numbers(curve.values), alpha=0.6, **look)
+        dots = {"linestyle": "", "markersize": 3, "alpha": 0.6}
+        look = line_style.get_line_style(index) | dots
+        axes.plot(x, to_numbers(curve.values), **look)
+
+
+def draw_stage_panels(
+    panels: Mapping[str, Mapping[str, Sequence[float | None]]],
+    stages: Mapping[str, Sequence[str]],
+    *,
+    ylabel: str,
+    title: str = "",
+    errors: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+) -> Figure:
+    """Draws numbers over the stages of models, one line a model or a score.
+
+    Models of different depths have different stages. A stage has one place on
+    the x axis, in an order that agrees with all lines (see `merge_stages`): a
+    shorter line begins at the left and still ends at `image`. It joins the
+    stages of its own model, whatever places lie between. Panels share their
+    axes, and a line of the same name looks the same in all of them.
+
+    Args:
+        panels: Title of a panel to its lines: the name of a line to a number
+            per stage. None, NaN and infinity leave a gap.
+        stages: Name of every line to the names of its stages in order.
+        ylabel: What the numbers are, with units.
+        errors: As `panels`, how far intervals reach below and above, [n, 2].
+    """
+    names = list(dict.fromkeys(name for s in panels.values() for name in s))
+    places = merge_stages([stages[name] for name in names])
+    height = 2.6  # inches
+    width = max(1.3 * height, 0.36 * len(places))
+    size = len(panels) * width + 1.0, height + 0.6
+    longest = max(map(len, places), default=0)
+    tight = longest + 1 > 10 * width / len(places)  # ten letters an inch
+    slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (panel, series) in zip(grid, panels.items(), strict=True):
+        widths = (errors or {}).get(panel, {})
+        for name, numbers in series.items():
+            xs = np.array([places.index(stage) for stage in stages[name]])
+            y, band = to_numbers(numbers), None
+            if name in widths:
+                below, above = np.asarray(widths[name]).T
+                band = y - below, y + above
+            line_style.draw_line(axes, names.index(name), xs, y, name, band)
+        add_panel_title(axes, panel, width)
+        axes.set_xticks(range(len(places)), places, **(slant if tight else {}))
+        axes.set_xlim(-0.4, len(places) - 0.6)
+        line_style.finish_axes(axes)
+    grid[0].set_ylabel(ylabel)
+    finish_figure(figure, title)
+    return figure
+
+
+def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
+    """An order of stages that agrees with those of all models.
+
+    The longest list comes first. A stage that it lacks goes right before the
+    stage that follows it in its own list, or to the end if none does.
+
+    Raises:
+        ValueError: If two lists disagree on an order or a name is repeated.
+    """
+    merged: list[str] = []
+    for stages in sorted(lists, key=len, reverse=True):  # stable
+        place = len(merged)
+        for stage in reversed(stages):
+            if stage not in merged:
+                merged.insert(place, stage)
+            elif merged.index(stage) < place:
+                place = merged.index(stage)
+            else:
+                raise ValueError(
+                    "stages must be in the same order for all lines, each "
+                    f"once, received {[list(names) for names in lists]}."
+                )
+    return merged

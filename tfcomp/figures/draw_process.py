@@ -3,9 +3,9 @@
     python -m tfcomp.figures.draw_process
 
 takes pickles of a figure and of where it is written, and answers with nothing
-once its files are there. To make a figure is Python, and to place its parts and
-to draw them is as much again, under one lock. What cannot go to another process
-(a figure of a plugin, say) is drawn in this one.
+once its files are there. To place and draw the parts of a figure takes as long
+as to make it. What cannot go to another process (a figure of a plugin, say) is
+drawn in this one.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import matplotlib
 
 from tfcomp.config.helper_process import HelperProcess, serve_requests
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
-from tfcomp.figures.layout import layout_at_drawing
+from tfcomp.figures.layout import IS_AT_DRAWING
 
 
 class Drawing:
@@ -83,10 +83,11 @@ def drawn_elsewhere() -> Iterator[Drawing]:
     """Figures that are made in the block are arranged when they are drawn."""
     start_drawing()
     drawing = Drawing(_started.pop())
+    token = IS_AT_DRAWING.set(True)
     try:
-        with layout_at_drawing():
-            yield drawing
+        yield drawing
     finally:
+        IS_AT_DRAWING.reset(token)
         drawing.stop()
 
 

@@ -4,29 +4,16 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.figures.cells import label_values, show_cells
-from tfcomp.figures.layout import (
-    finish_figure,
-    keep_panels,
-    make_panels,
-)
+from tfcomp.figures.layout import finish_figure, keep_panels, make_panels
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
 PANEL_SIZE = 0.8  # inches
-SPECTRUM_FLOOR = 1e-4
-
-# Single entries beyond twice this quantile would bleach all the others.
-_QUANTILE = 0.999
-_MAX_OVER_QUANTILE = 2.0
-
-# Width of a grid of panels over its height, at most.
-_MAX_GRID_ASPECT = 2.0
 
 
 def draw_embeddings(
@@ -39,10 +26,8 @@ def draw_embeddings(
     """Draws the matrices of all values of one factor on one color scale.
 
     Blue is negative, white is 0 and red is positive. The scale reaches to the
-    largest absolute entry, unless single entries stand out: if it exceeds
-    twice the 99.9 % quantile of the absolute entries, the scale reaches to
-    that quantile. What lies beyond a scale is drawn in its end colors, and
-    the color bar says how much that is.
+    largest absolute entry; if that is more than twice the 99.9 % quantile of
+    all, to this quantile, and the color bar says how much lies beyond.
 
     Args:
         matrices: The matrix of every value in pixel space, y upwards,
@@ -52,7 +37,17 @@ def draw_embeddings(
     """
     matrices = np.asarray(matrices, float)
     limit = _choose_limit(matrices)
-    figure, panels = _make_panels(*matrices.shape, has_title=bool(title))
+    count, num_rows, num_columns = matrices.shape
+    # The fullest grid at most twice as wide as high, of those the squarest.
+    most = int(math.sqrt(2.0 * count))
+    sizes = range(math.ceil(math.sqrt(count)), most + 1)
+    wide = min(sizes, key=lambda n: (-count % n, n))
+    high = math.ceil(count / wide)
+    panel = PANEL_SIZE * min(2.0, max(0.5, num_rows / num_columns))
+    width = max(4.0, wide * PANEL_SIZE + 1.2)
+    height = max(2.6, high * (panel + 0.19) + 0.35 + 0.3 * bool(title))
+    figure, grid = make_panels((high, wide), (width, height), pad=0.02)
+    panels = keep_panels(grid, count)
     for axes, matrix, value in zip(panels, matrices, values, strict=True):
         image = show_cells(axes, matrix, Normalize(-limit, limit), "RdBu_r")
         title_of = value if isinstance(value, str) else f"{value:.3g}"
@@ -67,9 +62,8 @@ def draw_embeddings(
     figure.colorbar(image, ax=panels, aspect=25, pad=0.02, **bar)
     # One line of text: a legend would lie on top of it.
     note = "" if finite.size == matrices.size else "; gray: no finite value"
-    figure.supxlabel(
-        f"one matrix per value of {factor_label}{note}", fontsize=10
-    )
+    text = f"one matrix per value of {factor_label}{note}"
+    figure.supxlabel(text, fontsize=10)
     finish_figure(figure, title)
     return figure
 
@@ -79,11 +73,8 @@ def draw_spectrum(
 ) -> Figure:
     """Draws the singular values of all matrices, relative to their largest.
 
-    The y axis is logarithmic and ends at 1e-4. A matrix without any finite
-    singular value above 0 has no line, and the legend says so.
-
-    Singular values of every matrix, in any order, are `[V, R]`; the legend
-    tells the mean of the effective ranks `[V]`.
+    Those of a matrix, `[V, R]`, are in any order; the legend has the mean of
+    the effective ranks `[V]`, and counts matrices without values above 0.
     """
     # Largest first, [V, R].
     spectrum = -np.sort(-np.asarray(singular_values, float), axis=1)
@@ -97,19 +88,14 @@ def draw_spectrum(
     for line in relative:
         axes.plot(ranks, line, color="0.6", lw=0.6, alpha=0.7, label=label)
     if len(relative):
-        axes.plot(
-            ranks,
-            np.median(relative, axis=0),
-            color=LINE_COLORS[0],
-            linewidth=2.4,
-            marker="o" if len(ranks) <= 16 else "",
-            markersize=4,
-            label=f"median (mean effective rank {np.mean(effective_rank):.3g})",
-        )
+        look = {"color": LINE_COLORS[0], "linewidth": 2.4, "markersize": 4}
+        look["marker"] = "o" if len(ranks) <= 16 else ""
+        label = f"median (mean effective rank {np.mean(effective_rank):.3g})"
+        axes.plot(ranks, np.median(relative, axis=0), label=label, **look)
     if not is_drawn.all():
         label = f"not drawn: {np.sum(~is_drawn)} without singular values"
         axes.plot([], [], linestyle="none", label=label)
-    axes.set(xlim=(0.5, len(ranks) + 0.5), ylim=(SPECTRUM_FLOOR, 1.5))
+    axes.set(xlim=(0.5, len(ranks) + 0.5), ylim=(1e-4, 1.5))
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
@@ -123,10 +109,9 @@ def draw_profiles(
 ) -> Figure:
     """Draws the profiles of all values along each axis of the image.
 
-    A row of cells is the profile of a value. Both axes share one color scale
-    with 0 in its middle, so that it shows which of them is in use. `profiles`
-    are the name of an axis, as `rows`, to those of the V values of the factor,
-    `[V, length]`.
+    `profiles` are the name of an axis, as `rows`, to those of the values of
+    the factor, `[V, length]`, a row of cells each. All share one color scale
+    with 0 in its middle, so that it shows which axis is in use.
     """
     arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
     limit = max(_choose_limit(array) for array in arrays.values())
@@ -134,37 +119,19 @@ def draw_profiles(
     figure, grid = make_panels((1, len(arrays)), size, pad=0.08)
     for axes, (name, array) in zip(grid[0], arrays.items(), strict=True):
         image = show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
-        axes.set(xlabel=f"number along the {name}", title=name)
-        axes.set_ylabel(factor.label)
+        label = f"number along the {name}"
+        axes.set(xlabel=label, ylabel=factor.label, title=name)
         label_values(axes.yaxis, factor)
     figure.colorbar(image, ax=list(grid[0]), label="profile", aspect=25)
     finish_figure(figure, title)
     return figure
 
 
-def _make_panels(
-    num: int, num_rows: int, num_columns: int, has_title: bool
-) -> tuple[Figure, list[Axes]]:
-    """Makes a figure and `num` axes for matrices of a size."""
-    # The fullest grid that is not too wide, and of those the squarest.
-    sizes = range(
-        math.ceil(math.sqrt(num)), int(math.sqrt(_MAX_GRID_ASPECT * num)) + 1
-    )
-    wide = min(sizes, key=lambda n: (-num % n, n))
-    high = math.ceil(num / wide)
-    height = PANEL_SIZE * min(2.0, max(0.5, num_rows / num_columns))
-    size = (
-        max(4.0, wide * PANEL_SIZE + 1.2),
-        max(2.6, high * (height + 0.19) + 0.35 + 0.3 * has_title),
-    )
-    figure, grid = make_panels((high, wide), size, pad=0.02)
-    return figure, keep_panels(grid, num)
-
-
 def _choose_limit(matrices: np.ndarray) -> float:
     finite = np.abs(matrices[np.isfinite(matrices)])
     if not finite.any():
         return 1.0
-    quantile = np.quantile(finite, _QUANTILE)
-    is_outlier = 0 < _MAX_OVER_QUANTILE * quantile < finite.max()
+    # Single entries beyond twice of it would bleach all the others.
+    quantile = np.quantile(finite, 0.999)
+    is_outlier = 0 < 2.0 * quantile < finite.max()
     return float(quantile if is_outlier else finite.max())

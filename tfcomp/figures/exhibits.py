@@ -1,6 +1,7 @@
 """Exhibits: a figure, the numbers behind it, and a caption."""
 
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,18 +27,17 @@ _PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 def figure_to_png(
     figure: Figure, num_colors: int | None = None, dpi: int = FILE_DPI
 ) -> bytes:
-    """Renders a figure as a PNG file.
+    """Renders a figure, which is left as it was, as a PNG file.
 
-    The figure is left as it was. A palette of at most 256 colors makes files
-    of lines and text a third as large; None keeps every color.
+    A palette of at most 256 colors makes files of lines and text a third as
+    large; None keeps every color.
     """
     picture = Image.fromarray(figure_to_array(figure, dpi))
-    if num_colors is not None:
+    if small := num_colors is not None:
         picture = picture.convert("RGB").quantize(
             num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
         )
     buffer = io.BytesIO()
-    small = num_colors is not None
     picture.save(buffer, format="PNG", dpi=(dpi, dpi), optimize=small)
     return buffer.getvalue()
 
@@ -51,10 +51,7 @@ def figure_to_pdf(figure: Figure) -> bytes:
 
 
 def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
-    """Renders a figure, which is left as it was, with `dpi` pixels per inch.
-
-    Red, green, blue and opacity `[H, W, 4]`, from the top row down.
-    """
+    """A figure, left as it was, as red, green, blue and opacity `[H, W, 4]`."""
     with _keep_canvas(figure):
         figure.dpi = dpi
         canvas = FigureCanvasAgg(figure)
@@ -65,14 +62,10 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     """Pictures `[H, W, 4]` of any sizes below one another, as a PNG file."""
     width = max(picture.shape[1] for picture in pictures)
-    padded = [
-        np.pad(
-            picture,
-            ((0, 0), (0, width - picture.shape[1]), (0, 0)),
-            constant_values=255,
-        )
-        for picture in pictures
-    ]
+    padded = []
+    for picture in pictures:
+        free = ((0, 0), (0, width - picture.shape[1]), (0, 0))
+        padded.append(np.pad(picture, free, constant_values=255))
     buffer = io.BytesIO()
     Image.fromarray(np.concatenate(padded)).save(buffer, format="PNG")
     return buffer.getvalue()
@@ -109,38 +102,26 @@ class Exhibit:
 
     @property
     def alt(self) -> str:
-        """What the picture shows, for who cannot see it."""
-        words = describe_figure(self.figure) if self.figure else ""
-        return f"{self.title}. {words}".strip()
-
-
-def describe_figure(figure: Figure) -> str:
-    """Panels, axes and legend of a figure in words."""
-    panels = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
-    names = [axes.get_title() for axes in panels]
-    bars = [axes for axes in figure.axes if axes not in panels]
-    parts = {
-        "panels": names,
-        "rows": [axes.get_ylabel() for axes in panels if axes.images],
-        "from left to right": [axes.get_xlabel() for axes in panels],
-        "upwards": [a.get_ylabel() for a in panels if not a.images],
-        "colors": [axes.get_ylabel() for axes in bars],
-        "shown": [
-            label
-            for axes in panels
-            for label in axes.get_legend_handles_labels()[1]
-        ],
-    }
-    told = {key: dict.fromkeys(filter(None, v)) for key, v in parts.items()}
-    lines = [f"{key}: {', '.join(v)}" for key, v in told.items() if v]
-    return " ".join("; ".join(lines).split()) + ("." if lines else "")
+        """What the picture shows, in words, for who cannot see it."""
+        every = self.figure.axes if self.figure else []
+        panels = [a for a in every if a.get_label() != "<colorbar>"]
+        legends = [a.get_legend_handles_labels()[1] for a in panels]
+        parts = {
+            "panels": [a.get_title() for a in panels],
+            "rows": [a.get_ylabel() for a in panels if a.images],
+            "from left to right": [a.get_xlabel() for a in panels],
+            "upwards": [a.get_ylabel() for a in panels if not a.images],
+            "colors": [a.get_ylabel() for a in every if a not in panels],
+            "shown": itertools.chain(*legends),
+        }
+        told = {key: dict.fromkeys(filter(None, v)) for key, v in parts.items()}
+        lines = [f"{key}: {', '.join(v)}" for key, v in told.items() if v]
+        words = " ".join("; ".join(lines).split())
+        return f"{self.title}. {words}." if lines else f"{self.title}."
 
 
 def save_exhibit(exhibit: Exhibit, folder: Path) -> None:
-    """Writes `<name>.png` and `.pdf` of the figure and `.csv` of the rows.
-
-    What the exhibit lacks is left out; the folder is made if need be.
-    """
+    """Writes `<name>.png`, `.pdf` and `.csv`, of what an exhibit has."""
     folder.mkdir(parents=True, exist_ok=True)
     name, figure = exhibit.name, exhibit.figure
     if figure is not None:

@@ -8,13 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tfcomp.figures import line_style
 from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import (
-    LINE_COLORS,
-    finish_axes,
-    set_log_scale,
-    to_numbers,
-)
+from tfcomp.figures.line_style import LINE_COLORS
 
 KIND_COLORS = {
     "reproduced": "#00734c",
@@ -22,20 +18,14 @@ KIND_COLORS = {
     "undecided": "#946200",
     "not run": "#666666",
 }
-RULE_COLOR = LINE_COLORS[0]
-SEED_COLOR = "0.55"
 _ROW_HEIGHT = 0.30  # inches
-_PANEL_EXTRA = 0.85
-_PANEL_WIDTH = 2.8
-_LABEL_LETTERS = 34
 
 
 @dataclass(frozen=True)
 class ForestRow:
     """One estimate: the mean over seeds, and its interval if there is one.
 
-    `kind` is what the legend calls the mean. The verdicts on claims have
-    colors of their own.
+    `kind` is what the legend calls the mean; verdicts have `KIND_COLORS`.
     """
 
     label: str
@@ -48,13 +38,10 @@ class ForestRow:
 
 @dataclass(frozen=True)
 class ForestPanel:
-    """Estimates of one quantity, the first one at the top.
+    """Estimates of one quantity (with units), the first one at the top.
 
-    Attributes:
-        quantity: What the numbers are, with units.
-        bounds: Lower and upper bound of the rule that the numbers are held
-            against, infinite where it has none; None without a rule.
-        outside: Whether the rule asks for numbers outside the bounds.
+    The bounds are those of the rule that the numbers are held against, which
+    may ask for numbers `outside`: lower and upper, infinite where it has none.
     """
 
     quantity: str
@@ -72,34 +59,25 @@ def draw_forest(
 ) -> Figure:
     """Draws seeds as dots, and means as diamonds on their intervals.
 
-    The numbers that agree with the rule of a panel are shaded.
-
-    Panels, with at least one row in all, stand below each other, each with
-    its own rows; or side by side with the same rows, which are named once: a
-    row is found by its label.
+    The numbers that agree with the rule of a panel are shaded. Panels, with at
+    least one row in all, stand below each other; or side by side with the same
+    rows, which are named once: a row is found by its label.
     """
     labels = list(dict.fromkeys(row.label for p in panels for row in p.rows))
-    shared = labels if side_by_side else None
-    figure, grid = _make_panels(panels, shared)
-    for axes, panel in zip(grid, panels, strict=True):
-        _draw_panel(axes, panel, shared)
-    finish_figure(figure, title)
-    return figure
-
-
-def _make_panels(
-    panels: Sequence[ForestPanel], shared: list[str] | None
-) -> tuple[Figure, np.ndarray]:
-    if shared is None:
-        heights = [_ROW_HEIGHT * len(p.rows) + _PANEL_EXTRA for p in panels]
+    if side_by_side:
+        width = 2.8 * len(panels) + 0.085 * max(map(len, labels))
+        size = width + 0.6, _ROW_HEIGHT * len(labels) + 1.2
+        shape = {"ncols": len(panels), "sharey": True}
+    else:
+        heights = [_ROW_HEIGHT * len(p.rows) + 0.85 for p in panels]
         size = 6.6, sum(heights) + 0.15
         shape = {"nrows": len(panels), "height_ratios": heights}
-    else:
-        width = _PANEL_WIDTH * len(panels) + 0.085 * max(map(len, shared))
-        size = width + 0.6, _ROW_HEIGHT * len(shared) + 1.2
-        shape = {"ncols": len(panels), "sharey": True}
     figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(**shape, squeeze=False).ravel()
+    grid = figure.subplots(**shape, squeeze=False).ravel()
+    for axes, panel in zip(grid, panels, strict=True):
+        _draw_panel(axes, panel, labels if side_by_side else None)
+    finish_figure(figure, title)
+    return figure
 
 
 def _draw_panel(
@@ -107,29 +85,29 @@ def _draw_panel(
 ) -> None:
     for number, row in enumerate(panel.rows):
         _draw_row(axes, shared.index(row.label) if shared else number, row)
-    finish_axes(axes)
+    line_style.finish_axes(axes)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=9)
     labels = shared or [row.label for row in panel.rows]
-    texts = [textwrap.fill(label, _LABEL_LETTERS) for label in labels]
+    texts = [textwrap.fill(label, 34) for label in labels]
     axes.set_yticks(range(len(texts)), texts, fontsize=9)
     axes.set_ylim(len(texts) - 0.5, -0.5)
     letters = 30 if shared else 70
     axes.set_xlabel(textwrap.fill(panel.quantity, letters), fontsize=9)
     if panel.is_log:
-        set_log_scale(axes, [row.seeds for row in panel.rows], "x")
+        line_style.set_log_scale(axes, [row.seeds for row in panel.rows], "x")
     if panel.bounds is not None:
         _show_rule(axes, panel.bounds, panel.outside)
 
 
 def _draw_row(axes: Axes, place: int, row: ForestRow) -> None:
     color = KIND_COLORS.get(row.kind, LINE_COLORS[0])
-    seeds = to_numbers(row.seeds)
+    seeds = line_style.to_numbers(row.seeds)
     if len(seeds):
         places = place + np.linspace(-0.14, 0.14, len(seeds))
-        dots = {"color": SEED_COLOR, "ms": 3.5, "label": "a seed"}
+        dots = {"color": "0.55", "ms": 3.5, "label": "a seed"}
         axes.plot(seeds, places, "o", **dots)
     if row.low is not None and row.high is not None:
         axes.plot([row.low, row.high], [place] * 2, color=color, lw=2.2)
@@ -147,6 +125,6 @@ def _show_rule(axes: Axes, rule: tuple[float, float], outside: bool) -> None:
     parts = [(left, low), (high, right)] if outside else [(low, high)]
     shade = {"alpha": 0.09, "lw": 0, "label": "agrees with the rule"}
     for part in parts:
-        axes.axvspan(*part, color=RULE_COLOR, **shade)
+        axes.axvspan(*part, color=LINE_COLORS[0], **shade)
     for bound in bounds:
-        axes.axvline(bound, color=RULE_COLOR, lw=1.2, ls=(0, (4, 2)))
+        axes.axvline(bound, color=LINE_COLORS[0], lw=1.2, ls=(0, (4, 2)))

@@ -10,18 +10,12 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.figures.cells import draw_outline, show_cells
-from tfcomp.figures.layout import (
-    finish_figure,
-    make_panels,
-)
+from tfcomp.figures.layout import finish_figure, make_panels
 
 PANEL_SIZE = 1.5  # inches
-MARKER_COLOR = "#ff7f0e"
 # No shade of the gray scale, so that a model that diverged is not taken for
 # one that draws gray.
 NO_VALUE_COLOR = "#b9a3e3"
-
-_LETTERS_PER_INCH = 8  # of a row label, with a margin
 
 
 def draw_rows(
@@ -35,20 +29,16 @@ def draw_rows(
 ) -> Figure:
     """Draws rows of images that belong together column by column.
 
-    All images share one scale from 0 (black) to 1 (white), three channels are
-    red, green and blue, and those of any other number are side by side. One
-    row with what a model draws below one with what it should have drawn makes
-    samples.
+    All images share one scale from 0 (black) to 1 (white); see
+    `arrange_channels`.
 
     Args:
         rows: Label of a row to its images, `[n, H, W]` or `[n, H, W, C]`, from
             the top row down.
         positions: True positions (x, y) in pixels, `[n, 2]`. They title the
             columns and are circled, unless a coordinate is absent (NaN).
-        mask: True inside the region to outline, `[W, H]`: a factor grid of
-            the size of the image.
-        first_row: Where row 0 of an image is: "bottom", with y upwards, or
-            "top", as in photographs.
+        mask: True inside the region to outline, `[W, H]`.
+        first_row: Where row 0 of an image is: "bottom" or "top".
         column_titles: What the columns are, where they have no position.
     """
     stacks = {label: arrange_channels(images) for label, images in rows.items()}
@@ -56,11 +46,9 @@ def draw_rows(
     shape = len(stacks), len(first)
     num_lines = max((t.count("\n") for t in column_titles or ()), default=0)
     # Wide enough for the legend, high enough for the titles.
-    size = (
-        max(4.5, PANEL_SIZE * shape[1] + 0.4),
-        _get_height(first.shape) * shape[0] + 0.6 + 0.16 * num_lines,
-    )
-    figure, panels = make_panels(shape, size, pad=0.06)
+    width = max(4.5, PANEL_SIZE * shape[1] + 0.4)
+    height = _get_height(first.shape) * shape[0] + 0.6 + 0.16 * num_lines
+    figure, panels = make_panels(shape, (width, height), pad=0.06)
     for panel_row, (label, images) in zip(panels, stacks.items(), strict=True):
         for axes, image in zip(panel_row, images, strict=True):
             _draw_image(axes, image, mask)
@@ -68,7 +56,10 @@ def draw_rows(
                 axes.invert_yaxis()
         for axes in panel_row[1:]:
             axes.yaxis.set_visible(False)
-        panel_row[0].set_ylabel(_wrap(label, images.shape), fontsize=12)
+        # A label has lines as long as its panels are high.
+        letters = max(4, int(_get_height(images.shape) * 8))
+        text = textwrap.fill(label, letters, break_long_words=False)
+        panel_row[0].set_ylabel(text, fontsize=12)
     if positions is not None:
         for column, position in zip(panels.T, positions, strict=True):
             _mark_position(column, position)
@@ -82,8 +73,7 @@ def draw_rows(
 def arrange_channels(images: ArrayLike) -> np.ndarray:
     """Images as they can be shown: gray `[n, H, W]` or RGB `[n, H, W, 3]`.
 
-    One channel is gray, three are RGB; of any other number each is a gray
-    image, `[n, H, C * W]` with one beside the other.
+    One channel is gray, three are RGB, others are gray beside each other.
     """
     images = np.asarray(images, float)
     if images.ndim != 4 or images.shape[-1] == 3:
@@ -106,38 +96,20 @@ def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
         draw_outline(axes, mask, linewidth=1.2)
 
 
-def _wrap(label: str, shape: tuple[int, ...]) -> str:
-    """Breaks a label into lines as long as the panels are high."""
-    letters = max(4, int(_get_height(shape) * _LETTERS_PER_INCH))
-    return textwrap.fill(label, letters, break_long_words=False)
-
-
 def _get_height(shape: tuple[int, ...]) -> float:
-    """Returns the height of the panels of images [n, H, W, ...] in inches."""
-    height, width = shape[1:3]
-    return PANEL_SIZE * min(1.0, height / width)
+    """Height of the panels of images [n, H, W, ...] in inches."""
+    return PANEL_SIZE * min(1.0, shape[1] / shape[2])
 
 
 def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
     """Circles the true position in all rows and titles the column."""
     x, y = np.asarray(position, float)
-    column[0].set_title(f"({_format(x)}, {_format(y)})", fontsize=10)
+    texts = ["\N{EN DASH}" if np.isnan(c) else f"{c:.3g}" for c in (x, y)]
+    column[0].set_title(f"({', '.join(texts)})", fontsize=10)
     if np.isnan([x, y]).any():  # a stripe is no point
         return
+    # Wide enough to leave the peak in sight, and whole at the border.
+    look = {"color": "#ff7f0e", "fillstyle": "none", "markersize": 16}
+    look |= {"label": "true position", "clip_on": False, "zorder": 4}
     for axes in column:
-        axes.plot(
-            x,
-            y,
-            "o",
-            color=MARKER_COLOR,
-            fillstyle="none",
-            markersize=16,  # wide enough to leave the peak in sight
-            label="true position",
-            # A circle around a position at the border is kept whole.
-            clip_on=False,
-            zorder=4,
-        )
-
-
-def _format(coordinate: float) -> str:
-    return "\N{EN DASH}" if np.isnan(coordinate) else f"{coordinate:.3g}"
+        axes.plot(x, y, "o", **look)

@@ -1,10 +1,8 @@
 """Panels, titles, the legend and the final layout of every kind of figure."""
 
-import contextlib
 import contextvars
 import math
 import textwrap
-from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,34 +12,16 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
-# Letters of the default font at the sizes below, with a margin: matplotlib
-# neither wraps the titles of neighboring axes nor keeps them apart.
+# Letters of the default font in titles, with a margin: matplotlib neither
+# wraps those of neighboring axes nor keeps them apart.
 _LETTERS_PER_INCH = 10
-_TITLE_SIZE = 12
-_PANEL_TITLE_SIZE = 11
-
-# A step costs more than all drawing. What moves by less than a share of the
-# figure, a pixel or two, stays where it is.
-MAX_LAYOUT_STEPS = 10
-_LAYOUT_TOLERANCE = 2e-3
-_is_at_drawing = contextvars.ContextVar("is_at_drawing", default=False)
-
-
-@contextlib.contextmanager
-def layout_at_drawing() -> Iterator[None]:
-    """Leaves the layout of figures that this thread makes to who draws them."""
-    token = _is_at_drawing.set(True)
-    try:
-        yield
-    finally:
-        _is_at_drawing.reset(token)
+MAX_LAYOUT_STEPS = 10  # a step costs more than all drawing
+# Whether figures that this thread makes are arranged by who draws them.
+IS_AT_DRAWING = contextvars.ContextVar("is_at_drawing", default=False)
 
 
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
-    """Returns how many (rows, columns) hold `count` panels.
-
-    There are as few rows as possible, all of similar length.
-    """
+    """The fewest rows, of similar length, for some panels: (rows, columns)."""
     num_rows = math.ceil(count / max_columns)
     return num_rows, math.ceil(count / num_rows)
 
@@ -49,9 +29,9 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
 def make_panels(
     shape: tuple[int, int], figsize: tuple[float, float], pad: float
 ) -> tuple[Figure, NDArray[np.object_]]:
-    """Makes a figure with panels of a fixed aspect, `[rows, columns]`.
+    """A figure of a size, and its panels of a fixed aspect, `[rows, columns]`.
 
-    Its size, without the legend, and the space around panels are in inches.
+    The size is without the legend; `pad` is around panels, both in inches.
     """
     figure = Figure(figsize=figsize, layout="compressed")
     figure.get_layout_engine().set(w_pad=pad, h_pad=pad)
@@ -71,31 +51,26 @@ def finish_figure(
 ) -> None:
     """Adds the title and the legend of a figure and settles its layout.
 
-    Nothing is added to it afterwards. Whatever has a label in any of its axes
-    is in the legend, as is the color of the cells without a finite value, if
-    it has any.
+    Nothing is added to it afterwards. The legend has all labels of its axes,
+    and the color of cells without a finite value if there are any.
     """
     if title:
         text = _wrap(title, figure.get_figwidth())
-        figure.suptitle(text, fontsize=_TITLE_SIZE)
+        figure.suptitle(text, fontsize=12)
     _add_legend(figure, no_value_color)
     take_dollars_literally(figure)
     figure.is_unsettled = True
-    if not _is_at_drawing.get():
+    if not IS_AT_DRAWING.get():
         settle_layout(figure)
 
 
 def add_panel_title(axes: Axes, title: str, width: float) -> None:
     """Writes the title of one panel of a width in inches."""
-    axes.set_title(_wrap(title, width), fontsize=_PANEL_TITLE_SIZE)
+    axes.set_title(_wrap(title, width), fontsize=11)
 
 
 def _add_legend(figure: Figure, no_value_color: str | None) -> None:
-    """Explains below a figure what is drawn in it, every label once.
-
-    The legend has as many columns as fit in, and the figure grows by its
-    height, so that the axes keep their size.
-    """
+    """Explains every label once, below a figure that grows by that height."""
     width = figure.get_figwidth()
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     pairs = [pair for both in found for pair in zip(*both, strict=True)]
@@ -123,7 +98,7 @@ def _add_legend(figure: Figure, no_value_color: str | None) -> None:
 
 
 def take_dollars_literally(figure: Figure) -> None:
-    """Takes mathematics for nothing but powers of ten at logarithmic axes."""
+    """Takes nothing for mathematics but powers of ten at logarithmic axes."""
     powers = {
         label
         for axes in figure.axes
@@ -138,10 +113,9 @@ def take_dollars_literally(figure: Figure) -> None:
 def settle_layout(figure: Figure) -> None:
     """Finds the places of all axes of a finished figure and keeps them.
 
-    One step of matplotlib's layout is made at every drawing, and panels of a
-    fixed aspect need several: the first picture would be cramped, and no two
-    of them equal. Axes that are added later are not arranged. Figures of
-    others, and settled ones, are left as they are.
+    Matplotlib makes one step at every drawing, and panels of a fixed aspect
+    need several: no two pictures would be equal. Axes that are added later,
+    figures of others and settled ones are not arranged.
     """
     if not getattr(figure, "is_unsettled", False):
         return
@@ -152,7 +126,7 @@ def settle_layout(figure: Figure) -> None:
     for _ in range(MAX_LAYOUT_STEPS if is_fixed else min(MAX_LAYOUT_STEPS, 1)):
         engine.execute(figure)
         bounds = np.array([axes.get_position().bounds for axes in figure.axes])
-        if np.allclose(bounds, previous, rtol=0, atol=_LAYOUT_TOLERANCE):
+        if np.allclose(bounds, previous, rtol=0, atol=2e-3):  # 1 or 2 pixels
             break
         previous = bounds
     figure.set_layout_engine("none")

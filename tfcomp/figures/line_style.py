@@ -10,15 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
 # first; their yellow is too faint for a line.
-LINE_COLORS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#000000",
-    "#56b4e9",
-    "#e69f00",
-)
+LINE_COLORS = "#0072b2 #d55e00 #009e73 #cc79a7 #000000 #56b4e9 #e69f00".split()
 # In print without color the dashes and the markers tell the lines apart. The
 # lengths of the three tables share no divisor: the looks repeat after 280.
 LINE_DASHES = (
@@ -32,11 +24,6 @@ LINE_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 Band = tuple[ArrayLike, ArrayLike]
 
-# More points than this are drawn without markers, which would hide the line.
-_MAX_MARKERS = 16
-# Below this ratio of the ends of an axis, powers of ten alone are too few.
-_FEW_DECADES = 60
-
 
 def draw_line(
     axes: Axes,
@@ -46,24 +33,19 @@ def draw_line(
     label: str,
     band: Band | None = None,
 ) -> None:
-    """Draws one line, and the band of its intervals below it.
-
-    The index sets its look. NaN leaves a gap, in the numbers `[n]` and in the
-    lower and upper ends of the intervals, `[n]` each.
-    """
+    """Draws the line of an index and its band; NaN leaves gaps in both."""
     style = get_line_style(index)
-    if len(x) > _MAX_MARKERS:
+    if len(x) > 16:  # markers would hide the line
         del style["marker"]
     axes.plot(x, y, label=label, linewidth=1.6, markersize=5, **style)
     if band is not None:
         # The edge keeps the interval of a point between two gaps in sight.
-        axes.fill_between(
-            x, *band, color=style["color"], alpha=0.18, linewidth=1
-        )
+        look = {"color": style["color"], "alpha": 0.18, "linewidth": 1}
+        axes.fill_between(x, *band, **look)
 
 
 def get_line_style(index: int) -> dict[str, Any]:
-    """Returns color, dashes and marker of the line of a number from 0."""
+    """Color, dashes and marker of the line of a number from 0."""
     return {
         "color": LINE_COLORS[index % len(LINE_COLORS)],
         "linestyle": LINE_DASHES[index % len(LINE_DASHES)],
@@ -72,7 +54,7 @@ def get_line_style(index: int) -> dict[str, Any]:
 
 
 def finish_axes(axes: Axes) -> None:
-    """Gives axes of lines a light grid and no frame at the right and top."""
+    """A light grid, and no frame at the right and top."""
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["right", "top"]].set_visible(False)
@@ -81,11 +63,7 @@ def finish_axes(axes: Axes) -> None:
 def set_log_scale(
     axes: Axes, numbers: Sequence[ArrayLike], direction: str = "y"
 ) -> None:
-    """Makes an axis logarithmic that ends near the numbers.
-
-    These are arrays of any shape; what is not above 0 is not in sight.
-    Intervals may leave the axes: one that reaches 0 has no end there.
-    """
+    """Makes an axis logarithmic, which ends near the numbers above 0."""
     axes.set(**{f"{direction}scale": "log"})
     known = np.concatenate([to_numbers(n).ravel() for n in numbers] or [[]])
     known = known[known > 0]
@@ -94,13 +72,13 @@ def set_log_scale(
     limits = known.min() / 1.5, known.max() * 1.5
     axes.set(**{f"{direction}lim": limits})
     axis = axes.xaxis if direction == "x" else axes.yaxis
-    if limits[1] / limits[0] < _FEW_DECADES:
+    if limits[1] / limits[0] < 60:  # powers of ten alone are too few
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
 
 
 def to_numbers(values: ArrayLike) -> NDArray[np.float64]:
-    """Returns values as float, NaN where they are None or infinite."""
+    """Values as float, NaN where they are None or infinite."""
     values = np.asarray(values, float)
     return np.where(np.isfinite(values), values, np.nan)

@@ -1,8 +1,4 @@
-"""Manifolds: two-dimensional embeddings of the activations of every stage.
-
-Figure 9b of the paper, where one factor makes a curve, and the same for any
-number of factors: a cloud of points, colored by one factor after the other.
-"""
+"""Manifolds: activations of every stage in two dimensions (figure 9b)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,22 +11,11 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
+from tfcomp.figures import layout
 from tfcomp.figures.cells import OUTLINE_COLOR, OUTLINE_LABEL
-from tfcomp.figures.layout import (
-    add_panel_title,
-    arrange_panels,
-    finish_figure,
-    keep_panels,
-    make_panels,
-)
 
 PANEL_SIZE = 2.3  # inches
 MAX_COLUMNS = 6
-CMAP = "viridis"
-# Its ends are equal, as are those of a periodic factor.
-PERIODIC_CMAP = "twilight"
-_ID_LABEL = "training region"
-_NO_VALUE_TEXT = "no variance"
 # The ends of the cyclic colors are nearly white.
 _EDGES = {"linewidths": 0.25, "edgecolors": "0.3"}
 
@@ -46,26 +31,30 @@ def draw_manifolds(
     """Draws every stage: one factor as a curve, several as colored points.
 
     Several factors have a block of panels each, in which the same points have
-    the colors of that factor. Axes have no units and no ticks: in an embedding
-    only neighborhoods mean something.
+    the colors of that factor, cyclic ones if it is periodic.
 
     Args:
         embeddings: Name of a stage to the places of its points, `[n, 2]`;
             points that are not finite, as in a dead stage, are left out.
         factors: Factor values of the points, `[n, F]`; of one factor rising.
-        is_ood: Whether each point lies in the held-out region, `[n]`. On a
-            curve the steps with an end in it are underlaid, among points it
-            has another marker.
-        space: The factors. A periodic one has cyclic colors, and the last
-            point of its curve is followed by the first.
+        is_ood: Whether each point lies in the held-out region, `[n]`: the
+            steps of a curve to and from it are underlaid, points are diamonds.
+        space: The factors. The curve of a periodic one is closed.
     """
     places = {name: np.asarray(e, float) for name, e in embeddings.items()}
     factors, is_ood = np.asarray(factors, float), np.asarray(is_ood, bool)
-    rows, columns = arrange_panels(len(places), MAX_COLUMNS)
-    figure, grid = _make_panels(rows * len(space), columns)
+    rows, columns = layout.arrange_panels(len(places), MAX_COLUMNS)
+    shape = rows * len(space), columns
+    # The additions make room for color bars and titles.
+    size = columns * PANEL_SIZE + 1.2, shape[0] * (PANEL_SIZE + 0.1) + 0.8
+    figure, grid = layout.make_panels(shape, size, pad=0.04)
+    for axes in grid.ravel():
+        axes.set(xticks=[], yticks=[])
+        axes.set_box_aspect(1)
     is_curve = len(space) == 1 and not space[0].categorical
     for i, factor in enumerate(space):
-        panels = keep_panels(grid[i * rows : (i + 1) * rows], len(places))
+        block = grid[i * rows : (i + 1) * rows]
+        panels = layout.keep_panels(block, len(places))
         colors = _make_colors(factors[:, i], factor.periodic)
         shades = colors.to_rgba(factors[:, i])
         for axes, (stage, points) in zip(panels, places.items(), strict=True):
@@ -73,23 +62,17 @@ def draw_manifolds(
                 _draw_curve(axes, points, shades, is_ood, factor.periodic)
             else:
                 _draw_points(axes, points, shades, is_ood)
+            if not np.isfinite(points).any():
+                look = {"ha": "center", "va": "center"}
+                look["transform"] = axes.transAxes
+                axes.text(0.5, 0.5, "no variance", **look)
             if i == 0:
-                add_panel_title(axes, stage, PANEL_SIZE)
+                layout.add_panel_title(axes, stage, PANEL_SIZE)
         bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
         if factor.names:
             bar.set_ticks(factor.values(), labels=factor.names)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
-
-
-def _make_panels(num_rows: int, num_columns: int) -> tuple[Figure, np.ndarray]:
-    # The additions make room for color bars and titles.
-    size = num_columns * PANEL_SIZE + 1.2, num_rows * (PANEL_SIZE + 0.1) + 0.8
-    figure, grid = make_panels((num_rows, num_columns), size, pad=0.04)
-    for axes in grid.ravel():
-        axes.set(xticks=[], yticks=[])
-        axes.set_box_aspect(1)
-    return figure, grid
 
 
 def _make_colors(values: np.ndarray, periodic: bool) -> ScalarMappable:
@@ -98,21 +81,22 @@ def _make_colors(values: np.ndarray, periodic: bool) -> ScalarMappable:
     if periodic and finite.size > 1:
         # The value after the last one is the first one again.
         high += (high - low) / (len(np.unique(finite)) - 1)
-    cmap = PERIODIC_CMAP if periodic else CMAP
+    cmap = "twilight" if periodic else "viridis"
     return ScalarMappable(Normalize(low, high), cmap)
 
 
 def _draw_points(
     axes: Axes, points: np.ndarray, shades: np.ndarray, is_ood: np.ndarray
 ) -> None:
-    looks = {_ID_LABEL: (~is_ood, "o", 6), OUTLINE_LABEL: (is_ood, "D", 18)}
-    for label, (rows, marker, size) in looks.items():
+    for label, rows, marker, size in (
+        ("training region", ~is_ood, "o", 6),
+        (OUTLINE_LABEL, is_ood, "D", 18),
+    ):
         look = {"marker": marker, "s": size, **_EDGES}
         if rows.any():
             axes.scatter(*points[rows].T, c=shades[rows], **look)
             # The legend has a color that stands for no value.
             axes.scatter([], [], facecolor="0.6", label=label, **look)
-    _note_absence(axes, points)
 
 
 def _draw_curve(
@@ -133,10 +117,3 @@ def _draw_curve(
         axes.add_collection(LineCollection(steps[touches], **look))
     axes.add_collection(LineCollection(steps, colors="0.45", linewidths=0.8))
     axes.scatter(*points.T, c=shades, s=10, zorder=3, **_EDGES)
-    _note_absence(axes, points)
-
-
-def _note_absence(axes: Axes, points: np.ndarray) -> None:
-    if not np.isfinite(points).any():
-        center = {"ha": "center", "va": "center"}
-        axes.text(0.5, 0.5, _NO_VALUE_TEXT, transform=axes.transAxes, **center)

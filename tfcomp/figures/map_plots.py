@@ -4,37 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures.cells import (
-    NO_VALUE_COLOR,
-    OUTLINE_COLOR,
-    get_map_aspect,
-    show_map,
-)
-from tfcomp.figures.layout import (
-    add_panel_title,
-    arrange_panels,
-    finish_figure,
-    keep_panels,
-    make_panels,
-)
+from tfcomp.figures import cells, layout
 
 MAX_COLUMNS = 4
-# Height of a row of maps in inches, and where there are only one or two.
-PANEL_SIZE = 2.3
-PANEL_SIZES = {1: 4.0, 2: 3.0}
-GRAM_SIZE = 2.5  # of a similarity matrix
-COLORS = "RdYlBu"  # of a table of scores
-_CELL = (1.15, 0.34)  # inches
-_WIDE = 16  # letters in the width of a cell
-_DARK = 0.28  # closer than this to an end of the scale text is white
+GRAM_SIZE = 2.5  # inches, of a similarity matrix
 
 
 def draw_maps(
@@ -47,52 +26,40 @@ def draw_maps(
 ) -> Figure:
     """Draws maps over the factor grid, x to the right and y upwards.
 
-    All share one color scale, so that they compare; it reaches by default from
-    the smallest to the largest of all values. The label says what it means,
-    with units. What is not finite is gray, and the region of held-out points
-    is outlined. Signed numbers want limits on both sides of 0, and colors that
-    diverge from it, as `RdBu_r`.
+    All share one color scale, by default from the smallest to the largest of
+    all values; the label says what it means, with units. What is not finite is
+    gray, and the region of held-out points is outlined. Signed numbers want
+    limits on both sides of 0, and colors that diverge from it, as `RdBu_r`.
     """
-    arrays = [np.asarray(found.values, float) for found in maps.values()]
-    numbers = np.concatenate([array.ravel() for array in arrays])
+    arrays = [np.ravel(found.values) for found in maps.values()]
+    numbers = np.concatenate(arrays, dtype=float)
     finite = numbers[np.isfinite(numbers)]
     ends = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
     norm = Normalize(*(limits or ends))
-    factors = [found.factors for found in maps.values()]
-    is_shared = len(set(factors)) == 1
-    panel_size = PANEL_SIZES.get(len(arrays), PANEL_SIZE)
-    width = panel_size * max(get_map_aspect(array.shape) for array in arrays)
-    num_rows, num_columns = arrange_panels(len(arrays), MAX_COLUMNS)
+    is_shared = len({found.factors for found in maps.values()}) == 1
+    panel_size = {1: 4.0, 2: 3.0}.get(len(maps), 2.3)  # inches
+    aspects = [cells.get_map_aspect(m.values.shape) for m in maps.values()]
+    num_rows, num_columns = layout.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
-    space = 0.4 if is_shared else 1.0
-    size = num_columns * width + 1.6, num_rows * (panel_size + space) + 0.8
-    figure, grid = make_panels((num_rows, num_columns), size, pad=0.08)
-    panels = keep_panels(grid, len(arrays))
-    for axes, (name, found) in zip(panels, maps.items(), strict=True):
-        image = show_map(axes, found, norm, cmap=cmap)
-        # A narrow map among wide ones has a narrow title.
-        own = panel_size * get_map_aspect(found.values.shape)
-        add_panel_title(axes, name, own)
-    _name_axes(panels, num_columns, factors, is_shared)
-    figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
-    is_finite = finite.size == numbers.size
-    finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
-    return figure
-
-
-def _name_axes(
-    panels: Sequence[Axes],
-    columns: int,
-    factors: Sequence[tuple[Factor, ...]],
-    is_shared: bool,
-) -> None:
-    """Labels the axes, the outer ones only where all panels have the same."""
-    for index, (axes, (x, y)) in enumerate(zip(panels, factors, strict=True)):
-        is_lowest = not is_shared or index + columns >= len(panels)
-        is_first = not is_shared or index % columns == 0
+    height = panel_size + (0.4 if is_shared else 1.0)
+    width = panel_size * max(aspects)
+    size = num_columns * width + 1.6, num_rows * height + 0.8
+    figure, grid = layout.make_panels((num_rows, num_columns), size, pad=0.08)
+    panels = layout.keep_panels(grid, len(maps))
+    for index, (axes, name) in enumerate(zip(panels, maps, strict=True)):
+        image = cells.show_map(axes, maps[name], norm, cmap=cmap)
+        layout.add_panel_title(axes, name, panel_size * aspects[index])
+        # Where all panels have the same axes, only the outer ones are named.
+        is_lowest = not is_shared or index + num_columns >= len(panels)
+        is_first = not is_shared or index % num_columns == 0
+        x, y = maps[name].factors
         axes.set_xlabel(x.label if is_lowest else "")
         axes.set_ylabel(y.label if is_first else "")
         axes.tick_params(labelbottom=is_lowest, labelleft=is_first)
+    figure.colorbar(image, ax=panels, label=label, aspect=25, pad=0.02)
+    gray = None if finite.size == numbers.size else cells.NO_VALUE_COLOR
+    layout.finish_figure(figure, title, gray)
+    return figure
 
 
 def draw_gram_matrices(
@@ -104,32 +71,29 @@ def draw_gram_matrices(
 ) -> Figure:
     """Draws Gram matrices side by side, each from 0 (dark) to 1.
 
-    All are of one size [n, n], with ID points before OOD points, between which
-    lines are drawn. The first point is at the upper left. Few enough to be
-    named have names instead, in place of ID and OOD.
+    All are of one size [n, n], the first point at the upper left, with ID
+    points before OOD points and a line between, or with names of all points.
     """
     arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
-    size = len(next(iter(arrays.values())))
-    groups = {"ID": num_id / 2, "OOD": (num_id + size) / 2}
-    groups = groups if num_id < size else {}
+    count = len(next(iter(arrays.values())))
+    groups = {"ID": num_id / 2, "OOD": (num_id + count) / 2}
+    groups = groups if num_id < count else {}
     ticks = {name: place for place, name in enumerate(names)} or groups
-    figure = Figure(
-        figsize=(GRAM_SIZE * len(arrays) + 1.0, GRAM_SIZE + 0.9),
-        layout="constrained",
-    )
+    size = GRAM_SIZE * len(arrays) + 1.0, GRAM_SIZE + 0.9
+    figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(1, len(arrays), squeeze=False)[0]
     for axes, (name, array) in zip(grid, arrays.items(), strict=True):
         image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
         if groups:
-            axes.axhline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
-            axes.axvline(num_id - 0.5, color=OUTLINE_COLOR, linewidth=1.0)
+            for draw_border in (axes.axhline, axes.axvline):
+                draw_border(num_id - 0.5, color=cells.OUTLINE_COLOR, lw=1.0)
         turn = 90 if names else 0
         axes.set_xticks(list(ticks.values()), list(ticks), rotation=turn)
         axes.set_yticks(list(ticks.values()), list(ticks))
         axes.tick_params(length=0)
-        add_panel_title(axes, name, GRAM_SIZE)
+        layout.add_panel_title(axes, name, GRAM_SIZE)
     figure.colorbar(image, ax=list(grid), label="similarity", pad=0.02)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 
@@ -144,54 +108,39 @@ def draw_score_table(
 ) -> Figure:
     """Draws a cell for each row and column, colored from 0 to 1.
 
-    Args:
-        values: By row and column; gray where one is NaN, white where there
-            is none.
-        texts: What is written into cells.
-        rows: From the top down.
-        columns: From left to right; a space starts a new line, and so does
-            the first colon of a word that is wider than its cell.
-        label: What the color means.
+    The label says what the color means. Values and texts are by row and
+    column: a cell is gray where its value is NaN, white where there is none.
+    In the name of a column a space starts a new line, and so does the first
+    colon of a word that is wider than its cell.
     """
-    size = _CELL[0] * len(columns) + 3.0, _CELL[1] * len(rows) + 1.6
+    size = 1.15 * len(columns) + 3.0, 0.34 * len(rows) + 1.6
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     table = np.array(
         [[values.get((row, c), np.nan) for c in columns] for row in rows]
     )
-    colors = colormaps[COLORS].with_extremes(bad=NO_VALUE_COLOR)
-    picture = axes.imshow(
-        np.clip(table, 0.0, 1.0),
-        cmap=colors,
-        norm=Normalize(0, 1),
-        aspect="auto",
-    )
-    for y, row in enumerate(rows):
-        for x, column in enumerate(columns):
-            if (row, column) not in values:
-                cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color="white")
-                axes.add_patch(cell)
-                continue
-            value = table[y, x]
-            is_dark = value < _DARK or value > 1 - _DARK / 2
-            axes.text(
-                x,
-                y,
-                texts.get((row, column), ""),
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="white" if is_dark else "black",
-            )
+    colors = colormaps["RdYlBu"].with_extremes(bad=cells.NO_VALUE_COLOR)
+    look = {"cmap": colors, "norm": Normalize(0, 1), "aspect": "auto"}
+    picture = axes.imshow(np.clip(table, 0.0, 1.0), **look)
+    for y, x in np.ndindex(table.shape):
+        place = rows[y], columns[x]
+        if place not in values:
+            cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color="white")
+            axes.add_patch(cell)
+            continue
+        is_dark = table[y, x] < 0.28 or table[y, x] > 0.86
+        look = {"ha": "center", "va": "center", "fontsize": 8}
+        look["color"] = "white" if is_dark else "black"
+        axes.text(x, y, texts.get(place, ""), **look)
     names = ["\n".join(map(_break, column.split())) for column in columns]
     axes.set_xticks(range(len(columns)), names)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0, labelsize=8)
     axes.xaxis.tick_top()
     figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
-    finish_figure(figure, title)
+    layout.finish_figure(figure, title)
     return figure
 
 
 def _break(word: str) -> str:
-    return word if len(word) <= _WIDE else word.replace(":", ":\n", 1)
+    return word if len(word) <= 16 else word.replace(":", ":\n", 1)

@@ -13,8 +13,6 @@ from tfcomp.figures.line_style import finish_axes, get_line_style
 
 Points = Sequence[tuple[float, float]]
 _GUIDE_STYLES = ((0, (1, 2)), (0, (4, 3)), (0, (6, 2, 1, 2)))
-# Points of one size are drawn side by side, so far apart in log scale.
-_SPREAD = 0.008
 
 
 @dataclass(frozen=True)
@@ -23,8 +21,7 @@ class Scaling:
 
     Attributes:
         points: Pairs of size and count, one a repeat.
-        means: Quadruples of size, mean, and the ends of its interval, which
-            may be None.
+        means: Size, mean, and the ends of its interval, which may be None.
         missed: Pairs of size and a count that the quantity exceeds.
         line: Constant and exponent of a power law through the points. Without
             one, the means are joined.
@@ -37,31 +34,36 @@ class Scaling:
 
 
 def draw_power_laws(
-    series: Mapping[str, Scaling],
-    guides: Mapping[str, float],
-    title: str = "",
+    series: Mapping[str, Scaling], guides: Mapping[str, float], title: str = ""
 ) -> Figure:
-    """Draws training examples over the size of the grid, with fits, guides.
+    """Draws training examples over the size of the grid (figure 4c).
 
-    This is figure 4c of the paper: single counts are faint, means over
-    repeats are large, and sizes that were not reached are open triangles.
-
-    Guides, from their name to an exponent, are lines to compare slopes with;
-    each begins below the first of the counts at the smallest size.
+    Single counts are faint, means over repeats are large, and sizes that were
+    not reached are open triangles. Guides, from their name to an exponent, are
+    lines to compare slopes with, from below the least count at the least size.
     """
-    points = [
-        pair
-        for scaling in series.values()
-        for pair in (*scaling.points, *scaling.missed)
-    ]
+    points = [p for s in series.values() for p in (*s.points, *s.missed)]
     figure = Figure(figsize=(5.6, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.set(xscale="log", xlabel="grid size N (px)")
     axes.set(yscale="log", ylabel="training examples needed")
     for index, (name, scaling) in enumerate(series.items()):
         _draw_series(axes, index, name, scaling)
-    _draw_guides(axes, points, guides)
-    _set_ticks(axes, sorted({size for size, _ in points}))
+    (least, first), (largest, _) = min(points), max(points)
+    x = np.array([least, largest], float)
+    for index, (name, exponent) in enumerate(guides.items()):
+        style = _GUIDE_STYLES[index % len(_GUIDE_STYLES)]
+        y = 0.6 * first * (x / x[0]) ** exponent
+        axes.plot(x, y, color="0.45", linestyle=style, lw=1.2, label=name)
+    # Plain numbers: every size, and 1, 2, 5 times powers of ten.
+    sizes = sorted({size for size, _ in points})
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if len(sizes) == 1:
+        axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
     # All points are shown; the interval of few repeats may leave the axes.
     counts = [count for _, count in points]
     axes.set_ylim(min(counts) / 2.5, max(counts) * 2)
@@ -77,11 +79,10 @@ def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
     axes.plot(*_spread(scaling.points), marker, color=color, **faint)
     hollow = {"markersize": 6, "fillstyle": "none"}
     axes.plot(*_spread(scaling.missed), "^", color=color, **hollow)
+    large = {"fmt": marker, "markersize": 7, "capsize": 3}
     for size, mean, low, high in scaling.means:
         ends = None if low is None else [[mean - low], [high - mean]]
-        axes.errorbar(
-            size, mean, ends, fmt=marker, color=color, markersize=7, capsize=3
-        )
+        axes.errorbar(size, mean, ends, color=color, **large)
     axes.plot(*_get_line(scaling), color=color, linestyle=dashes, linewidth=1.6)
     # In the legend stands what all of this has in common.
     axes.plot([], [], label=name, linewidth=1.6, markersize=7, **style)
@@ -90,43 +91,17 @@ def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
 def _get_line(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
     """The power law from the least to the largest size, or all means."""
     if scaling.line is None:
-        x, y = np.reshape([mean[:2] for mean in scaling.means], (-1, 2)).T
-        return x, y
+        return tuple(np.reshape([m[:2] for m in scaling.means], (-1, 2)).T)
     constant, exponent = scaling.line
-    reached = [size for size, _ in scaling.points]
-    ends = np.array([min(reached), max(reached)], float)
+    ends = np.array([min(scaling.points)[0], max(scaling.points)[0]], float)
     return ends, constant * ends**exponent
 
 
 def _spread(points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Places of repeats: those of one size side by side."""
-    if not points:
-        return np.empty(0), np.empty(0)
-    x, y = np.array(points, float).T
+    """Places of repeats: those of one size side by side, in log scale."""
+    x, y = np.reshape(np.array(points, float), (-1, 2)).T
     shift = np.zeros(len(x))
     for size in np.unique(x):
         same = np.flatnonzero(x == size)
         shift[same] = np.arange(len(same)) - (len(same) - 1) / 2
-    return x * np.exp(_SPREAD * shift), y
-
-
-def _draw_guides(
-    axes: Axes, points: Points, guides: Mapping[str, float]
-) -> None:
-    least, first = min(points)
-    x = np.array([least, max(points)[0]], float)
-    for index, (name, exponent) in enumerate(guides.items()):
-        style = _GUIDE_STYLES[index % len(_GUIDE_STYLES)]
-        y = 0.6 * first * (x / x[0]) ** exponent
-        axes.plot(x, y, color="0.45", linestyle=style, lw=1.2, label=name)
-
-
-def _set_ticks(axes: Axes, sizes: list[float]) -> None:
-    """Plain numbers: every size, and 1, 2, 5 times powers of ten."""
-    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    if len(sizes) == 1:
-        axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
+    return x * np.exp(0.008 * shift), y

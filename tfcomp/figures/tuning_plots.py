@@ -1,8 +1,4 @@
-"""Tuning of single units: maps with marginals, and how additive stages are.
-
-Figures 4f and 15 of the paper show units of one stage; the distribution of
-their additive shares says what its text reads off them, stage by stage.
-"""
+"""Tuning of units: maps with marginals (figures 4f, 15), additive shares."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,21 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
-from tfcomp.figures.cells import (
-    NO_VALUE_COLOR,
-    get_map_aspect,
-    label_values,
-    shade_values,
-    show_map,
-)
+from tfcomp.figures import cells
 from tfcomp.figures.layout import add_panel_title, finish_figure
 from tfcomp.figures.line_style import LINE_COLORS, finish_axes
 
 ROW_HEIGHT = 1.75  # inches
-STAGE_WIDTH = 1.0
-_NUM_BINS = 25
 
 
 def draw_tuning(
@@ -34,25 +21,38 @@ def draw_tuning(
 ) -> Figure:
     """Draws a row per unit: its map, and its mean as a function of a factor.
 
-    Every map has a color scale of its own, since activations of different
-    units do not compare; the marginals of a unit share one axis. What is not
-    finite is gray. The region of held-out points is outlined in maps, which
-    show a plane; on the marginals the values that occur in it are shaded.
+    Maps show a plane, and each has a color scale of its own; the marginals of
+    a unit share one axis. What is not finite is gray, and what was held out is
+    outlined or, on marginals, shaded.
     """
     factors = next(iter(units.values())).factors
-    width = ROW_HEIGHT * get_map_aspect([f.size for f in plane.factors])
-    figure, panels = _make_rows(len(units), len(factors), width)
+    width = ROW_HEIGHT * cells.get_map_aspect([f.size for f in plane.factors])
+    ratios = (width + 0.6, *[2.0] * len(factors))
+    size = sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7
+    figure = Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
+    shape = {"width_ratios": ratios, "squeeze": False}
+    panels = figure.subplots(len(units), len(ratios), **shape)
     for row, (name, unit) in zip(panels, units.items(), strict=True):
-        image = show_map(row[0], unit.cut(plane), linewidth=1.2)
+        image = cells.show_map(row[0], unit.cut(plane), linewidth=1.2)
         bar = figure.colorbar(image, ax=row[0], aspect=12, pad=0.04)
         bar.locator = MaxNLocator(3)
         bar.update_ticks()
         add_panel_title(row[0], name, width)
         _draw_marginals(row[1:], unit)
         row[0].set_ylabel(plane.factors[1].label)
-    _name_columns(panels, plane.factors[0], factors)
+    # All rows have the same axes: the outer ones alone are named.
+    for axes in panels[:-1].ravel():
+        axes.tick_params(labelbottom=False)
+    shown = (plane.factors[0], *factors)
+    for axes, factor in zip(panels[-1], shown, strict=True):
+        axes.set_xlabel(factor.label)
+    for axes, factor in zip(panels[0, 1:], factors, strict=True):
+        others = [f.name for f in factors if f != factor]
+        what = others[0] if len(others) == 1 else "the others"
+        axes.set_title(f"mean over {what}", fontsize=11)
     is_finite = all(np.isfinite(unit.values).all() for unit in units.values())
-    finish_figure(figure, title, None if is_finite else NO_VALUE_COLOR)
+    finish_figure(figure, title, None if is_finite else cells.NO_VALUE_COLOR)
     return figure
 
 
@@ -61,17 +61,22 @@ def draw_index_distribution(
 ) -> Figure:
     """Draws how an index from 0 to 1 is distributed over units, by stage.
 
-    A histogram per stage, mirrored like a violin and as wide as its
-    fullest bin, with the mean and the median. Units without a value (NaN), as
-    dead ones, are left out and counted above.
+    A mirrored histogram per stage, as wide as its fullest bin, with the mean
+    and the median. Units without a value (NaN) are counted above.
     """
     stages = {k: np.ravel(np.asarray(v, float)) for k, v in values.items()}
-    width = max(4.5, STAGE_WIDTH * len(stages) + 1.2)
+    width = max(4.5, len(stages) + 1.2)
     figure = Figure(figsize=(width, 3.5), layout="compressed")
     axes = figure.subplots()
     for place, index in enumerate(stages.values()):
         _draw_histogram(axes, place, index)
-    _draw_centers(axes, [v[np.isfinite(v)] for v in stages.values()])
+    finite = {i: v[np.isfinite(v)] for i, v in enumerate(stages.values())}
+    alive = {place: index for place, index in finite.items() if index.size}
+    means = [np.mean(index) for index in alive.values()]
+    medians = [np.median(index) for index in alive.values()]
+    axes.plot([*alive], means, "o-", color=LINE_COLORS[0], label="mean")
+    bars = {"markersize": 22, "markeredgewidth": 2, "label": "median"}
+    axes.plot([*alive], medians, "_", color=LINE_COLORS[4], **bars)
     finish_axes(axes)
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(stages)), list(stages))
@@ -79,19 +84,6 @@ def draw_index_distribution(
     axes.set_yticks(np.linspace(0, 1, 6))
     finish_figure(figure, title)
     return figure
-
-
-def _make_rows(
-    num_rows: int, num_factors: int, width: float
-) -> tuple[Figure, np.ndarray]:
-    ratios = (width + 0.6, *[2.0] * num_factors)
-    size = sum(ratios) + 1.6, num_rows * (ROW_HEIGHT + 0.3) + 0.7
-    figure = Figure(figsize=size, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
-    panels = figure.subplots(
-        num_rows, len(ratios), squeeze=False, width_ratios=ratios
-    )
-    return figure, panels
 
 
 def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
@@ -102,9 +94,9 @@ def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
         axes.plot(np.arange(len(values)), values, style, color=LINE_COLORS[0])
         axes.set_xlim(-0.5, len(values) - 0.5)
         if marginal.mask is not None:
-            shade_values(axes, marginal.mask)
+            cells.shade_values(axes, marginal.mask)
         finish_axes(axes)
-        label_values(axes.xaxis, factor)
+        cells.label_values(axes.xaxis, factor)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     for axes in panels[1:]:
         axes.sharey(panels[0])
@@ -112,43 +104,13 @@ def _draw_marginals(panels: Sequence[Axes], unit: GridMap) -> None:
     panels[0].autoscale(axis="y")
 
 
-def _name_columns(
-    panels: np.ndarray, first: Factor, factors: Sequence[Factor]
-) -> None:
-    """Labels the outer axes only, since all rows have the same ones."""
-    for axes in panels[:-1].ravel():
-        axes.tick_params(labelbottom=False)
-    for axes, factor in zip(panels[-1], (first, *factors), strict=True):
-        axes.set_xlabel(factor.label)
-    for axes, factor in zip(panels[0, 1:], factors, strict=True):
-        others = [f.name for f in factors if f != factor]
-        what = others[0] if len(others) == 1 else "the others"
-        axes.set_title(f"mean over {what}", fontsize=11)
-
-
 def _draw_histogram(axes: Axes, place: int, index: np.ndarray) -> None:
     finite = index[np.isfinite(index)]
-    counts, edges = np.histogram(finite, bins=_NUM_BINS, range=(0, 1))
+    counts, edges = np.histogram(finite, bins=25, range=(0, 1))
     widths = 0.84 * counts / max(1, counts.max())
-    axes.barh(
-        edges[:-1],
-        widths,
-        left=place - widths / 2,
-        height=np.diff(edges),
-        align="edge",
-        color=LINE_COLORS[5],
-        alpha=0.55,
-        linewidth=0,
-    )
+    look = {"align": "edge", "color": LINE_COLORS[5], "alpha": 0.55, "lw": 0}
+    left, height = place - widths / 2, np.diff(edges)
+    axes.barh(edges[:-1], widths, left=left, height=height, **look)
     if finite.size < index.size:
         text = f"{1 - finite.size / index.size:.1%} dead".replace(".0%", "%")
         axes.text(place, 1.06, text, ha="center", va="center", fontsize=9)
-
-
-def _draw_centers(axes: Axes, finite: Sequence[np.ndarray]) -> None:
-    places = [i for i, index in enumerate(finite) if index.size]
-    means = [np.mean(finite[i]) for i in places]
-    medians = [np.median(finite[i]) for i in places]
-    axes.plot(places, means, "o-", color=LINE_COLORS[0], label="mean")
-    bars = {"markersize": 22, "markeredgewidth": 2, "label": "median"}
-    axes.plot(places, medians, "_", color=LINE_COLORS[4], **bars)

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.study import Study
+from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.figures.stage_plots import draw_stage_panels
 
 Row = dict[str, Any]
 

@@ -75,7 +75,7 @@ def draw_stages(
         panels: Title of a panel to its groups and what is read from them.
         caption: Of the figure, which is drawn if a group has the numbers.
     """
-    from tfcomp.figures.stage_plots import draw_stage_panels
+    from tfcomp.figures.curve_plots import draw_stage_panels
 
     means: dict[str, dict] = {}
     errors: dict[str, dict] = {}
