@@ -36,7 +36,7 @@ QUICK_SETUP = 2.0  # of a fixture, which may be that of a whole file
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
     "tfcomp.statistics.measure",
-    "tfcomp.report.own_sections",
+    "tfcomp.report.sections",
     "tfcomp.config.callbacks",
 )
 _seconds: dict[str, float] = {}

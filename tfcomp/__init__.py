@@ -23,7 +23,7 @@ _LATER = {
     "report.evaluated": (
         "Evaluated evaluate load_published load_run write_report"
     ),
-    "report.own_sections": "register_section",
+    "report.sections": "register_section",
     "statistics.measure": "register_measure",
 }
 __all__ = sorted(" ".join(_LATER.values()).split())

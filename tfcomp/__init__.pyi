@@ -15,7 +15,7 @@ from tfcomp.report.evaluated import evaluate as evaluate
 from tfcomp.report.evaluated import load_published as load_published
 from tfcomp.report.evaluated import load_run as load_run
 from tfcomp.report.evaluated import write_report as write_report
-from tfcomp.report.own_sections import register_section as register_section
+from tfcomp.report.sections import register_section as register_section
 from tfcomp.statistics.measure import register_measure as register_measure
 
 __version__: str

@@ -16,12 +16,12 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation.study import Study
 from tfcomp.report.explorer_data import (
     MAX_BYTES,
+    Sprite,
     collect,
     count_combinations,
     list_ranges,
     name_runs,
 )
-from tfcomp.report.sprites import Sprite
 
 
 @pytest.fixture(scope="module")

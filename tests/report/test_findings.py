@@ -129,7 +129,8 @@ def test_gaps(output: float | None, truth: float, said: str) -> None:
     ],
 )
 def test_border(rho: float | None, said: str) -> None:
-    found = describe_border({"a": rho})
+    row = {"run": "a", "border_rank_correlation": rho}
+    found = describe_border([row])
     assert said in found and bool(said) == bool(found)
 
 

@@ -13,7 +13,7 @@ def test_without_umap_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "umap", None)
-    section = manifold_section.make_umaps([SimpleNamespace(name="donut")])
+    section = manifold_section.make_umap([SimpleNamespace(name="donut")])
     hint = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
     assert not section.exhibits and section.finding == hint
 
@@ -30,7 +30,7 @@ def test_report_survives_umap(
         raise OSError("its process has ended: LLVM ERROR")
 
     monkeypatch.setattr(manifold_section, "has_umap", lambda: True)
-    monkeypatch.setattr(manifold_section, "make_umap", fail)
+    monkeypatch.setattr(manifold_section, "draw_umap", fail)
     run = SimpleNamespace(name="donut")
     assert manifold_section.try_umap(run) == []
     line = "UMAP of donut is left out: its process has ended: LLVM ERROR\n"

@@ -1,7 +1,6 @@
 """Where a network errs: maps, and the distance to ID (figure 1b)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,16 +16,29 @@ from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_border, describe_errors
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import group_runs, list_points, show_run
+from tfcomp.report.run_exhibits import Row, group_runs, list_points, show_run
 from tfcomp.statistics.measure import list_measures
 
 
 def make_errors(studies: Sequence[Study]) -> Section:
     """Shows where the runs err."""
-    edged = [study for study in studies if has_border(study)]
-    found = {study.name: measure_border(study) for study in edged}
+    edged = [s for s in studies if len(s.dataset.space) > 1]
+    edged = [s for s in edged if len(list_distances(s)) > 1]
+    border = [{"run": s.name, **measure_border(s)} for s in edged]
     groups = group_runs([study for study in studies if study.has_map])
-    scores = make_scores(studies)
+    scores = Exhibit(
+        "all_scores",
+        "All scores",
+        " ".join(
+            f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
+            for m in list_measures("image")
+        ),
+        rows=[
+            {"run": study.name, "subset": subset, **found}
+            for study in studies
+            for subset, found in study.evaluation.scores.items()
+        ],
+    )
     return Section(
         "errors",
         "Errors",
@@ -37,35 +49,10 @@ def make_errors(studies: Sequence[Study]) -> Section:
         [
             *(make_landscapes(group) for group in groups),
             *(shown for group in groups for shown in map_certified(group[0])),
-            *([make_border(edged, found)] if edged else []),
+            *([_make_border(edged, border)] if edged else []),
             scores,
         ],
-        describe_border(
-            {n: m["border_rank_correlation"] for n, m in found.items()}
-        )
-        or describe_errors(scores.rows),
-    )
-
-
-def has_border(study: Study) -> bool:
-    """Whether held-out points of several factors differ in their distance."""
-    return len(study.dataset.space) > 1 and len(list_distances(study)) > 1
-
-
-def make_scores(studies: Sequence[Study]) -> Exhibit:
-    """Lists all scores."""
-    return Exhibit(
-        "all_scores",
-        "All scores",
-        " ".join(
-            f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
-            for m in list_measures("image")
-        ),
-        rows=[
-            {"run": study.name, "subset": subset, **scores}
-            for study in studies
-            for subset, scores in study.evaluation.scores.items()
-        ],
+        describe_border(border) or describe_errors(scores.rows),
     )
 
 
@@ -88,17 +75,11 @@ def make_landscapes(studies: Sequence[Study]) -> Exhibit:
 
 def map_certified(study: Study) -> list[Exhibit]:
     """Maps what training determines, if that is some but not all of it."""
-    data = study.mapped.dataset
-    marks = {
-        f"order {order}": mark_certified(data, found)
-        for order, found in certify_dataset(data).items()
-        if found is not None
-    }
-    mixed = {
-        name: values
-        for name, values in marks.items()
-        if {0.0, 1.0} <= set(np.unique(values[np.isfinite(values)]))
-    }
+    data, mixed = study.mapped.dataset, {}
+    for order, found in certify_dataset(data).items():
+        marks = None if found is None else mark_certified(data, found)
+        if marks is not None and {0.0, 1.0} <= set(marks[np.isfinite(marks)]):
+            mixed[f"order {order}"] = marks
     if not mixed:
         return []
     return [
@@ -116,22 +97,20 @@ def map_certified(study: Study) -> list[Exhibit]:
     ]
 
 
-def make_border(
-    studies: Sequence[Study], found: Mapping[str, Mapping[str, Any]]
-) -> Exhibit:
-    """Draws the error against the distance from the training region (C3)."""
-    lines = {n: m["border_relative_mse"] for n, m in found.items()}
-    steps = {s.name: list_distances(s) for s in studies}
-    rows = [
-        {"run": name, "distance": distance, "relative_mse": error}
-        for name, errors in lines.items()
-        for distance, error in zip(steps[name], errors, strict=True)
-    ]
-    distances = sorted({row["distance"] for row in rows})
-    known = {(row["run"], row["distance"]): row["relative_mse"] for row in rows}
+def _make_border(studies: Sequence[Study], found: Sequence[Row]) -> Exhibit:
+    lines = {
+        study.name: dict(
+            zip(list_distances(study), row["border_relative_mse"], strict=True)
+        )
+        for study, row in zip(studies, found, strict=True)
+    }
+    distances = sorted(set().union(*lines.values()))
     figure = draw_curves(
         distances,
-        {name: [known.get((name, d)) for d in distances] for name in lines},
+        {
+            name: [line.get(d) for d in distances]
+            for name, line in lines.items()
+        },
         xlabel="distance to the nearest ID grid point (grid steps)",
         ylabel=label_error(studies[0].dataset),
     )
@@ -143,7 +122,11 @@ def make_border(
         "nearest ID grid point: the largest of the distances along the "
         "factors, where another class of a categorical factor is one step.",
         figure,
-        rows,
+        [
+            {"run": name, "distance": distance, "relative_mse": error}
+            for name, line in lines.items()
+            for distance, error in line.items()
+        ],
     )
 
 

@@ -8,13 +8,16 @@ result.write_report("report")
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 import keras
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from tfcomp.analysis import compute_stage_metrics, evaluate_in_batches
 from tfcomp.config.data_config import DataConfig
@@ -25,7 +28,7 @@ from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.named_points import read_points
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
-from tfcomp.evaluation import loading
+from tfcomp.evaluation import loading, pictures
 from tfcomp.evaluation.any_model import wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.kept_property import open_kept
@@ -33,37 +36,27 @@ from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.evaluation.study import Study
+from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.models.stages import make_stage_model
-from tfcomp.report.evaluated_views import (
-    format_html,
-    format_summary,
-    make_frame,
-    plot_error,
-    plot_layers,
-    plot_samples,
-)
 from tfcomp.report.explorer import Explorer
+from tfcomp.report.layer_section import make_charts
+from tfcomp.report.page import encode
 from tfcomp.report.report_build import build_report
+from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.sections import choose_sections
 from tfcomp.storage.kept_results import KeptResults
 from tfcomp.storage.output_folders import check_folder
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+NUMBERS = {"float_format": "{:.4g}".format}
 
 
 class Evaluated:
     """A model on data with held-out combinations; computed when asked for.
 
-    What `load_run`, `train_run` and `evaluate` give. Where methods take
-    factors, these are values [n, F], or go by name (`x=3, shape="heart"`,
-    lists of values, a table with such columns); without any they are all
-    combinations that are looked at.
-
-    Attributes:
-        run: What a report is made of.
-        study: Everything that the report looks at, by name.
+    What `load_run`, `train_run` and `evaluate` give; `study` has all that a
+    report looks at. Where methods take factors, these are values [n, F], or go
+    by name (`x=3, shape="heart"`, lists of values, a table with such columns);
+    without any they are all combinations that are looked at.
     """
 
     def __init__(
@@ -73,10 +66,26 @@ class Evaluated:
         self.study = Study(run, kept=kept)
 
     def __repr__(self) -> str:
-        return format_summary(self.study, self.scores)
+        table = pd.DataFrame(self.scores).to_string(**NUMBERS, na_rep="-")
+        return f"{self._describe()}\n{table}"
 
     def _repr_html_(self) -> str:
-        return format_html(self.study, self.scores)
+        table = pd.DataFrame(self.scores).to_html(**NUMBERS, na_rep="–")
+        picture = encode(figure_to_png(self.plot_samples()))
+        return (
+            f"<p>{html.escape(self._describe())}</p>{table}"
+            '<img alt="samples: truth above output" style="max-width: 100%" '
+            f'src="data:image/png;base64,{picture}">'
+        )
+
+    def _describe(self) -> str:
+        data, every = self.dataset, self.dataset.splits.all
+        factors = ", ".join(f"{f.name} ({f.size})" for f in data.space)
+        return (
+            f"{self.study.name}: {self.run.config.data.dataset} of {factors}; "
+            f"{len(every):,} combinations, {int(every.is_ood.sum()):,} held "
+            f"out ({data.region.spec})"
+        )
 
     @property
     def name(self) -> str:
@@ -105,15 +114,16 @@ class Evaluated:
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
-        """ID and OOD scores, as in `metrics.json`, but for those that no
-        subset has: positions are scored of data that have them."""
+        """ID and OOD scores, as in `metrics.json`, that any subset has."""
         found = self.study.evaluation.scores
+        known = {
+            name
+            for values in found.values()
+            for name, value in values.items()
+            if value is not None
+        }
         return {
-            subset: {
-                name: value
-                for name, value in values.items()
-                if any(other.get(name) is not None for other in found.values())
-            }
+            subset: {name: v for name, v in values.items() if name in known}
             for subset, values in found.items()
         }
 
@@ -151,9 +161,8 @@ class Evaluated:
     def geometry(
         self, stage: str, factors: Any = None, **by_name: Any
     ) -> np.ndarray:
-        """Metric tensors of a stage, [n, F, F] (paper section 3.4).
-
-        They are in squared activations per unit of the factors.
+        """Metric tensors of a stage, [n, F, F] (paper section 3.4), in squared
+        activations per unit of the factors.
 
         Raises:
             ConfigError: As `activations`.
@@ -171,39 +180,56 @@ class Evaluated:
     def to_frame(self) -> pd.DataFrame:
         """A row for each combination that is scored.
 
-        Its columns are the factors (names of levels for categories), whether
-        it is held out (`is_ood`), the `mse` of its image, and `relative_mse`,
-        which is that over the one of a blank image there.
+        Its factors (names of levels for categories), whether it is held out
+        (`is_ood`), `mse`, and `relative_mse`, over that of a blank image there.
         """
-        return make_frame(self.study)
+        study, splits = self.study, self.study.splits
+        return pd.DataFrame(
+            {
+                **name_values(study.dataset.space, splits.grid),
+                "is_ood": splits.is_ood,
+                "mse": study.error,
+                "relative_mse": study.error_ratio,
+            }
+        )
 
     def plot_samples(self, subset: str = "") -> Figure:
-        """True images above outputs, of `id` or `ood`; by default held-out
-        ones, if there are any."""
-        return plot_samples(self.study, subset)
+        """True images above outputs: of `ood` where there are any, or `id`."""
+        words = {"id": "in distribution", "ood": "held out"}
+        if not self.study.splits.is_ood.any():
+            del words["ood"]
+        subset = subset or list(words)[-1]
+        if subset not in words:
+            rule = f"must be among {', '.join(words)}"
+            raise ConfigError("subset", rule, subset)
+        title = f"{self.study.name}: {words[subset]}"
+        found = self.dataset, self.study.evaluation
+        return pictures.picture_samples(*found, subset, title)
 
     def plot_error(self) -> Figure:
-        """The error over the combinations: a map, or a curve over one
-        ordered factor."""
-        return plot_error(self.study)
+        """The error as a map, or as a curve over one ordered factor."""
+        study = self.study
+        if study.has_map:
+            mapped = study.mapped
+            return pictures.picture_landscape(mapped.dataset, mapped.evaluation)
+        if not study.curves:
+            self._refuse_order("and all combinations to be plotted")
+        return pictures.picture_error_curve(study.dataset, study.evaluation)
 
     def plot_layers(self) -> Figure:
         """Factorization, probes and volumes, stage by stage."""
-        return plot_layers(self.study)
+        if not self.dataset.space.ordered:
+            self._refuse_order("to have a geometry")
+        charts = make_charts([self.study], "layers")
+        return next(chart.figure for chart in charts if chart.figure)
 
     def explore(self, *others: Evaluated | str | Path) -> Explorer:
         """What is drawn at every combination, by pointing at a map.
 
         A notebook shows it; `.write("explorer.html")` makes it a file. The
-        others are models, or folders of runs, to compare this one with.
-
-        Raises:
-            RunError: If a run cannot be loaded.
+        others are models, or folders of runs (RunError if one is none).
         """
-        models = [
-            m if isinstance(m, Evaluated) else load_run(m) for m in others
-        ]
-        return Explorer([model.study for model in (self, *models)])
+        return Explorer(_find_studies([self, *others]))
 
     def write_report(
         self, folder: str | Path, sections: Sequence[str] = ()
@@ -215,6 +241,10 @@ class Evaluated:
         if factors is None and not by_name:
             return self.dataset.splits.grid
         return read_points(self.dataset.space, factors, by_name)
+
+    def _refuse_order(self, purpose: str) -> NoReturn:
+        rule = f"must have an ordered factor {purpose}"
+        raise ConfigError("data", rule, ", ".join(self.dataset.space.names))
 
     def _check_stage(self, stage: str) -> str:
         if stage not in self.stages:
@@ -235,6 +265,12 @@ def load_run(path: str | Path) -> Evaluated:
     """
     run = loading.load_run(path)
     return Evaluated(run, open_kept(Path(path), run.config.plugins))
+
+
+def _find_studies(models: Sequence[Evaluated | str | Path]) -> list[Study]:
+    return [
+        (m if isinstance(m, Evaluated) else load_run(m)).study for m in models
+    ]
 
 
 def load_published(name: str, source: str = "", sha256: str = "") -> Evaluated:
@@ -314,8 +350,7 @@ def evaluate(
         f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
         f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
     )
-    run = loading.LoadedRun(None, config, data, wrapped, {}, text)
-    return Evaluated(run)
+    return Evaluated(loading.LoadedRun(None, config, data, wrapped, {}, text))
 
 
 def write_report(
@@ -327,12 +362,10 @@ def write_report(
 
     Args:
         models: Evaluated models, or folders of finished runs.
-        folder: Where pictures, tables and `report.html` are written.
+        folder: Where pictures, tables and `report.html`, the page whose path
+            is returned, are written.
         sections: Names of those to make, as `tfcomp analyze --sections=list`
             shows them; by default all that are not made only when asked for.
-
-    Returns:
-        The page.
 
     Raises:
         ConfigError: If the folder cannot be written, names are not unique, or
@@ -342,9 +375,7 @@ def write_report(
     folder = Path(folder)
     check_folder("output", str(folder))
     names = choose_sections(sections)
-    studies = [
-        (m if isinstance(m, Evaluated) else load_run(m)).study for m in models
-    ]
+    studies = _find_studies(models)
     runs = [study.name for study in studies]
     if len(set(runs)) < len(runs):
         raise ConfigError("name", "must differ between the models", runs)

@@ -1,7 +1,6 @@
 """The explorer: what every run draws at every combination, by pointing at it.
 
-HTML that carries all that it needs: it works from a file, in a mail and in a
-notebook. Plain JavaScript, of a hundredth of the size of Bokeh's (1.6 MB).
+HTML with all that it needs: it works from a file, in a mail and in a notebook.
 """
 
 import html
@@ -16,21 +15,14 @@ from tfcomp.report.explorer_data import collect
 from tfcomp.report.page import TEMPLATES, render_template
 from tfcomp.storage.files import write_text
 
-PAGE = "explorer_page.html"
-HEIGHT = 860  # px, in a notebook
-
 
 class Explorer:
-    """An explorer, which a notebook shows.
-
-    Attributes:
-        html: The whole page.
-    """
+    """An explorer, which a notebook shows; `html` is the whole page."""
 
     def __init__(self, studies: Sequence[Study]) -> None:
         names = ", ".join(study.name for study in studies)
         self.html = render_template(
-            TEMPLATES / PAGE,
+            TEMPLATES / "explorer_page.html",
             title=f"Explorer of {names}",
             explorer=Markup(explorer_fragment(studies)),
         )
@@ -38,7 +30,7 @@ class Explorer:
     def _repr_html_(self) -> str:
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="explorer" '
-            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+            'style="width: 100%; height: 860px; border: 0"></iframe>'
         )
 
     def write(self, path: str | Path) -> Path:
@@ -48,10 +40,7 @@ class Explorer:
 
 
 def explorer_fragment(studies: Sequence[Study]) -> str:
-    """HTML for the top of a page, with all that it needs inside.
-
-    Empty where there is nothing to explore.
-    """
+    """HTML for the top of a page, empty where there is nothing to explore."""
     if not studies:
         return ""
     data, sprites = collect(studies), []

@@ -6,6 +6,7 @@ not depend on a network: a *group*.
 """
 
 import hashlib
+import io
 import itertools
 import math
 import re
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.superposition import superpose
@@ -24,14 +26,61 @@ from tfcomp.evaluation.pictures import label_error
 from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.reference_scores import draw_references
 from tfcomp.evaluation.study import Study
-from tfcomp.report.sprites import Sprite, encode
+from tfcomp.figures.image_rows import arrange_channels
+from tfcomp.report.page import encode
 from tfcomp.statistics.measure import list_measures
 
 # Of all images before they are compressed, to a fifth or less.
 MAX_BYTES = 2**25
-DIGITS = 4
-HASH = re.compile("[0-9a-f]{16}")  # what names a trial of a sweep
 Data = dict[str, Any]
+
+
+class Sprite:
+    """Images of one size, in 8 bits; equal ones are one tile.
+
+    Tiles stand row by row, from left to right, turned over unless `upright`.
+    """
+
+    def __init__(self, upright: bool) -> None:
+        self._upright = upright
+        self._tiles: dict[bytes, int] = {}
+        self._shape: tuple[int, ...] = ()
+
+    def add(self, images: np.ndarray) -> list[int]:
+        """The tiles of images [n, H, W, C], cut to 0..1 and black if NaN."""
+        shown = np.nan_to_num(arrange_channels(images), posinf=1.0, neginf=0.0)
+        pixels = np.round(shown.clip(0, 1) * 255).astype(np.uint8)
+        self._shape = pixels.shape[1:]
+        if not self._upright:
+            pixels = pixels[:, ::-1]
+        return [
+            self._tiles.setdefault(tile.tobytes(), len(self._tiles))
+            for tile in pixels
+        ]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of a tile."""
+        return self._shape[1], self._shape[0]
+
+    @property
+    def columns(self) -> int:
+        """How many tiles stand beside each other."""
+        return math.isqrt(max(len(self._tiles) - 1, 0)) + 1
+
+    def to_url(self) -> str:
+        """The picture as PNG, in the address of an image."""
+        height, width, *colors = self._shape
+        columns, count = self.columns, len(self._tiles)
+        rows = math.ceil(count / columns)
+        sheet = np.zeros((rows * columns, *self._shape), np.uint8)
+        tiles = np.frombuffer(b"".join(self._tiles), np.uint8)
+        sheet[:count] = tiles.reshape(count, *self._shape)
+        sheet = sheet.reshape(rows, columns, *self._shape).swapaxes(1, 2)
+        sheet = sheet.reshape(rows * height, columns * width, *colors)
+        file = io.BytesIO()
+        Image.fromarray(sheet).save(file, "PNG")
+        return f"data:image/png;base64,{encode(file.getvalue())}"
 
 
 def collect(studies: Sequence[Study]) -> Data:
@@ -42,38 +91,34 @@ def collect(studies: Sequence[Study]) -> Data:
         shown = study.explore(count_combinations(studies))
         key = _identify(shown)
         if key not in groups:
-            groups[key] = describe_group(shown, len(study.splits.all))
+            groups[key] = _describe_group(shown, len(study.splits.all))
         number = list(groups).index(key)
-        runs.append({"name": name, "group": number, **describe_run(shown)})
+        runs.append({"name": name, "group": number, **_describe_run(shown)})
     return {"groups": list(groups.values()), "runs": runs}
 
 
 def name_runs(studies: Sequence[Study]) -> list[str]:
-    """Names of runs; of trials, which hashes name, the flags that differ.
-
-    As `depth=2 seed=0`.
-    """
+    """Names of runs; of trials, flags that differ, as `depth=2 seed=0`."""
     flags = [study.run.config.identity() for study in studies]
     keys = {key: {str(other.get(key)) for other in flags} for key in flags[0]}
     names = []
     for study, own in zip(studies, flags, strict=True):
         parts = [f"{k}={own[k]}" for k, found in keys.items() if len(found) > 1]
-        is_trial = HASH.fullmatch(study.name) and parts
-        names.append(" ".join(parts) if is_trial else study.name)
+        is_trial = re.fullmatch("[0-9a-f]{16}", study.name)  # a hash
+        names.append(" ".join(parts) if is_trial and parts else study.name)
     return names
 
 
 def count_combinations(studies: Sequence[Study]) -> int:
     """How many of each run are shown, so that the page stays small."""
-    size = 0
-    for study in studies:
-        kept = study.run.config.keep_outputs
-        size += math.prod(study.dataset.image_shape) * (5 + kept)
+    size = sum(
+        math.prod(s.dataset.image_shape) * (5 + s.run.config.keep_outputs)
+        for s in studies
+    )
     return max(1, min(MAX_EXPLORED, MAX_BYTES // size))
 
 
-def describe_group(study: Study, total: int) -> Data:
-    """Factors, combinations, and images that need no network."""
+def _describe_group(study: Study, total: int) -> Data:
     data, splits = study.dataset, study.splits
     index = data.space.to_index(splits.grid)
     factors, columns = [], []
@@ -95,7 +140,7 @@ def describe_group(study: Study, total: int) -> Data:
     for name, drawn in draw_references(data).items():
         if name in ("nearest_id", "additive"):
             images[name] = sprite.add(drawn)
-            errors[name] = _round(rate(study, drawn))
+            errors[name] = _round(_rate(study, drawn))
     return {
         "factors": factors,
         "index": columns,
@@ -104,18 +149,15 @@ def describe_group(study: Study, total: int) -> Data:
         "total": total,
         "region": data.region.spec,
         "reference": data.reference_name,
-        "certified": certify(data),
+        "certified": _certify(data),
         "images": images,
         "errors": errors,
         **_show(sprite),
     }
 
 
-def certify(data: Dataset) -> Data:
-    """The largest order at which held-out combinations are certified.
-
-    `order` is 0 where it is none; `orders` are those that were computed.
-    """
+def _certify(data: Dataset) -> Data:
+    """The largest order by which combinations are certified, 0 for none."""
     grid, is_ood = data.splits.grid, data.splits.is_ood
     found = certify_dataset(data, grid)
     orders = [k for k, certificate in found.items() if certificate is not None]
@@ -125,8 +167,7 @@ def certify(data: Dataset) -> Data:
     return {"orders": orders, "order": order.tolist()}
 
 
-def describe_run(study: Study) -> Data:
-    """Images, scores and stages of a run."""
+def _describe_run(study: Study) -> Data:
     data, splits, found = study.dataset, study.splits, study.evaluation
     index = data.space.to_index(splits.grid)
     superposed, r2 = superpose(index, study.bright_outputs, splits.is_ood)
@@ -135,28 +176,28 @@ def describe_run(study: Study) -> Data:
         "output": sprite.add(found.images),
         "superposition": sprite.add(undo_brighten(data, superposed)),
     }
-    scores = {"relative_mse": (label_error(data), rate(study, found.images))}
-    each = score_points(
-        data, found.images, found.truth, splits.grid, splits.is_ood
-    )
-    labels = {m.name: m.label for m in list_measures("image")}
+    pair = found.images, found.truth
+    each = score_points(data, *pair, splits.grid, splits.is_ood)
     each.pop("blank_mse")
-    scores |= {n: (labels.get(n, n), np.asarray(v)) for n, v in each.items()}
-    scores["superposition_r2"] = ("R² of the superposition", r2)
+    labels = {m.name: m.label for m in list_measures("image")}
+    labels["relative_mse"] = label_error(data)
+    labels["superposition_r2"] = "R² of the superposition"
+    scores = {"relative_mse": _rate(study, found.images)} | each
+    scores["superposition_r2"] = r2
     return {
         "images": images,
         "ranges": list_ranges(found.images),
         "scores": [
-            {"name": name, "label": label, "values": _round(values)}
-            for name, (label, values) in scores.items()
+            {"name": n, "label": labels.get(n, n), "values": _round(values)}
+            for n, values in scores.items()
         ],
-        "stages": [describe_stage(study, stage) for stage in study.stages],
-        "epochs": list_epochs(study),
+        "stages": [_describe_stage(study, stage) for stage in study.stages],
+        "epochs": _list_epochs(study),
         **_show(sprite),
     }
 
 
-def rate(study: Study, images: np.ndarray) -> np.ndarray:
+def _rate(study: Study, images: np.ndarray) -> np.ndarray:
     """The error of images at every combination, in that of the reference."""
     truth = study.evaluation.truth
     blank = np.broadcast_to(study.dataset.reference, truth.shape)
@@ -175,21 +216,17 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     }
 
 
-def list_epochs(study: Study) -> list[Data]:
-    """What the run drew while it was trained, and its errors then."""
+def _list_epochs(study: Study) -> list[Data]:
     listed = []
     for epoch, images in read_outputs(study.run, study.splits.grid).items():
         sprite = Sprite(study.dataset.first_row == "top")
-        tiles = sprite.add(images)
-        errors = _round(rate(study, images))
-        listed.append(
-            {"epoch": epoch, "output": tiles, "errors": errors, **_show(sprite)}
-        )
+        shown = {"epoch": epoch, "output": sprite.add(images)}
+        shown["errors"] = _round(_rate(study, images))
+        listed.append(shown | _show(sprite))
     return listed
 
 
-def describe_stage(study: Study, stage: str) -> Data:
-    """Metric tensors and units of a stage, in 8 bits."""
+def _describe_stage(study: Study, stage: str) -> Data:
     numbers, maps = study.shown_units[stage]
     finite = np.nan_to_num(maps)
     low = finite.min(axis=1, initial=np.inf, keepdims=True)
@@ -201,11 +238,11 @@ def describe_stage(study: Study, stage: str) -> Data:
         "maps": _pack(_divide(finite - low, high - low), 255),
     }
     if study.dataset.space.ordered:
-        described |= describe_metrics(study, stage)
+        described |= _describe_metrics(study, stage)
     return described
 
 
-def describe_metrics(study: Study, stage: str) -> Data:
+def _describe_metrics(study: Study, stage: str) -> Data:
     """Lengths along ordered factors, per level, and cosines between them.
 
     Lengths are shares of `longest`, 0 to 255; cosines -1 to 1 are 0 to 254.
@@ -215,32 +252,25 @@ def describe_metrics(study: Study, stage: str) -> Data:
     steps = np.array([space.factors[i].step for i in space.ordered])
     metrics = np.nan_to_num(metrics) * steps[:, None] * steps
     lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2).clip(0))
-    pairs = list(itertools.combinations(range(len(steps)), 2))
     cosines = [
         _divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
-        for a, b in pairs
+        for a, b in itertools.combinations(range(len(steps)), 2)
     ]
     longest = float(lengths.max(initial=0.0))
-    described = {
+    return {
         "log_volume": _round(study.log_volume[stage]),
         "lengths": _pack(lengths / (longest or 1.0), 255),
         "cosines": [_pack((c + 1) / 2, 254) for c in cosines],
     }
-    return described
 
 
 def _identify(study: Study) -> str:
     """A hash of what runs on the same data have in common."""
-    splits, found = study.splits, hashlib.sha256()
-    for array in (
-        splits.grid,
-        splits.is_ood,
-        splits.train,
-        study.evaluation.truth,
-    ):
-        found.update(np.ascontiguousarray(array).tobytes())
-    space = study.dataset.space.to_dict()
-    return f"{space}{study.dataset.region.spec}{found.hexdigest()}"
+    splits, data, found = study.splits, study.dataset, hashlib.sha256()
+    truth = study.evaluation.truth
+    for array in (splits.grid, splits.is_ood, splits.train, truth):
+        found.update(array.tobytes())
+    return f"{data.space.to_dict()}{data.region.spec}{found.hexdigest()}"
 
 
 def _show(sprite: Sprite) -> Data:
@@ -264,10 +294,10 @@ def _pack(values: np.ndarray, top: int) -> str:
 
 
 def _round(values: np.ndarray) -> list:
-    """Numbers as they are printed; None where they are not finite."""
+    """Numbers of four digits; None where they are not finite."""
     if np.ndim(values) > 1:
         return [_round(row) for row in values]
     return [
-        float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None
+        float(f"{v:.4g}") if math.isfinite(v) else None
         for v in np.asarray(values, float).tolist()
     ]

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.interpolation import (
-    Interpolation,
-    interpolate_edges,
-    summarize_interpolation,
-)
+from tfcomp.analysis import interpolation
+from tfcomp.analysis.interpolation import Interpolation
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation.gaps import TRUTH, compare_gap, list_gaps, score_gap
 from tfcomp.evaluation.pictures import describe_points, picture_error_curve
@@ -16,19 +13,13 @@ from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
+from tfcomp.report import run_exhibits
 from tfcomp.report.findings import describe_gaps
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import (
-    Row,
-    draw_stage_rows,
-    list_points,
-    show_run,
-    to_rows,
-)
+from tfcomp.report.run_exhibits import Row
 
 Gap = tuple[Study, Curve, Interpolation]
 
-SHOWN_IMAGES = 9
 R2_NAMES = {
     "interpolation_r2": "output on the edges, best weights",
     "linear_r2": "output, linear weights",
@@ -42,14 +33,27 @@ JUMP_PANELS = {
 }
 
 
-def make_curves(studies: Sequence[Study]) -> Section:
+def make_gaps(studies: Sequence[Study]) -> Section:
     """Shows what a network draws where it never saw a range of one factor."""
-    exhibits = [make_error(study) for study in studies if study.curves]
+    exhibits = [
+        run_exhibits.show_run(
+            study,
+            "error_curve",
+            f"Error against {study.curves[0].factor.name}",
+            "MSE over pixels at every grid point. The held-out range is "
+            "shaded.",
+            picture_error_curve(study.dataset, study.evaluation),
+            run_exhibits.list_points(study, {"mse": study.error}),
+        )
+        for study in studies
+        if study.curves
+    ]
     gaps = list_scored_gaps(studies)
+    rows = [summarize_curve(*gap) for gap in gaps]
     for gap in gaps:
-        exhibits += [make_images(*gap), make_weights(*gap)]
+        exhibits += [make_images(*gap), _make_weights(*gap)]
     if gaps:
-        exhibits = [make_table(gaps), *exhibits, make_jumps(gaps)]
+        exhibits = [_make_table(rows), *exhibits, _make_jumps(gaps)]
     return Section(
         "gaps",
         "Across the gap",
@@ -58,7 +62,7 @@ def make_curves(studies: Sequence[Study]) -> Section:
         "or the linear interpolation of the two? R² is 1 - SSE/SST about "
         "zero in pixel space.",
         exhibits,
-        describe_gaps([summarize_curve(*gap) for gap in gaps]),
+        describe_gaps(rows),
     )
 
 
@@ -71,25 +75,14 @@ def list_scored_gaps(studies: Sequence[Study]) -> list[Gap]:
     ]
 
 
-def make_error(study: Study) -> Exhibit:
-    """Draws MSE against the factor, the gap shaded (figure 9a)."""
-    return show_run(
-        study,
-        "error_curve",
-        f"Error against {study.curves[0].factor.name}",
-        "MSE over pixels at every grid point. The held-out range is shaded.",
-        picture_error_curve(study.dataset, study.evaluation),
-        list_points(study, {"mse": study.error}),
-    )
-
-
 def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
     is_ood = study.splits.is_ood[curve.rows]
     truth = study.evaluation.truth[curve.rows]
-    linear = interpolate_edges(truth, is_ood, curve.factor.periodic)
-    count = min(SHOWN_IMAGES, len(scores.rows))
-    spread = np.linspace(0, len(scores.rows) - 1, count).round().astype(int)
+    edged = truth, is_ood, curve.factor.periodic
+    linear = interpolation.interpolate_edges(*edged)
+    last = len(scores.rows) - 1
+    spread = np.linspace(0, last, min(9, last + 1)).round().astype(int)
     before, after = scores.edges[0][0], scores.edges[-1][1]
     shown = np.array([before, *scores.rows[spread], after])
     rows = curve.rows[shown]
@@ -112,8 +105,7 @@ def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     )
 
 
-def make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
-    """Draws R² on the edge images at every held-out point."""
+def _make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     values = curve.factor.values()[scores.rows]
     # A gap of a periodic factor may contain its wrap.
     is_wrapped = np.any(np.diff(values) < 0)
@@ -135,7 +127,7 @@ def make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
         "For comparison, R² of the true image: what a network that truly "
         "generalizes would score.",
         figure,
-        to_rows(
+        run_exhibits.to_rows(
             {
                 curve.factor.name: values,
                 "fraction": scores.fraction,
@@ -148,31 +140,27 @@ def make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
 
 
 def summarize_curve(study: Study, curve: Curve, scores: Interpolation) -> Row:
-    """Returns the scores of a curve with a gap, for the table."""
+    """The scores of a curve with a gap, for the table."""
     error = study.error[curve.rows[scores.rows]]
     steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
     return {
         "run": study.name,
         "curve": curve.label,
         "gap_width": steps * curve.factor.step,
-        **summarize_interpolation(scores),
+        **interpolation.summarize_interpolation(scores),
         "ood_mse": float(error.mean()),
     }
 
 
-def make_table(gaps: Sequence[Gap]) -> Exhibit:
-    """Lists all curves, and draws them over gap widths if these differ."""
-    rows = [summarize_curve(*gap) for gap in gaps]
+def _make_table(rows: Sequence[Row]) -> Exhibit:
     rising = sorted(rows, key=lambda row: row["gap_width"])
     widths = np.array([row["gap_width"] for row in rising])
     figure = None
     if len(set(widths.round(3))) > 1:
+        labels = R2_NAMES.items()
         figure = draw_curves(
             widths,
-            {
-                label: [row[name] for row in rising]
-                for name, label in R2_NAMES.items()
-            },
+            {text: [row[name] for row in rising] for name, text in labels},
             xlabel="distance of the edges (unit of the factor)",
             ylabel="mean R² over the gap",
         )
@@ -188,18 +176,14 @@ def make_table(gaps: Sequence[Gap]) -> Exhibit:
     )
 
 
-def make_jumps(gaps: Sequence[Gap]) -> Exhibit:
-    """Draws whether the curve of activations jumps in the gap (C20)."""
+def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
     rows = [
-        {
-            "run": study.name,
-            "curve": curve.label,
-            "stage": stage,
-            **compare_gap(study, curve, stage),
-        }
+        {"run": study.name, "curve": curve.label, "stage": stage}
+        | compare_gap(study, curve, stage)
         for study, curve, _ in gaps
         for stage in [*study.stages, TRUTH]
     ]
+    ylabel = "inside the gap / outside"
     return Exhibit(
         "gap_statistics",
         "Jumps of the manifold",
@@ -209,7 +193,7 @@ def make_jumps(gaps: Sequence[Gap]) -> Exhibit:
         "those outside. At 1 the curve does not know of the gap; above 1 it "
         "runs faster, or turns more, there. The last place, truth, has the "
         "true images.",
-        draw_stage_rows(rows, JUMP_PANELS, "inside the gap / outside"),
+        run_exhibits.draw_stage_rows(rows, JUMP_PANELS, ylabel),
         rows,
     )
 
@@ -217,7 +201,7 @@ def make_jumps(gaps: Sequence[Gap]) -> Exhibit:
 def _show_curve(
     study: Study, curve: Curve, kind: str, title: str, *content: object
 ) -> Exhibit:
-    """Makes an exhibit of one curve; its name is told if there are several."""
+    """An exhibit of one curve, whose name is told if there are several."""
     name = f"{study.name}_{kind}"
     if len(study.curves) > 1:
         name += f"_{curve.label.replace(' ', '_')}"

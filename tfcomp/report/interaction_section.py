@@ -1,4 +1,4 @@
-"""Do factors interact in a stage, and which stages are alike?"""
+"""Do factors interact in a stage or a unit, and which stages are alike?"""
 
 import itertools
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis.similarity import summarize_similarity
+from tfcomp.analysis.tuning import summarize_tuning
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.report.findings import describe_course
+from tfcomp.figures.tuning_plots import draw_index_distribution
+from tfcomp.report import run_exhibits
 from tfcomp.report.layer_section import make_charts
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import draw_stage_rows, find_rows, show_run
 
-SHARE = "interaction_share"
 # In the tables, beside what is drawn.
 SHOWN = ("contrast", "gaussian_curvature")
 SIMILARITIES = {"debiased CKA": "cka", "Procrustes": "procrustes", "RSA": "rsa"}
@@ -26,21 +26,24 @@ CAPTION = (
     "the points of one side were permuted, and _p the share of permutations "
     "that are as similar (0.05 at the least)."
 )
+TUNING_LABEL = "additive share of variance"
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def make_interactions(studies: Sequence[Study]) -> Section:
     """Shows how far a stage is from a sum over factors, and from the others."""
     several = [s for s in studies if len(s.dataset.space) > 1]
     exhibits = make_charts(several, "interactions", SHOWN)
-    exhibits += [make_similarities(study) for study in studies]
+    exhibits += [_make_similarities(study) for study in studies]
     groups: dict[bytes, list[Study]] = {}
     for study in studies:
         groups.setdefault(study.compared_points.tobytes(), []).append(study)
     exhibits += [
-        make_comparison(group, f"similarity_{number}")
+        _make_comparison(group, f"similarity_{number}")
         for number, group in enumerate(groups.values())
         if len(group) > 1
     ]
+    name = "the share of interactions in the variance"
     return Section(
         "interactions",
         "Interactions and similarity",
@@ -48,16 +51,11 @@ def make_interactions(studies: Sequence[Study]) -> Section:
         "parts, one for each factor, has no interactions. And are two stages, "
         "or the same stage of two runs, alike up to a rotation?",
         exhibits,
-        describe_course(
-            find_rows(exhibits, SHARE),
-            SHARE,
-            "the share of interactions in the variance",
-        ),
+        run_exhibits.describe_column(exhibits, "interaction_share", name),
     )
 
 
-def make_similarities(study: Study) -> Exhibit:
-    """Draws how alike any two stages of a run are."""
+def _make_similarities(study: Study) -> Exhibit:
     rows, count = study.similarities, len(study.stages)
     maps = np.tile(np.eye(count), (len(SIMILARITIES), 1, 1))
     for found in rows:
@@ -67,13 +65,11 @@ def make_similarities(study: Study) -> Exhibit:
         maps[:, j, i] = maps[:, i, j]
     panels = dict(zip(SIMILARITIES, maps, strict=True))
     figure = draw_gram_matrices(panels, count, names=study.stages)
-    return show_run(
-        study, "similarity", "Similarity of stages", CAPTION, figure, rows
-    )
+    what = "similarity", "Similarity of stages", CAPTION
+    return run_exhibits.show_run(study, *what, figure, rows)
 
 
-def make_comparison(studies: Sequence[Study], name: str) -> Exhibit:
-    """Draws how alike the same stage of any two runs is, as of two seeds."""
+def _make_comparison(studies: Sequence[Study], name: str) -> Exhibit:
     rows = [
         {
             "run": f"{first.name} and {second.name}",
@@ -84,5 +80,66 @@ def make_comparison(studies: Sequence[Study], name: str) -> Exhibit:
         for stage in first.stages
         if stage in second.stages
     ]
-    figure = draw_stage_rows(rows, SIMILARITIES, "similarity, distance")
+    label = "similarity, distance"
+    figure = run_exhibits.draw_stage_rows(rows, SIMILARITIES, label)
     return Exhibit(name, "The same stage of two runs", CAPTION, figure, rows)
+
+
+def make_tuning(studies: Sequence[Study]) -> Section:
+    """Shows whether units answer to one factor or to combinations."""
+    studies = [
+        s for s in studies if len(s.dataset.space) > 1 and s.splits.is_complete
+    ]
+    exhibits = [_make_shares(studies)] if studies else []
+    exhibits += [_make_distribution(study) for study in studies]
+    name = "the additive share of a unit"
+    return Section(
+        "tuning",
+        "Tuning",
+        "The additive share of a unit is the part of its variance over the "
+        "grid that a sum of functions of single factors explains. It is 1 "
+        "for a stripe and 0 for a purely conjunctive unit; a bump one pixel "
+        "wide has 0.22. It needs every combination: runs that look at a "
+        "sample of them are left out.",
+        exhibits,
+        run_exhibits.describe_column(exhibits, "additive_share_mean", name),
+    )
+
+
+def _make_shares(studies: Sequence[Study]) -> Exhibit:
+    rows = run_exhibits.list_stages(
+        studies, lambda s, name: summarize_tuning(s.tuning[name])
+    )
+    panels = {"": "additive_share_mean"}
+    return Exhibit(
+        "additive_share",
+        "From stripes to bumps",
+        "Additive share of variance, averaged over the units of a stage that "
+        "vary at all. In the table, pair_share_mean is the share of the "
+        "interactions of two factors (what then is left to 1 is of higher "
+        "order), and dead_unit_fraction that of the units that do not vary.",
+        run_exhibits.draw_stage_rows(rows, panels, TUNING_LABEL),
+        rows,
+    )
+
+
+def _make_distribution(study: Study) -> Exhibit:
+    shares = {stage: t.additive_share for stage, t in study.tuning.items()}
+    rows = [
+        {"stage": stage, "quantile": q, "additive_share": float(value)}
+        for stage, values in shares.items()
+        if np.isfinite(values).any()
+        for q, value in zip(
+            QUANTILES, np.nanquantile(values, QUANTILES), strict=True
+        )
+    ]
+    return run_exhibits.show_run(
+        study,
+        "additive_share",
+        "Additive share of all units",
+        "Distribution of the additive share over the units of every stage, "
+        "with its mean and its median. Units that do not vary are left out; "
+        "their share is written above.",
+        draw_index_distribution(shares, label=TUNING_LABEL, title=study.name),
+        rows,
+    )

@@ -1,9 +1,11 @@
-"""The kernel that a model has learned (figures 1e, 8; equations 1-4, 35)."""
+"""Memories in outputs: superposition (section 3.3), kernels (equations 1-4)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from tfcomp.analysis import kernels, schmidt, superposition
+from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.gram import (
     compute_cosine_gram,
     compute_distance_gram,
@@ -11,60 +13,31 @@ from tfcomp.analysis.gram import (
     convert_to_similarity,
 )
 from tfcomp.analysis.kernel_anova import summarize_anova
-from tfcomp.analysis.kernels import (
-    make_conjunctive_kernel,
-    make_factorized_kernel,
-)
-from tfcomp.analysis.schmidt import (
-    compute_explained_fraction,
-    compute_schmidt_values,
-    summarize_schmidt,
-)
+from tfcomp.analysis.scores import count_finite_peaks
+from tfcomp.analysis.superposition import FAR
 from tfcomp.evaluation.study import FEW_POINTS, Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
-from tfcomp.report.findings import describe_kernels
+from tfcomp.report.findings import describe_kernels, describe_superposition
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, show_run
-
-SHOWN_TERMS = 30
 
 
 def make_kernels(studies: Sequence[Study]) -> Section:
     """Shows which ideal kernel the outputs of a run resemble."""
     exhibits, alignment, regression = [], [], []
     # Matrices of all pairs of points: few stand for a sample.
-    for study in [study.few for study in studies]:
-        if study.has_hole:
-            grams = compute_grams(study.bright_outputs)
-            exhibits.append(make_matrices(study, grams))
-            grams["truth, cosine"] = compute_cosine_gram(study.bright_truth)
-            alignment += list_alignments(study, grams)
-            if study.is_plane:
-                regression += list_regressions(study)
-            if study.splits.is_complete:
-                exhibits.append(make_terms(study, grams))
-    if exhibits:
-        tables = make_tables(alignment, regression)
-        exhibits = [*(table for table in tables if table.rows), *exhibits]
-    return Section(
-        "kernels",
-        "Kernels",
-        "The similarity of outputs at any two grid points (at most "
-        f"{FEW_POINTS:,} where they are a sample). A model that "
-        "treats the factors apart has the binary factorized kernel (of x and "
-        "y, half for sharing x, half for sharing y); one that memorizes "
-        "combinations the conjunctive one. Images are made bright (background "
-        "0; without a background, the mean training image is taken off).",
-        exhibits,
-        describe_kernels(alignment),
-    )
-
-
-def make_tables(alignment: list[Row], regression: list[Row]) -> list[Exhibit]:
-    """Makes the tables of alignments and of kernel regressions."""
-    return [
+    for study in [study.few for study in studies if study.few.has_hole]:
+        grams = compute_grams(study.bright_outputs)
+        exhibits.append(make_matrices(study, grams))
+        grams["truth, cosine"] = compute_cosine_gram(study.bright_truth)
+        alignment += _list_alignments(study, grams)
+        if study.is_plane:
+            regression += _list_regressions(study)
+        if study.splits.is_complete:
+            exhibits.append(_make_terms(study, grams))
+    tables = [
         Exhibit(
             "kernel_alignment",
             "Agreement with ideal kernels",
@@ -78,19 +51,31 @@ def make_tables(alignment: list[Row], regression: list[Row]) -> list[Exhibit]:
             "Kernel regression from ID",
             "Ridge regression of the outputs (or of the true images) on the "
             "factors, fitted to ID points (a sample of 1,024 of more). The "
-            "length scales (in grid steps, "
-            "for each factor) and the ridge are chosen by leaving one out "
-            "among ID points alone. r2_id is R² of the ID points left out, "
-            "r2_ood that of OOD points. The additive kernel is a sum of "
-            "functions of x and of y, the product kernel is Gaussian in both, "
-            "and the radial one is Matérn 3/2 of the distance.",
+            "length scales (in grid steps, for each factor) and the ridge are "
+            "chosen by leaving one out among ID points alone. r2_id is R² of "
+            "the ID points left out, r2_ood that of OOD points. The additive "
+            "kernel is a sum of functions of x and of y, the product kernel is "
+            "Gaussian in both, and the radial one is Matérn 3/2 of the "
+            "distance.",
             rows=regression,
         ),
     ]
+    return Section(
+        "kernels",
+        "Kernels",
+        "The similarity of outputs at any two grid points (at most "
+        f"{FEW_POINTS:,} where they are a sample). A model that treats the "
+        "factors apart has the binary factorized kernel (of x and y, half for "
+        "sharing x, half for sharing y); one that memorizes combinations the "
+        "conjunctive one. Images are made bright (background 0; without a "
+        "background, the mean training image is taken off).",
+        [*(table for table in tables if table.rows), *exhibits],
+        describe_kernels(alignment),
+    )
 
 
 def compute_grams(outputs: np.ndarray) -> dict[str, np.ndarray]:
-    """Computes three similarities of all outputs, [n, n] each."""
+    """Three similarities of all outputs, [n, n] each."""
     return {
         "cosine": compute_cosine_gram(outputs),
         "L2": convert_to_similarity(compute_distance_gram(outputs)),
@@ -98,23 +83,21 @@ def compute_grams(outputs: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def list_alignments(study: Study, grams: dict[str, np.ndarray]) -> list[Row]:
-    """Lists alignments over OOD points, with deltas and with bumps."""
-    columns = {
-        "factorized": "alignment_factorized",
-        "conjunctive": "alignment_conjunctive",
-        "factorized (smooth)": "alignment_factorized_smooth",
-        "conjunctive (smooth)": "alignment_radial",
-    }
-    found = {name: study.align(gram) for name, gram in grams.items()}
-    return [
-        {
-            "run": study.name,
-            "similarity": name,
-            **{column: numbers.get(key) for column, key in columns.items()},
-        }
-        for name, numbers in found.items()
-    ]
+def _list_alignments(study: Study, grams: dict[str, np.ndarray]) -> list[Row]:
+    rows = []
+    for name, gram in grams.items():
+        found = study.align(gram)
+        rows.append(
+            {
+                "run": study.name,
+                "similarity": name,
+                "factorized": found["alignment_factorized"],
+                "conjunctive": found["alignment_conjunctive"],
+                "factorized (smooth)": found.get("alignment_factorized_smooth"),
+                "conjunctive (smooth)": found.get("alignment_radial"),
+            }
+        )
+    return rows
 
 
 def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
@@ -123,8 +106,8 @@ def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
     order = np.argsort(is_ood, kind="stable")
     matrices = {
         **grams,
-        "binary factorized": make_factorized_kernel(grid),
-        "conjunctive": make_conjunctive_kernel(grid),
+        "binary factorized": kernels.make_factorized_kernel(grid),
+        "conjunctive": kernels.make_conjunctive_kernel(grid),
     }
     figure = draw_gram_matrices(
         {name: gram[np.ix_(order, order)] for name, gram in matrices.items()},
@@ -151,7 +134,7 @@ def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
 
 
 def average_pairs(study: Study, gram: np.ndarray) -> list[Row]:
-    """Averages over different points, by split and by shared factors."""
+    """Means over different points, by split and by shared factors."""
     grid, is_ood = study.splits.grid, study.splits.is_ood
     shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
     pairs = is_ood[:, None].astype(int) + is_ood[None]
@@ -164,27 +147,24 @@ def average_pairs(study: Study, gram: np.ndarray) -> list[Row]:
     return rows
 
 
-def make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
-    """Draws how many product terms each kernel needs, and lists its orders."""
+def _make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
     grid, figure = study.splits.grid, None
     rows = [
         {"run": study.name, "similarity": name, **summarize_anova(gram, grid)}
         for name, gram in grams.items()
     ]
     if study.is_plane:
-        shares = {
-            name: compute_explained_fraction(compute_schmidt_values(gram, grid))
-            for name, gram in grams.items()
-        }
-        terms = np.arange(1, min(SHOWN_TERMS, len(shares["cosine"])) + 1)
+        shares = {}
+        for row, (name, gram) in zip(rows, grams.items(), strict=True):
+            row |= schmidt.summarize_schmidt(gram, grid)
+            values = schmidt.compute_schmidt_values(gram, grid)
+            shares[name] = schmidt.compute_explained_fraction(values)[:30]
         figure = draw_curves(
-            terms,
-            {name: share[: len(terms)] for name, share in shares.items()},
+            np.arange(1, len(shares["cosine"]) + 1),
+            shares,
             xlabel="number of product terms",
             ylabel="explained fraction",
         )
-        for row, gram in zip(rows, grams.values(), strict=True):
-            row |= summarize_schmidt(gram, grid)
     return show_run(
         study,
         "schmidt" if figure else "kernel_orders",
@@ -201,8 +181,7 @@ def make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
     )
 
 
-def list_regressions(study: Study) -> list[Row]:
-    """Lists kernel regressions from ID outputs, and from the truth at ID."""
+def _list_regressions(study: Study) -> list[Row]:
     return [
         {
             "run": study.name,
@@ -216,3 +195,75 @@ def list_regressions(study: Study) -> list[Row]:
         for target, fits in study.kernel_fits.items()
         for name, fit in fits.items()
     ]
+
+
+def make_superposition(studies: Sequence[Study]) -> Section:
+    """Shows whether OOD outputs are sums of what was memorized."""
+    rows = [r for s in studies if s.has_hole for r in list_scores(s)]
+    table = Exhibit(
+        "superposition",
+        "Scores",
+        "R² of OOD outputs on predictors made from the model's own ID "
+        "outputs, averaged over OOD points. superposition combines the mean "
+        "outputs sharing each of the factors (the explorer maps it); "
+        "superposition_span all outputs sharing one (at most "
+        f"{superposition.MAX_MEMORIES}), with nonnegative weights; the "
+        "conjunctive predictors as many outputs of the nearest ID points; "
+        "superposed_inputs what the model draws for the mean codes of the ID "
+        "points sharing each factor. multiple_peaks: the share of outputs with "
+        "two peaks or more. Rows of the truth have true images in place of OOD "
+        f"outputs; far points are at least {FAR:g} grid steps from ID.",
+        rows=rows,
+    )
+    return Section(
+        "superposition",
+        "Superposition",
+        "Is an output at a held-out position the sum of memorized outputs "
+        "that share one of its factors each, as its x and its y? Images are "
+        "made bright (background 0; without a background, the mean training "
+        "image is taken off). R² is 1 - SSE/SST about zero, so it does not "
+        "depend on how faint an output is. A true composer scores near 0. Of "
+        f"three factors and more, {superposition.MAX_POINTS} held-out points "
+        "are scored.",
+        [table] if rows else [],
+        describe_superposition(rows),
+    )
+
+
+def list_scores(study: Study) -> list[Row]:
+    """The scores of a run and, for comparison, of a true composer."""
+    known = study.bright_outputs[study.splits.is_id]
+    is_ood = study.splits.is_ood
+    rows = []
+    for name, scores, unseen in (
+        ("model", study.superposition, study.bright_outputs[is_ood]),
+        ("truth", study.composed, study.bright_truth[is_ood]),
+    ):
+        inputs = np.full(len(unseen), np.nan)
+        if study.superposed_inputs is not None:
+            pair = unseen, study.superposed_inputs
+            inputs = superposition.score_combinations(*pair, known)
+        is_multiple = np.full(len(unseen), np.nan)
+        if study.dataset.has_position:
+            images = unseen.reshape(-1, *study.dataset.image_shape)
+            counts = count_finite_peaks(images, "bright")
+            is_multiple = np.where(np.isfinite(counts), counts > 1, np.nan)
+        for points, distance in (("all", 0.0), ("far", FAR)):
+            chosen = scores.distance >= distance
+            if not chosen.any():
+                continue
+            found = superposition.summarize_superposition(scores, distance)
+            r2 = {key: found[f"{key}_r2"] for key in superposition.PREDICTORS}
+            finite = inputs[chosen & np.isfinite(inputs)]
+            rows.append(
+                {
+                    "run": study.name,
+                    "OOD outputs": name,
+                    "points": points,
+                    **r2,
+                    "superposed_inputs": mean_or_none(finite),
+                    "multiple_peaks": mean_or_none(is_multiple[chosen]),
+                    "blank_fraction": found["blank_fraction"],
+                }
+            )
+    return rows

@@ -1,4 +1,4 @@
-"""Manifolds of stage activations and their rank (figure 9b)."""
+"""Manifolds of stages (figure 9b); embeddings (figures 3b, 3c, 6)."""
 
 import sys
 from collections.abc import Sequence
@@ -6,23 +6,42 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfcomp.analysis.manifolds import UMAP_HINT, compute_umap, has_umap
+from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.study import FEW_POINTS, Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.manifold_plots import draw_manifolds
-from tfcomp.report.findings import describe_course
+from tfcomp.report import run_exhibits
+from tfcomp.report.findings import describe_course, describe_ranks
 from tfcomp.report.layer_section import has_numbers
 from tfcomp.report.page import Section
-from tfcomp.report.run_exhibits import (
-    draw_stage_rows,
-    list_points,
-    list_stages,
-    show_run,
-)
+
+EMBEDDING_CAPTIONS = {
+    "embedding": "The matrix in pixel space that the network renders for each "
+    "value of the factor. The title of a panel is the value, and all "
+    "matrices share one color scale with 0 in its middle.",
+    "profiles": "What hard rendering draws for each value, a row of cells for "
+    "each, along the axes of the image. One axis should be in use.",
+    "spectrum": "Singular values of every matrix, divided by the largest one. "
+    "The thick line is the median over the values of the factor.",
+}
 
 
 def make_manifolds(studies: Sequence[Study]) -> Section:
     """Shows how the grid of factors lies in the space of a stage."""
-    ranks = make_ranks(studies)
+    rows = run_exhibits.list_stages(
+        studies, lambda s, stage: dict(s.few.numbers[stage].ranks)
+    )
+    panels = {s.upper(): s for s in ("id", "ood") if has_numbers(rows, s)}
+    draw = run_exhibits.draw_stage_rows
+    ranks = Exhibit(
+        "effective_rank",
+        "Effective rank",
+        "Participation ratio of the eigenvalues of the covariance of a "
+        "stage's activations over ID and over OOD points. It grows with the "
+        "number of points, so ID and OOD cannot be compared.",
+        draw(rows, panels, "participation ratio") if panels else None,
+        rows,
+    )
     return Section(
         "manifolds",
         "Manifolds",
@@ -30,11 +49,11 @@ def make_manifolds(studies: Sequence[Study]) -> Section:
         f"activations; of a sample, at most {FEW_POINTS:,} are shown. "
         "The same data are in TensorBoard's projector tab.",
         [ranks, *map(make_pca, studies)],
-        describe_course(ranks.rows, "id", "the effective rank over ID points"),
+        describe_course(rows, "id", "the effective rank over ID points"),
     )
 
 
-def make_umaps(studies: Sequence[Study]) -> Section:
+def make_umap(studies: Sequence[Study]) -> Section:
     """Shows the neighborhoods of points in every stage, by UMAP."""
     return Section(
         "umap",
@@ -45,30 +64,15 @@ def make_umaps(studies: Sequence[Study]) -> Section:
     )
 
 
-def make_ranks(studies: Sequence[Study]) -> Exhibit:
-    """Draws the effective rank against the stage."""
-    rows = list_stages(
-        studies, lambda s, stage: dict(s.few.numbers[stage].ranks)
-    )
-    panels = {s.upper(): s for s in ("id", "ood") if has_numbers(rows, s)}
-    return Exhibit(
-        "effective_rank",
-        "Effective rank",
-        "Participation ratio of the eigenvalues of the covariance of a "
-        "stage's activations over ID and over OOD points. It grows with the "
-        "number of points, so ID and OOD cannot be compared.",
-        draw_stage_rows(rows, panels, "participation ratio")
-        if panels
-        else None,
-        rows,
-    )
-
-
 def make_pca(study: Study) -> Exhibit:
     """Draws the first two principal components of every stage."""
-    study = study.few
-    found = {s: n.components for s, n in study.numbers.items()}
-    shares = [f"{s} {c.explained[:2].sum():.0%}" for s, c in found.items()]
+    study, shares, points = study.few, [], {}
+    for stage, numbers in study.numbers.items():
+        found = numbers.components
+        shares.append(f"{stage} {found.explained[:2].sum():.0%}")
+        # A code of one unit has a line, at 0.
+        missing = max(2 - found.features.shape[1], 0)
+        points[stage] = np.pad(found.features[:, :2], ((0, 0), (0, missing)))
     return _show_points(
         study,
         "pca",
@@ -76,39 +80,31 @@ def make_pca(study: Study) -> Exhibit:
         "The first two principal components of the activations, colored by "
         "factor; the markers tell ID from OOD. They hold this share of the "
         f"variance: {', '.join(shares)}.",
-        {s: _take_two(c.features) for s, c in found.items()},
+        points,
     )
 
 
 def try_umap(study: Study) -> list[Exhibit]:
     """UMAP of every stage, if it is installed and does not fail."""
     try:
-        return [make_umap(study)] if has_umap() else []
+        return [draw_umap(study)] if has_umap() else []
     except OSError as error:
         print(f"UMAP of {study.name} is left out: {error}", file=sys.stderr)
         return []
 
 
-def make_umap(study: Study) -> Exhibit:
+def draw_umap(study: Study) -> Exhibit:
     """Draws UMAP of every stage."""
     study = study.few
+    found = study.numbers.items()
     return _show_points(
         study,
         "umap",
         "UMAP",
         "UMAP of the first 50 principal components (15 neighbors, least "
         "distance 0.1, seed 42), colored by factor.",
-        {
-            stage: compute_umap(n.components)
-            for stage, n in study.numbers.items()
-        },
+        {stage: compute_umap(n.components) for stage, n in found},
     )
-
-
-def _take_two(features: np.ndarray) -> np.ndarray:
-    """The first two features; a code of one unit has a line, at 0."""
-    missing = max(2 - features.shape[1], 0)
-    return np.pad(features[:, :2], ((0, 0), (0, missing)))
 
 
 def _show_points(
@@ -119,12 +115,11 @@ def _show_points(
     points: dict[str, np.ndarray],
 ) -> Exhibit:
     """Draws and lists two coordinates of every grid point in every stage."""
-    space, splits = study.dataset.space, study.splits
     figure = draw_manifolds(
         points,
-        splits.grid,
-        splits.is_ood,
-        space=space.factors,
+        study.splits.grid,
+        study.splits.is_ood,
+        space=study.dataset.space.factors,
         title=f"{study.name}, {kind.upper()}",
     )
     columns = {
@@ -132,5 +127,51 @@ def _show_points(
         for stage, values in points.items()
         for axis, column in enumerate(values.T, 1)
     }
-    rows = list_points(study, columns)
-    return show_run(study, kind, title, caption, figure, rows)
+    rows = run_exhibits.list_points(study, columns)
+    return run_exhibits.show_run(study, kind, title, caption, figure, rows)
+
+
+def make_embeddings(studies: Sequence[Study]) -> Section:
+    """Shows what forced rendering has learned to render."""
+    found = [(s, factor) for s in studies for factor in s.embeddings]
+    ranks = [
+        {"run": s.name, "factor": factor, **s.embeddings[factor].summary}
+        for s, factor in found
+    ]
+    return Section(
+        "embeddings",
+        "Embeddings in pixel space",
+        "Forced rendering draws each factor value as a matrix of its own "
+        "before it combines them.",
+        [item for pair in found for item in show_embedding(*pair)],
+        describe_ranks(ranks),
+    )
+
+
+def show_embedding(study: Study, factor: str) -> list[Exhibit]:
+    """Shows the matrices of one factor and what they are made of."""
+    embedding = study.embeddings[factor]
+    figures = picture_embedding(study.dataset.space[factor], embedding)
+    rows = {
+        "embedding": [{"factor": factor, **embedding.summary}],
+        "spectrum": [
+            {"value": value, "mode": mode, "singular_value": float(s)}
+            for (value, mode), s in np.ndenumerate(embedding.spectrum)
+        ],
+        "profiles": [
+            {"axis": axis, "value": value, "pixel": pixel, "profile": float(p)}
+            for axis, array in embedding.profiles.items()
+            for (value, pixel), p in np.ndenumerate(array)
+        ],
+    }
+    return [
+        run_exhibits.show_run(
+            study,
+            f"{kind}_{factor}",
+            f"{kind.capitalize()} of {factor}",
+            EMBEDDING_CAPTIONS[kind],
+            figure,
+            rows[kind],
+        )
+        for kind, figure in figures.items()
+    ]

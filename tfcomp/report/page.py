@@ -1,7 +1,6 @@
 """One self-contained HTML page on two levels: an answer, and folded sections.
 
-Pictures and numbers are inside it; beside it lie their PDF and CSV files, to
-which it links.
+Pictures and numbers are inside it; it links to PDF and CSV files beside it.
 """
 
 import base64
@@ -55,11 +54,10 @@ def render_page(
     explorer: str = "",
     place: str = "",
 ) -> str:
-    """Renders a page as HTML.
+    """A page as HTML, without empty sections.
 
-    Sections without content are left out. The folder has the pictures of the
-    exhibits, and lies at a place beside the page, as `figures/`; the explorer
-    is HTML of `explorer_fragment`.
+    The folder has the pictures of the exhibits, and lies at a place beside the
+    page, as `figures/`; the explorer is HTML of `explorer_fragment`.
     """
     return render_template(
         TEMPLATES / "page.html",
@@ -74,21 +72,18 @@ def render_page(
 
 
 def render_template(path: Path, **values: Any) -> str:
-    """Renders a page from a template and the values that it refers to.
-
-    The template extends `base.html`: the frame and the style of all pages.
-    """
+    """A page from a template, which may extend `base.html`, and its values."""
     loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
     environment = jinja2.Environment(loader=loader, autoescape=True)
-    tools = (encode_png, find_width, format_cell, keep_filled)
+    tools = (encode, find_width, format_cell, keep_filled)
     environment.globals.update({tool.__name__: tool for tool in tools})
     environment.globals["shown_rows"] = SHOWN_ROWS
     return environment.get_template(path.name).render(**values)
 
 
-def encode_png(png: bytes) -> str:
-    """Returns a picture in base64, to be embedded."""
-    return base64.b64encode(png).decode("ascii")
+def encode(content: bytes) -> str:
+    """Bytes in base64, to be embedded."""
+    return base64.b64encode(content).decode("ascii")
 
 
 def find_width(png: bytes) -> int:
@@ -103,9 +98,7 @@ def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def format_cell(value: object) -> str:
-    """Returns a number with four significant digits, a dash if it is None."""
-    if value is None:
-        return "–"
+    """A number with four significant digits, a dash if it is None."""
     if isinstance(value, float):
         return f"{value:.4g}"
-    return str(value)
+    return "–" if value is None else str(value)

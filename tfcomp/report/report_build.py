@@ -1,7 +1,7 @@
 """The whole report: runs in, files out."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,36 +15,27 @@ from tfcomp.figures.draw_process import Drawing, drawn_elsewhere
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.explorer_data import count_combinations
 from tfcomp.report.first_screen import make_answer
-from tfcomp.report.own_sections import make_own_sections
 from tfcomp.report.page import Section, render_page
 from tfcomp.report.run_exhibits import name_values
-from tfcomp.report.sections import SECTIONS, find_section
+from tfcomp.report.sections import SECTIONS, find_section, make_own_sections
 from tfcomp.storage.files import write_text
 
 
 def build_report(
     studies: Sequence[Study], folder: Path, names: Sequence[str]
 ) -> Path:
-    """Writes the named sections of studies with different names, and a page.
-
-    Also adds projector data to the run folders, for TensorBoard. Returns the
-    path of the page.
-    """
+    """Writes the named sections and a page, and the projector data of runs."""
     for study in studies:
         study.is_reported = "tuning" in names or "manifolds" in names
         if "explorer" in names:
             study.explored = study.explore(count_combinations(studies))
-    with (
-        computed_ahead(studies, names) as begin,
-        drawn_elsewhere() as drawing,
-    ):
+    with computed_ahead(studies, names) as begin, drawn_elsewhere() as drawing:
         explorer = None
         if "explorer" in names and studies:
             explorer = begin(lambda: explorer_fragment(studies))
         page = _build(studies, folder, names, drawing, explorer)
-    path = folder / "report.html"
-    write_text(path, page)
-    return path
+    write_text(folder / "report.html", page)
+    return folder / "report.html"
 
 
 def _build(
@@ -55,23 +46,30 @@ def _build(
     explorer: Callable[[], str] | None,
 ) -> str:
     built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
-    sections: list[Section] = []
+    made: list[Section] = []
     for name in show_progress(built_in, "report", "section", len(built_in)):
-        sections.append(find_section(name)(studies))
-        drawing.save(sections[-1].exhibits, folder)
+        made.append(find_section(name)(studies))
+        drawing.save(made[-1].exhibits, folder)
     own = make_own_sections(studies, names)
     for section in own:
         drawing.save(section.exhibits, folder)
-    if "manifolds" in names:
-        for study in studies:
-            if study.run.path is not None:
-                write_projections(study)
+    for study in studies:
+        if "manifolds" in names and study.run.path is not None:
+            write_projections(study)
     # Last, since it waits for all that is computed meanwhile.
     answer = make_answer(studies, with_map=explorer is None)
     drawing.save(answer.exhibits, folder)
     fragment = explorer() if explorer else ""
     drawing.wait()
+    # Built-in sections do without what the first screen shows.
     shown = {exhibit.name for exhibit in answer.exhibits}
+    sections = [
+        dataclasses.replace(
+            section,
+            exhibits=[e for e in section.exhibits if e.name not in shown],
+        )
+        for section in made
+    ]
     notes = [
         f" {study.name}: {study.dataset.sample_note}."
         for study in studies
@@ -81,23 +79,16 @@ def _build(
         "Analysis of " + ", ".join(study.name for study in studies),
         f"Made by tfcomp {__version__} from finished runs.{''.join(notes)}",
         answer,
-        [*(leave_out(section, shown) for section in sections), *own],
+        [*sections, *own],
         folder,
         fragment,
     )
 
 
-def leave_out(section: Section, shown: Collection[str]) -> Section:
-    """A section without what the first screen shows."""
-    rest = [item for item in section.exhibits if item.name not in shown]
-    return dataclasses.replace(section, exhibits=rest)
-
-
 def write_projections(study: Study) -> None:
     """Puts the stages of a run into TensorBoard's projector."""
     study = study.few
-    splits = study.splits
-    pixels = study.evaluation.images
+    splits, pixels = study.splits, study.evaluation.images
     upright = study.dataset.first_row == "bottom"
     # TensorBoard sorts by name and opens on the first: the last stage within
     # that shows anything, since the code shows what everybody knows.

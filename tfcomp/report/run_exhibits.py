@@ -11,6 +11,7 @@ from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
+from tfcomp.report.findings import describe_course
 
 Row = dict[str, Any]
 
@@ -33,16 +34,13 @@ def show_run(
     figure: Figure | None = None,
     rows: Sequence[Row] = (),
 ) -> Exhibit:
-    """Makes the exhibit `<run>_<kind>`, whose heading names the run, too.
-
-    `caption`, `figure` and `rows` are those of an `Exhibit`.
-    """
+    """The exhibit `<run>_<kind>`, whose heading names the run, too."""
     name, heading = f"{study.name}_{kind}", f"{title}: {study.name}"
     return Exhibit(name, heading, caption, figure, rows)
 
 
 def to_rows(columns: Mapping[str, ArrayLike]) -> list[Row]:
-    """Turns columns of one length into rows of plain Python numbers."""
+    """Columns of one length as rows of plain Python numbers."""
     lists = [np.asarray(column).tolist() for column in columns.values()]
     return [
         dict(zip(columns, numbers, strict=True))
@@ -51,10 +49,7 @@ def to_rows(columns: Mapping[str, ArrayLike]) -> list[Row]:
 
 
 def list_points(study: Study, columns: Mapping[str, np.ndarray]) -> list[Row]:
-    """Lists the factors of every grid point, whether it is OOD, and numbers.
-
-    `columns` are names to a number per grid point, `[n]`.
-    """
+    """The factors of every grid point, whether it is OOD, and columns [n]."""
     factors = name_values(study.dataset.space, study.splits.grid)
     return to_rows({**factors, "is_ood": study.splits.is_ood, **columns})
 
@@ -72,7 +67,7 @@ def name_values(space: FactorSpace, grid: np.ndarray) -> dict[str, np.ndarray]:
 def list_stages(
     studies: Sequence[Study], measure: Callable[[Study, str], Row]
 ) -> list[Row]:
-    """Lists all stages of all runs: their names, and what `measure` says."""
+    """All stages of all runs: their names, and what `measure` says."""
     return [
         {"run": study.name, "stage": stage, **measure(study, stage)}
         for study in studies
@@ -80,33 +75,26 @@ def list_stages(
     ]
 
 
-def find_rows(exhibits: Sequence[Exhibit], column: str) -> Sequence[Row]:
-    """The rows of the first exhibit that has a column; nothing without one."""
+def describe_column(exhibits: Sequence[Exhibit], column: str, name: str) -> str:
+    """How a column goes over the stages, in the first exhibit that has it."""
     tables = (item.rows for item in exhibits if item.rows)
-    return next((rows for rows in tables if column in rows[0]), [])
+    rows = next((rows for rows in tables if column in rows[0]), [])
+    return describe_course(rows, column, name)
 
 
 def draw_stage_rows(
     rows: Sequence[Row], panels: Mapping[str, str], ylabel: str
 ) -> Figure:
-    """Draws columns of a table against the stage.
+    """Draws columns of a table, by the titles of panels, against the stage.
 
     The rows, one a stage, are in the order of the data flow. Those with equal
-    `run` and, where they have one, equal `curve` make a line. Panels are titles
-    to the names of columns.
+    `run` and, where they have one, equal `curve` make a line.
     """
-    lines: dict[str, list[Row]] = {}
+    stages: dict[str, list[str]] = {}
+    numbers: dict[str, dict[str, list]] = {title: {} for title in panels}
     for row in rows:
-        names = [row[key] for key in ("run", "curve") if key in row]
-        lines.setdefault(", ".join(names), []).append(row)
-    return draw_stage_panels(
-        {
-            panel: {
-                name: [row[column] for row in line]
-                for name, line in lines.items()
-            }
-            for panel, column in panels.items()
-        },
-        {name: [row["stage"] for row in line] for name, line in lines.items()},
-        ylabel=ylabel,
-    )
+        line = ", ".join(row[key] for key in ("run", "curve") if key in row)
+        stages.setdefault(line, []).append(row["stage"])
+        for title, column in panels.items():
+            numbers[title].setdefault(line, []).append(row[column])
+    return draw_stage_panels(numbers, stages, ylabel=ylabel)

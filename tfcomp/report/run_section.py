@@ -2,11 +2,7 @@
 
 from collections.abc import Sequence
 
-from tfcomp.datasets.solvable import (
-    certify_dataset,
-    measure_coverage,
-    summarize_certificates,
-)
+from tfcomp.datasets import solvable
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.models.acting_rules import CHANNELS, describe_channels
@@ -18,43 +14,37 @@ SETTINGS = "dataset encoding model depth width epochs seed".split()
 
 def make_runs(studies: Sequence[Study]) -> Section:
     """Shows settings, coverage and flags."""
-    tables = [make_settings(studies), make_coverage(studies)]
-    if (channels := make_channels(studies)).rows:
-        tables.append(channels)
+    settings, channels = _make_settings(studies), _make_channels(studies)
+    tables = [settings, _make_coverage(studies), channels]
     return Section(
         "runs",
         "Runs and flags",
         "Settings, what training covered, and the flags that made the runs.",
-        tables,
-        describe_settings(tables[0].rows),
+        [table for table in tables if table.rows],
+        _describe_settings(settings.rows),
         {study.name: study.run.description for study in studies},
     )
 
 
-def describe_settings(rows: Sequence[dict]) -> str:
+def _describe_settings(rows: Sequence[dict]) -> str:
     """What a run is, or in what several differ."""
     first, names = rows[0], list(rows[0])[1:]
     if len(rows) == 1:
         known = [n for n in names if first[n] not in (None, "")]
         return ", ".join(f"{name} {first[name]}" for name in known) + "."
     varied = [n for n in names if any(row[n] != first[n] for row in rows)]
-    text = ", ".join(varied)
-    return (
-        f"The runs differ in {text}."
-        if varied
-        else "The runs have equal flags."
-    )
+    text = f"differ in {', '.join(varied)}" if varied else "have equal flags"
+    return f"The runs {text}."
 
 
-def make_settings(studies: Sequence[Study]) -> Exhibit:
-    """Lists what the runs are; all flags stand at the end of the page."""
+def _make_settings(studies: Sequence[Study]) -> Exhibit:
     flags = [s.run.config.identity() if s.run.path else {} for s in studies]
-    names = {
-        name: None
+    names = dict.fromkeys(
+        name
         for found in flags
         for name, value in found.items()
         if name in SETTINGS or any(f.get(name, value) != value for f in flags)
-    }
+    )
     return Exhibit(
         "settings",
         "Settings",
@@ -67,11 +57,10 @@ def make_settings(studies: Sequence[Study]) -> Exhibit:
     )
 
 
-def make_coverage(studies: Sequence[Study]) -> Exhibit:
-    """Lists what training covered."""
+def _make_coverage(studies: Sequence[Study]) -> Exhibit:
     rows = [
         {"run": study.name, "region": study.dataset.region.spec}
-        | measure_coverage(study.dataset)
+        | solvable.measure_coverage(study.dataset)
         | _list_certified(study)
         for study in studies
     ]
@@ -94,8 +83,8 @@ def make_coverage(studies: Sequence[Study]) -> Exhibit:
 def _list_certified(study: Study) -> dict[str, float | None]:
     found = study.run.metrics.get("certificate")
     if found is None:
-        data = study.dataset
-        found = summarize_certificates(data, certify_dataset(data))
+        found = solvable.certify_dataset(study.dataset)
+        found = solvable.summarize_certificates(study.dataset, found)
     names = {"certified": "certified", "missing_rank": "missing"}
     return {
         f"{short}_{order}": numbers[name]
@@ -104,8 +93,12 @@ def _list_certified(study: Study) -> dict[str, float | None]:
     }
 
 
-def make_channels(studies: Sequence[Study]) -> Exhibit:
-    """Lists what the factors were found to do."""
+def _make_channels(studies: Sequence[Study]) -> Exhibit:
+    found = [
+        (study.name, factor, channels)
+        for study in studies
+        for factor, channels in study.run.metrics.get("channels", {}).items()
+    ]
     return Exhibit(
         "channels",
         "What the factors do",
@@ -116,14 +109,11 @@ def make_channels(studies: Sequence[Study]) -> Exhibit:
         "radians, of sizes in logarithms, of templates and colors in logits.",
         rows=[
             {
-                "run": study.name,
+                "run": name,
                 "factor": factor,
                 "it": describe_channels({"": channels}).strip(),
-                **{name: channels.get(name) for name in CHANNELS},
+                **{channel: channels.get(channel) for channel in CHANNELS},
             }
-            for study in studies
-            for factor, channels in study.run.metrics.get(
-                "channels", {}
-            ).items()
+            for name, factor, channels in found
         ],
     )

@@ -1,50 +1,50 @@
 """Which sections a report has; needs no TensorFlow.
 
-A built-in one is a function `make_...` of a module `..._section` that takes
-the runs and returns a `Section`, without exhibits where it does not apply.
-Those that users register follow.
+The function of a built-in one takes the runs and returns a `Section`, without
+exhibits where it does not apply. Those that users register follow.
 """
 
+import dataclasses
 import difflib
 import importlib
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.report.own_sections import list_own
+from tfcomp.config.errors import ConfigError, describe_plugin_error
+from tfcomp.figures.exhibits import Exhibit
+from tfcomp.report.page import Section
 
-# Where the function is, and what it shows.
+if TYPE_CHECKING:
+    from tfcomp.evaluation.study import Study
+
+Function = TypeVar("Function", bound=Callable)
+
+# In which `..._section` the function `make_<name>` is, and what it shows.
 SECTIONS = {
     "explorer": ("", "what was drawn at every combination, by hovering"),
-    "errors": ("error_section.make_errors", "maps of the error, all scores"),
-    "gaps": (
-        "gap_section.make_curves",
-        "interpolation across a held-out range",
-    ),
+    "errors": ("error", "maps of the error, all scores"),
+    "gaps": ("gap", "interpolation across a held-out range"),
     "superposition": (
-        "superposition_section.make_superposition",
+        "kernel",
         "whether held-out outputs are sums of memories",
     ),
-    "kernels": (
-        "kernel_section.make_kernels",
-        "similarities of outputs beside ideal kernels",
-    ),
-    "layers": ("layer_section.make_layers", "geometry and probes by stage"),
+    "kernels": ("kernel", "similarities of outputs beside ideal kernels"),
+    "layers": ("layer", "geometry and probes by stage"),
     "interactions": (
-        "interaction_section.make_interactions",
+        "interaction",
         "interactions of factors, similarity of stages",
     ),
-    "tuning": ("tuning_section.make_tuning", "how additive units are"),
-    "manifolds": ("manifold_section.make_manifolds", "principal components"),
-    "umap": ("manifold_section.make_umaps", "UMAP of every stage"),
-    "embeddings": (
-        "embedding_section.make_embeddings",
-        "embeddings in pixel space",
-    ),
-    "runs": ("run_section.make_runs", "settings, coverage, flags"),
+    "tuning": ("interaction", "how additive units are"),
+    "manifolds": ("manifold", "principal components"),
+    "umap": ("manifold", "UMAP of every stage"),
+    "embeddings": ("manifold", "embeddings in pixel space"),
+    "runs": ("run", "settings, coverage, flags"),
 }
 # It takes half a minute.
 ASKED_FOR = ("umap",)
+# Title, text and function of those of users, from models to exhibits.
+_OWN: dict[str, tuple[str, str, Callable]] = {}
 
 
 def choose_sections(names: Sequence[str]) -> list[str]:
@@ -53,7 +53,7 @@ def choose_sections(names: Sequence[str]) -> list[str]:
     Raises:
         ConfigError: If there is no such section.
     """
-    known = [*SECTIONS, *list_own()]
+    known = [*SECTIONS, *_OWN]
     if not names:
         return [name for name in known if name not in ASKED_FOR]
     for name in names:
@@ -68,16 +68,95 @@ def choose_sections(names: Sequence[str]) -> list[str]:
 def describe_sections() -> str:
     """The names of all sections, a line each, and what they show."""
     texts = {name: about for name, (_, about) in SECTIONS.items()}
-    texts |= {
-        f"{n}": f"{t} (when asked for)"
-        for n, t in texts.items()
-        if n in ASKED_FOR
-    }
-    texts |= list_own()
+    for name in ASKED_FOR:
+        texts[name] += " (when asked for)"
+    texts |= {name: text or title for name, (title, text, _) in _OWN.items()}
     return "\n".join(f"{name:14} {about}" for name, about in texts.items())
 
 
-def find_section(name: str) -> Callable[[Sequence[Any]], Any]:
+def find_section(name: str) -> Callable[[Sequence[Any]], Section]:
     """The function that makes a built-in section."""
-    module, _, function = SECTIONS[name][0].partition(".")
-    return getattr(importlib.import_module(f"tfcomp.report.{module}"), function)
+    module = f"tfcomp.report.{SECTIONS[name][0]}_section"
+    return getattr(importlib.import_module(module), f"make_{name}")
+
+
+def register_section(
+    name: str, *, title: str = "", text: str = ""
+) -> Callable[[Function], Function]:
+    """Registers a section of your own for reports; a decorator.
+
+    The function takes a list of measured models, each with `name`, `dataset`,
+    `evaluation`, `layers` and all else that the sections of the report look
+    at, and returns a list of `tfcomp.Exhibit`: pictures and tables, which are
+    also written beside the page. The section stands at the end of the report.
+
+    Args:
+        name: Of the section: letters, digits and underscores. Links call it
+            so, and files of its exhibits begin with it.
+        title: Its heading; by default the name.
+        text: What it asks, in a sentence or two.
+
+    Raises:
+        ValueError: If the name is no such word, or is taken.
+    """
+    if not (name.isascii() and name.isidentifier()):
+        raise ValueError(
+            "the name of a section must be letters, digits and underscores, "
+            f"got {name!r}"
+        )
+
+    def add(function: Function) -> Function:
+        known = _OWN.get(name)
+        if known and _where(known[2]) != _where(function):
+            raise ValueError(f"the section {name!r} is registered already")
+        _OWN[name] = (title or name, text, function)
+        return function
+
+    return add
+
+
+def forget_own() -> None:
+    """Takes back all registered sections."""
+    _OWN.clear()
+
+
+def make_own_sections(
+    studies: Sequence["Study"], names: Sequence[str]
+) -> list[Section]:
+    """Registered sections; one that fails is left out, which is said."""
+    found = []
+    for name, (title, text, function) in _OWN.items():
+        if name not in names:
+            continue
+        try:
+            exhibits = list(function(list(studies)))
+            _check(exhibits)
+        except Exception as error:
+            where = describe_plugin_error(error)
+            reason = where or f"{type(error).__name__}: {error}"
+            reason = " ".join(reason.split())
+            note = f"note: the section {name!r} is left out: {reason}"
+            print(note, file=sys.stderr)
+            continue
+        anchor = f"own_{name}"
+        named = [
+            dataclasses.replace(e, name=f"{anchor}_{e.name}") for e in exhibits
+        ]
+        found.append(Section(anchor, title, text, named))
+    return found
+
+
+def _check(exhibits: Sequence[Any]) -> None:
+    for exhibit in exhibits:
+        if not isinstance(exhibit, Exhibit):
+            kind = type(exhibit).__name__
+            raise ValueError(
+                f"must return a list of tfcomp.Exhibit, got {kind}"
+            )
+    names = [exhibit.name for exhibit in exhibits]
+    if len(set(names)) < len(names):
+        raise ValueError(f"names of exhibits must differ, got {names}")
+
+
+def _where(function: Callable) -> str:
+    return f"{function.__module__}:{function.__qualname__}"

@@ -16,10 +16,10 @@ from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.report import gap_section, kernel_section, manifold_section
-from tfcomp.report.embedding_section import show_embedding
 from tfcomp.report.error_section import make_landscapes
 from tfcomp.report.first_screen import make_output_rows
 from tfcomp.report.layer_section import make_volume_maps
+from tfcomp.report.manifold_section import show_embedding
 from tfcomp.report.run_exhibits import show_run
 from tfcomp.studies.paper.network_exhibits import make_images, make_units
 from tfcomp.studies.paper.paper_figure import Drawn, Found
