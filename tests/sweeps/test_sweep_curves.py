@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from tfcomp.statistics.seed_statistics import compute_interval
-from tfcomp.sweeps import sweep_curves
-from tfcomp.sweeps.sweep_curves import choose_points, summarize_curves
+from tfcomp.sweeps import sweep_exhibits
+from tfcomp.sweeps.sweep_exhibits import choose_points, summarize_curves
 from tfcomp.training.history import History
 
 
@@ -47,7 +47,7 @@ def test_long_curves_are_thinned(count: int) -> None:
 def test_curves_of_many_trials_have_fewer_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep_curves, "_MAX_ROWS", 30)
+    monkeypatch.setattr(sweep_exhibits, "_MAX_ROWS", 30)
     for epoch in range(100):
         History(tmp_path).add(epoch, {"train/loss": 1.0})
     trial = SimpleNamespace(setting={"depth": 3}, path=tmp_path)

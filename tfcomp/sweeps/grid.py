@@ -1,7 +1,4 @@
-"""Which trials a sweep has: the cross product of its axes, times the seeds.
-
-And the flags of a sweep, beside those of its runs.
-"""
+"""Which trials a sweep has: the cross product of its axes, times the seeds."""
 
 import csv
 import dataclasses
@@ -34,10 +31,6 @@ GRID = {
         "every combination is run",
     )
 }
-# Flags that are varied together, and their values at every point of the axis.
-Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
-
-
 # Trials, or searches, of one command; each is a process of some seconds.
 MAX_ITEMS = 10**5
 MAX_SEEDS = 10**4
@@ -57,13 +50,10 @@ def parse_grid(
         num_seeds: Seeds of every combination, which bound their number.
         plugins: Modules whose own settings may be varied.
 
-    Returns:
-        Every combination, flag name to value; the last axis varies fastest.
-
-    Raises:
-        ConfigError: For an axis that is ill-formed, empty or repeats a value
-            or a flag, or if there are too many combinations.
-        RunError: For a flag that does not exist.
+    Returns every combination, flag name to value; the last axis varies
+    fastest. Raises ConfigError for an axis that is ill-formed, empty or
+    repeats something, or for too many combinations, RunError for a flag that
+    does not exist.
     """
     axes = [_parse_axis(spec, plugins) for spec in specs]
     names = [name for linked, _ in axes for name in linked]
@@ -83,10 +73,8 @@ def parse_grid(
 def split_cells(flag: str, text: str) -> list[str]:
     """Splits the value of a flag at commas outside of quotes, as CSV has them.
 
-    The parts have no spaces around them; an empty text has none.
-
-    Raises:
-        ConfigError: If a quote is not closed, or followed by something.
+    The parts have no spaces around them; an empty text has none. ConfigError
+    if a quote is not closed, or followed by something.
     """
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
@@ -96,13 +84,26 @@ def split_cells(flag: str, text: str) -> list[str]:
     return [cell.strip() for row in rows for cell in row]
 
 
-def _parse_axis(spec: str, plugins: str) -> Axis:
+def _parse_axis(
+    spec: str, plugins: str
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Flags that are varied together, and their values at every point."""
     left, equals, right = spec.partition("=")
-    names = tuple(name.strip() for name in left.split("/"))
+    names = [name.strip() for name in left.split("/")]
     if not equals or not all(names):
         raise ConfigError("grid", "must look like depth=2,3,4", spec)
     for name in names:
-        _check_name(name, spec, plugins)
+        known = define_run_flags(plugins)
+        # Absl would also take `nopictures`, and read files named by `flagfile`.
+        if name not in known:
+            raise make_unknown_error(name, known)
+        if name == "seed":
+            raise ConfigError("grid", "must leave the seed to --seeds", spec)
+        if name in LOCATION_FLAGS:
+            rule = (
+                f"must vary what a run computes, which {name} does not change"
+            )
+            raise ConfigError("grid", rule, spec)
     cells = split_cells("grid", right) or [""]
     points = [_parse_point(names, cell, spec, plugins) for cell in cells]
     for point in points:
@@ -112,20 +113,8 @@ def _parse_axis(spec: str, plugins: str) -> Axis:
     return names, points
 
 
-def _check_name(name: str, spec: str, plugins: str) -> None:
-    values = define_run_flags(plugins)
-    # Absl would also take `nopictures`, and read files named by `flagfile`.
-    if name not in values:
-        raise make_unknown_error(name, values)
-    if name == "seed":
-        raise ConfigError("grid", "must leave the seed to --seeds", spec)
-    if name in LOCATION_FLAGS:
-        rule = f"must vary what a run computes, which {name} does not change"
-        raise ConfigError("grid", rule, spec)
-
-
 def _parse_point(
-    names: tuple[str, ...], cell: str, spec: str, plugins: str
+    names: Sequence[str], cell: str, spec: str, plugins: str
 ) -> tuple[Any, ...]:
     texts = cell.split("/") if len(names) > 1 else [cell]
     texts = [text.strip() for text in texts]
@@ -134,38 +123,28 @@ def _parse_point(
     if len(texts) != len(names):
         rule = f"must have {len(names)} values in each of its points"
         raise ConfigError("grid", rule, spec)
-    flags = [
-        f"--{name}={text}" for name, text in zip(names, texts, strict=True)
-    ]
-    values = parse_flags(flags, define_run_flags(plugins))
+    flags = map("--{}={}".format, names, texts)
+    values = parse_flags([*flags], define_run_flags(plugins))
     return tuple(values[name] for name in names)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a sweep.
+    """One run of a sweep; its name is the hash of what it computes."""
 
-    Attributes:
-        setting: The flags that the sweep varies, without the seed.
-        config: The run; its name is the hash of what it computes.
-    """
-
-    setting: dict[str, Any]
+    setting: dict[str, Any]  # the flags that the sweep varies, without the seed
     config: RunConfig
 
     @property
     def name(self) -> str:
-        """The hash that names the folders of the trial."""
         return self.config.run_name
 
     @property
     def seed(self) -> int:
-        """Its seed."""
         return self.config.training.seed
 
     @property
     def path(self) -> Path:
-        """Its run folder."""
         return Path(self.config.run_dir)
 
     def describe(self) -> str:
@@ -179,18 +158,12 @@ def make_trials(
     settings: Sequence[dict[str, Any]],
     seeds: Sequence[int],
 ) -> tuple[list[Trial], list[str]]:
-    """All trials, checked as far as that is possible without TensorFlow.
+    """All trials, and lines that a user should know.
 
-    Args:
-        flags: The flags that all trials share; `run_name` is the sweep's.
-        settings: The flags that differ, as `grid.parse_grid` gives them.
-        seeds: Of every setting; its trials follow each other.
-
-    Returns:
-        The trials, and lines that a user should know.
-
-    Raises:
-        ConfigError: If a combination breaks a rule.
+    The flags are those that all trials share, with the `run_name` of the
+    sweep; settings are what `parse_grid` gives. The trials of a setting follow
+    each other. ConfigError if a combination breaks a rule, as far as that can
+    be said without TensorFlow.
     """
     base = make_config(dict(flags))
     folder = Path(base.run_dir) / "trials"
@@ -237,7 +210,6 @@ class SeedSettings(Settings):
 
     @property
     def all_seeds(self) -> range:
-        """The seeds of every setting."""
         return range(self.first_seed, self.first_seed + self.seeds)
 
 
@@ -257,7 +229,6 @@ class SweepSettings(SeedSettings):
         "handful of seeds.",
         choices=("student", "bootstrap"),
     )
-
     pairs: str = setting(
         "first",
         "Which settings paired.csv compares: first is the first setting of "

@@ -2,13 +2,9 @@
 
     python -I -S guard.py PARENT COMMAND...
 
-Linux sends the signal when the *thread* that started us ends; whoever starts
-us must do so from the thread that waits for us. The setting survives the
-`exec` of the command. Elsewhere than on Linux the command outlives a parent
-that is killed.
-
-It is run as a file and needs the standard library alone, so that it starts in
-a hundredth of a second.
+Linux sends the signal when the *thread* that started us ends, so the thread
+that waits for us must start us; elsewhere the command outlives a parent that
+is killed. A file that needs little starts in a hundredth of a second.
 """
 
 import ctypes

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 # Isolated from the environment and without packages, which it does not need.
@@ -13,22 +13,36 @@ POLL_SECONDS = 0.5
 
 
 def make_guarded(command: tuple[str | None, ...]) -> list[str]:
-    """The command, so that it dies with the calling thread.
-
-    None in its first place is the Python that runs us.
-    """
+    """The command, to die with the calling thread; None is our Python."""
     resolved = [sys.executable if part is None else part for part in command]
     return [sys.executable, *GUARD, str(os.getpid()), *resolved]
+
+
+def start_guarded(
+    command: tuple[str | None, ...],
+    log: str,
+    folder: str,
+    environment: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen:
+    """Starts a command, which leads a group, with its output at a log's end."""
+    with open(log, "ab") as output:
+        return subprocess.Popen(
+            make_guarded(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
 
 
 def wait_or_kill(
     process: subprocess.Popen, is_cancelled: Callable[[], bool]
 ) -> int:
-    """Waits for a process, which leads its group; returns its exit status.
-
-    It asks `is_cancelled` twice a second; once that says yes, it kills the
-    group. A negative status is the signal that killed the process.
-    """
+    """The exit status of a process; once cancelled, its group is killed."""
     try:
         while not is_cancelled():
             try:

@@ -6,16 +6,15 @@ import itertools
 import os
 import re
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
 from tfcomp.sweeps.guarded_process import (
     POLL_SECONDS,
-    make_guarded,
+    start_guarded,
     wait_or_kill,
 )
 from tfcomp.sweeps.scheduler_options import list_gpus, share_gpu
@@ -40,23 +39,19 @@ def run_job(
     trials_per_gpu: int,
     setup: str | None,
 ) -> tuple[int, str, float]:
-    """Runs a command.
+    """Runs a command; gives its exit status, why it failed, and its seconds.
 
     Its process has a group of its own, which is killed when the task is
     cancelled, and dies with the worker. When the worker has been told to end,
     as at the time limit of its job, the command runs again on another.
 
     Args:
-        command: The command; None in the first place is the Python of the
-            worker, which may lie elsewhere than ours.
+        command: None in the first place is the Python of the worker.
         log: File that its output is appended to.
         gpus: GPUs of the machine, which its processes share; None are those
             that the worker sees. No GPU at all leaves it to the environment.
         trials_per_gpu: Processes on each of them.
         setup: See `scheduling.Task`.
-
-    Returns:
-        Its exit status, why it failed (see `explain`), and its seconds.
     """
     start = time.monotonic()
     gpu = _choose_gpu(gpus, trials_per_gpu)
@@ -66,16 +61,13 @@ def run_job(
     with _hold_log(log, is_cancelled) as begin:
         if setup is None:
             retire()  # its memory, and that of its GPU, are wanted
-            status = _run_alone(command, log, folder, variables, is_cancelled)
+            process = start_guarded(command, log, folder, variables)
+            status = wait_or_kill(process, is_cancelled)
         else:
             program, option, module, *arguments = command
             assert (program, option) == (None, "-m")
-            request = {
-                "module": module,
-                "arguments": arguments,
-                "folder": folder,
-                "log": log,
-            }
+            request = {"module": module, "arguments": arguments}
+            request |= {"folder": folder, "log": log}
             status = run_warm(request, variables, setup, is_cancelled)
     if status:
         _run_elsewhere_if_told(status)
@@ -88,10 +80,7 @@ def _hold_log(log: str, is_cancelled: Callable[[], bool]) -> Iterator[int]:
     """Locks the log of a command; yields the size that it has.
 
     A worker that was given up may still end its process of this command, so
-    that the next one waits until it has.
-
-    Raises:
-        RunError: If nobody lets go of it.
+    that the next one waits until it has; RunError if it never does.
     """
     end = time.monotonic() + _LOCK_SECONDS
     with open(log, "ab") as file:
@@ -105,27 +94,6 @@ def _hold_log(log: str, is_cancelled: Callable[[], bool]) -> Iterator[int]:
                     raise RunError(rule) from error
             time.sleep(POLL_SECONDS)
         yield os.fstat(file.fileno()).st_size
-
-
-def _run_alone(
-    command: tuple[str | None, ...],
-    log: str,
-    folder: str,
-    variables: Mapping[str, str],
-    is_cancelled: Callable[[], bool],
-) -> int:
-    """Runs a command in a process of its own; returns its exit status."""
-    with open(log, "ab") as output:
-        process = subprocess.Popen(
-            make_guarded(command),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=variables,
-            start_new_session=True,
-        )
-        return wait_or_kill(process, is_cancelled)
 
 
 def explain(status: int, last_line: str) -> str:
@@ -152,13 +120,10 @@ def read_last_line(log: Path, begin: int = 0) -> str:
 def _choose_gpu(
     gpus: tuple[str, ...] | None, trials_per_gpu: int
 ) -> dict[str, str]:
-    """The GPU of this thread.
+    """The GPU of this thread; RunError if the worker sees none and should.
 
     Workers of a local cluster, whose names are numbers, have one thread each;
     the worker of a job has one for each of its trials.
-
-    Raises:
-        RunError: If the worker sees no GPU and should.
     """
     if gpus is not None:
         from distributed import get_worker
@@ -200,11 +165,7 @@ def _is_ending() -> bool:
 
 
 def _run_elsewhere_if_told(status: int) -> None:
-    """Hands back a command that ended because its worker is to end.
-
-    Raises:
-        Reschedule: Which has Dask run the task on another worker.
-    """
+    """Has Dask run a command elsewhere that ended as its worker is to end."""
     from distributed import Reschedule
 
     by_signal = status < 0 or status > 128

@@ -23,11 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.machine import make_private_folder
-from tfcomp.sweeps.local_cluster import (
-    SETTINGS,
-    close_cluster,
-    hold_back_interrupts,
-)
+from tfcomp.sweeps import local_cluster
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 
 if TYPE_CHECKING:
@@ -49,14 +45,6 @@ NAMES = {
     "job_time": "walltime",
     "job_partition": "queue",
 }
-# What asks for GPUs. PBS has them among the resources that it is asked for.
-GPUS = {
-    "slurm": ["--gres=gpu:{}"],
-    "lsf": ["-gpu num={}"],
-    "htcondor": {"request_gpus": "{}"},
-}
-WORKER = "tfcomp.sweeps.job_worker"
-OUTPUT = "logs/jobs"  # what jobs print, below the folder of a sweep
 # Paths stand without quotes in the jobs that dask-jobqueue writes.
 _PLAIN_PATH = re.compile(r"[\w./+=:@,-]+")
 
@@ -67,14 +55,9 @@ def start_job_cluster(
 ) -> Iterator[tuple[JobQueueCluster, Client]]:
     """A cluster without a job yet, and its client, for `with`.
 
-    Args:
-        options: With a `cluster`.
-        folder: Of the sweep, which all nodes share.
-
-    Raises:
-        ConfigError: If dask-jobqueue is missing, or what submits jobs.
-        RunError: If the scheduler cannot be started, or Dask's configuration
-            breaks a rule.
+    All nodes share the folder, which is that of the sweep. ConfigError if
+    dask-jobqueue is missing, or what submits jobs; RunError if the scheduler
+    cannot be started, or Dask's configuration breaks a rule.
     """
     kind = options.cluster
     check_cluster(kind)
@@ -84,10 +67,10 @@ def start_job_cluster(
     logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
     make = import_cluster(kind)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set(SETTINGS))
+        stack.enter_context(dask.config.set(local_cluster.SETTINGS))
         parent = _read(kind, "shared-temp-directory") or folder.absolute()
         keys = stack.enter_context(_share_folder(Path(parent)))
-        with hold_back_interrupts():
+        with local_cluster.hold_back_interrupts():
             try:
                 cluster = make(
                     **describe_jobs(options, folder),
@@ -104,17 +87,13 @@ def start_job_cluster(
                 lines = str(error).splitlines() or [type(error).__name__]
                 text = f"--cluster={kind} cannot be set up: {lines[-1]}"
                 raise RunError(text) from error
-            stack.callback(close_cluster, cluster)
+            stack.callback(local_cluster.close_cluster, cluster)
             client = stack.enter_context(Client(cluster))
         yield cluster, client
 
 
 def check_cluster(kind: str) -> None:
-    """Checks that jobs can be submitted here.
-
-    Raises:
-        ConfigError: If they cannot, with what is missing.
-    """
+    """ConfigError if no jobs can be submitted here, with what is missing."""
     if importlib.util.find_spec("dask_jobqueue") is None:
         rule = "needs dask-jobqueue: pip install 'tfcomp[cluster]'"
         raise ConfigError("cluster", rule, kind)
@@ -145,11 +124,8 @@ def describe_jobs(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
     Flags come first, then what its configuration says, then `DEFAULTS`.
     """
     kind = options.cluster
-    asked = {
-        name: getattr(options, flag)
-        for flag, name in NAMES.items()
-        if getattr(options, flag)
-    }
+    flags = {name: getattr(options, flag) for flag, name in NAMES.items()}
+    asked = {name: value for name, value in flags.items() if value}
     if kind == "lsf" and "walltime" in asked:  # it counts minutes
         hours, minutes, seconds = map(int, asked["walltime"].split(":"))
         minutes += bool(seconds)
@@ -164,10 +140,10 @@ def describe_jobs(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
         "job_name": "tfcomp",
         # Without a shell between, what ends the job reaches the worker.
         "python": f"exec {python}",
-        "worker_command": WORKER,
+        "worker_command": "tfcomp.sweeps.job_worker",
         "worker_extra_args": ["--trials", str(options.trials_per_job)],
         "log_directory": _read(kind, "log-directory")
-        or str(folder.absolute() / OUTPUT),
+        or str(folder.absolute() / "logs/jobs"),
     }
 
 
@@ -183,7 +159,7 @@ def _ask_for_gpus(
     kind, gpus = options.cluster, options.job_gpus
     if not gpus:
         return {}
-    if kind == "pbs":
+    if kind == "pbs":  # GPUs are among the resources that it is asked for
         from dask.utils import parse_bytes
         from dask_jobqueue.pbs import pbs_format_bytes_ceil
 
@@ -192,10 +168,10 @@ def _ask_for_gpus(
         return {"resource_spec": spec}
     others = _read(kind, "job-extra-directives")
     if kind == "htcondor":
-        ours = {name: text.format(gpus) for name, text in GPUS[kind].items()}
+        ours = {"request_gpus": str(gpus)}
         return {"job_extra_directives": {**(others or {}), **ours}}
-    ours = [text.format(gpus) for text in GPUS[kind]]
-    return {"job_extra_directives": [*(others or []), *ours]}
+    ours = {"slurm": f"--gres=gpu:{gpus}", "lsf": f"-gpu num={gpus}"}[kind]
+    return {"job_extra_directives": [*(others or []), ours]}
 
 
 def _read(kind: str, name: str) -> Any:
@@ -207,12 +183,7 @@ def _read(kind: str, name: str) -> Any:
 
 @contextlib.contextmanager
 def _share_folder(parent: Path) -> Iterator[Path]:
-    """A folder for keys, which only this user can enter; removed at the end.
-
-    Raises:
-        ConfigError: If its name cannot stand in a job.
-        RunError: If it cannot be made.
-    """
+    """A folder for keys, which only this user can enter; removed at the end."""
     if not _PLAIN_PATH.fullmatch(str(parent)):
         rule = "must be without spaces and quotes with --cluster"
         raise ConfigError("log_dir", rule, str(parent))
@@ -225,12 +196,10 @@ def _share_folder(parent: Path) -> Iterator[Path]:
 
 
 def _make_keys(folder: Path) -> Security:
-    """Keys for this cluster, in files that only this user can read.
-
-    dask-jobqueue would write them itself, and remove them too late.
-    """
+    """Keys for this cluster, in files that only this user can read."""
     from distributed import Security
 
+    # dask-jobqueue would write them itself, and remove them too late.
     keys = Security.temporary()
     for name in ("tls_ca_file", "tls_worker_cert", "tls_worker_key"):
         path = folder / f"{name}.pem"

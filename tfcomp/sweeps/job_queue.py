@@ -8,7 +8,6 @@ work are cancelled, before the others those that still wait in the queue.
 from __future__ import annotations
 
 import asyncio
-import functools
 import getpass
 import itertools
 import math
@@ -38,6 +37,7 @@ ANSWER_SECONDS = 60  # that it may take to answer
 MAX_SUBMITTED = 20  # jobs at a time, so that the cluster stays quick for all
 MANY_LOST = 10  # jobs, all of which a trial outlives
 MAX_FAILED = 3  # jobs in a row that end before they have reached us
+FAILURES = (OSError, RuntimeError, ValueError)  # of what submits jobs
 
 
 class JobQueue:
@@ -48,10 +48,6 @@ class JobQueue:
         cluster: Without jobs.
         trials_per_job: How many trials a job runs at a time.
         most: How many run at a time in all jobs.
-
-    Attributes:
-        waiting: Whether jobs wait in the queue, as far as it is known.
-        problem: Why there will be no more jobs, empty as long as there are.
     """
 
     def __init__(
@@ -61,8 +57,8 @@ class JobQueue:
         trials_per_job: int,
         most: int,
     ) -> None:
-        self.waiting = False
-        self.problem = ""
+        self.waiting = False  # whether jobs do, as far as it is known
+        self.problem = ""  # why there will be no more jobs
         self._kind = kind
         self._cluster = cluster
         self._trials_per_job = trials_per_job
@@ -78,24 +74,16 @@ class JobQueue:
         self._watch_arrivals()
 
     def start(self, left: int) -> None:
-        """Submits the first job, then as many as there is work for.
-
-        Args:
-            left: Trials that have not ended.
-
-        Raises:
-            RunError: If the cluster refuses it.
-        """
+        """Submits the first job, then more; RunError if that is refused."""
         try:
             self._cluster.sync(self._adjust, self._trials_per_job)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise RunError(
-                f"no job can be submitted: {shorten(error)}"
-            ) from None
+        except FAILURES as error:
+            text = f"no job can be submitted: {shorten(error)}"
+            raise RunError(text) from None
         self.adjust(left)
 
     def adjust(self, left: int) -> None:
-        """Lets the number of jobs follow from that of trials, soon."""
+        """Lets the number of jobs follow that of trials left, soon."""
         self._cluster.loop.add_callback(self._begin_round, left)
 
     def _watch_arrivals(self) -> None:
@@ -118,7 +106,7 @@ class JobQueue:
     async def _try_to_adjust(self, left: int) -> None:
         try:
             await self._adjust(left)
-        except (OSError, RuntimeError, ValueError) as error:
+        except FAILURES as error:
             say(f"{shorten(error)}: trying again in {ASK_SECONDS} s")
             await asyncio.sleep(ASK_SECONDS)
 
@@ -193,17 +181,16 @@ class JobQueue:
 async def list_jobs(kind: str) -> set[str] | None:
     """The numbers of this user's jobs, None if the cluster does not answer."""
     command = shlex.split(LISTS[kind].format(user=getpass.getuser()))
-    ask = functools.partial(
-        subprocess.run,
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=ANSWER_SECONDS,
-        check=True,
-    )
     try:
-        answer = await asyncio.to_thread(ask)
+        answer = await asyncio.to_thread(
+            subprocess.run,
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_SECONDS,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return set(find_numbers(answer.stdout))

@@ -2,11 +2,11 @@
 
     python -m tfcomp.sweeps.job_worker SCHEDULER --name=NAME --trials=2 ...
 
-dask-jobqueue writes this line into the script of a job. It is not the worker
-of the command `dask worker`, so that a job which is told to end, at its time
-limit or by its cluster, first stops its trials and hands them back; the next
-job goes on with them from their last checkpoints. Its files are in a private
-folder of the node, and its keys in one that all nodes share.
+dask-jobqueue writes this line into the script of a job. Unlike `dask worker`,
+a job which is told to end, at its time limit or by its cluster, first stops
+its trials and hands them back; the next job goes on with them from their last
+checkpoints. Its files are in a private folder of the node, and its keys in one
+that all nodes share.
 """
 
 from __future__ import annotations
@@ -75,11 +75,7 @@ def wait_for_keys(path: Path, seconds: float) -> bool:
 
 
 async def work(options: argparse.Namespace) -> None:
-    """Runs the worker until it is closed.
-
-    Raises:
-        OSError: If the scheduler cannot be reached.
-    """
+    """Runs the worker until it is closed; OSError without a scheduler."""
     worker = Worker(
         options.scheduler,
         name=options.name,

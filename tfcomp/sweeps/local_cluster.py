@@ -1,11 +1,10 @@
 """A Dask cluster on this machine that keeps its number of workers.
 
 Workers are processes, each watched by a nanny of Dask, which starts it again
-when it dies. All of them speak through TLS, with keys that are made for this
-cluster: on a shared machine, anybody else who finds the port of a scheduler
-without keys could have it run code as us. Their files are in a private folder:
-Dask would put `dask-scratch-space` among those of everybody, which somebody
-else may have made before, and import modules from there.
+when it dies. They speak through TLS, with keys of this cluster: without, others
+on a shared machine could have them run code as us. Their files are in a private
+folder: Dask would put `dask-scratch-space` among those of everybody, which
+somebody else may have made before, and import modules from there.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ SETTINGS = {
 def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
     """A cluster of processes of one thread, and its client, for `with`.
 
-    Raises:
-        RunError: If a worker does not start.
+    RunError if a worker does not start.
     """
     import dask
     from distributed import Client, LocalCluster
@@ -64,8 +62,8 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
     with contextlib.ExitStack() as stack:
         # Removed when everything that writes there has ended.
         folder = str(stack.enter_context(make_private_folder()))
-        places = {"temporary-directory": folder}
-        stack.enter_context(dask.config.set(SETTINGS | places))
+        settings = SETTINGS | {"temporary-directory": folder}
+        stack.enter_context(dask.config.set(settings))
         with hold_back_interrupts():
             try:
                 cluster = LocalCluster(

@@ -1,9 +1,6 @@
-"""One trial, as a process of its own.
+"""One trial: trains and scores a run, or resumes it, if it is not finished.
 
-    python -m tfcomp.sweeps.one_trial FLAGS
-
-trains and scores a run, resumes it, or does nothing if it is finished. With
-`--measure` it then computes the measures that the claims are judged by.
+python -m tfcomp.sweeps.one_trial FLAGS [--measure]
 """
 
 from pathlib import Path

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -143,11 +142,9 @@ class SchedulerOptions(Settings):
             raise ConfigError("workers", rule, self.workers)
 
     def _check_jobs(self) -> None:
-        asked = [n for n in self.to_flags() if n.startswith("job_")]
-        for name in asked:
-            value = getattr(self, name)
-            if not value:
-                continue
+        flags = self.to_flags().items()
+        asked = {n: v for n, v in flags if n.startswith("job_") and v}
+        for name, value in asked.items():
             if not self.cluster:
                 raise ConfigError(name, "needs --cluster", value)
             if name in NOT_WRITTEN.get(self.cluster, ()):
@@ -160,13 +157,11 @@ class SchedulerOptions(Settings):
             if form and not re.fullmatch(form, value, re.ASCII):
                 raise ConfigError(name, f"must be {words}", value)
         if self.cluster and self.trials_per_gpu > 1 and not self.job_gpus:
-            raise ConfigError(
-                "trials_per_gpu", "needs --job_gpus", self.trials_per_gpu
-            )
+            value = self.trials_per_gpu
+            raise ConfigError("trials_per_gpu", "needs --job_gpus", value)
 
     @property
     def trials_per_job(self) -> int:
-        """How many trials a job runs at a time."""
         return max(1, self.job_gpus) * self.trials_per_gpu
 
 
@@ -186,38 +181,30 @@ def pin_threads(threads: int) -> dict[str, str]:
 
 
 def list_gpus() -> list[str]:
-    """The GPUs that this process may use, as CUDA names them.
-
-    TensorFlow would occupy a GPU by looking, so the driver is asked.
-    """
+    """The GPUs that this process may use, as CUDA names them."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         names = [name.strip() for name in visible.split(",")]
         # CUDA ignores what follows the first invalid entry, such as -1.
         stops = [i for i, name in enumerate(names) if name in ("", "-1")]
         return names[: stops[0]] if stops else names
+    # TensorFlow would occupy a GPU by looking, so the driver is asked.
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
-    if shutil.which(command[0]) is None:
-        return []
     try:
         found = subprocess.run(
             command, capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
-        return []  # a driver that does not answer cannot train either
+        return []  # a driver that is absent or silent cannot train either
     return found.stdout.split()
 
 
 def share_gpu(
     gpus: Sequence[str], number: int, trials_per_gpu: int
 ) -> dict[str, str]:
-    """Environment of a process on one of the GPUs of its machine.
+    """Environment of the process of a number, on a GPU of its machine.
 
-    Args:
-        gpus: As CUDA names them.
-        number: Of the process among those that run at the same time.
-        trials_per_gpu: Processes on each GPU; where there are several, none
-            may take all of its memory, as TensorFlow does.
+    Where several share a GPU, none may take all its memory, as TensorFlow does.
     """
     growth = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"} if trials_per_gpu > 1 else {}
     return {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)], **growth}

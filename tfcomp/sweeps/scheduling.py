@@ -4,10 +4,9 @@
         for outcome in pool.run(tasks):
             ...
 
-By default the cluster is made of processes of this machine. The name of a kind
-of cluster makes workers jobs there, and the address of any Dask scheduler puts
-the work on its own. Workers elsewhere must see the same folders under the same
-names and have the same tfcomp installed.
+Workers are processes of this machine, jobs of a cluster, or those of any Dask
+scheduler. Elsewhere they must see the same folders under the same names and
+have the same tfcomp installed.
 """
 
 from __future__ import annotations
@@ -52,47 +51,32 @@ _FETCH_SECONDS = 5  # for the few bytes of an outcome
 
 @dataclass(frozen=True)
 class Task:
-    """A command to run.
+    """A command to run, of a name that is unique among the tasks.
 
-    Attributes:
-        name: What it is called in its outcome; unique among the tasks.
-        command: Program and arguments. Where the program is the Python that
-            runs us, a worker elsewhere takes its own.
-        log: File that the output is appended to.
-        setup: Commands of the same setup run one after the other in a process
-            that stays warm (see `warm_process`), which Python runs as
-            `-m MODULE`; None gives each a process of its own.
-        max_threads: Threads that it can use; 0 is any number.
+    Where its program is the Python that runs us, a worker elsewhere takes its
+    own. Commands `-m MODULE` of it that have the same setup run one after the
+    other in a process that stays warm (see `warm_process`).
     """
 
     name: str
     command: list[str]
-    log: Path
-    setup: str | None = None
-    max_threads: int = 0
+    log: Path  # the output is appended to it
+    setup: str | None = None  # None: a process of its own
+    max_threads: int = 0  # that it can use; 0 is any number
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended.
-
-    Attributes:
-        returncode: Exit status; negative is the signal that killed it.
-        reason: Why it failed, in one line; empty if it did not.
-    """
+    """How a command ended."""
 
     name: str
-    returncode: int
-    reason: str
+    returncode: int  # negative is the signal that killed it
+    reason: str  # why it failed, in one line; empty if it did not
     seconds: float
 
 
 def check_scheduler(options: SchedulerOptions) -> None:
-    """Checks that the scheduler of the options, if there is one, answers.
-
-    Raises:
-        ConfigError: If it does not.
-    """
+    """ConfigError if the scheduler of the options, if any, does not answer."""
     if options.scheduler:
         with Pool(options):
             pass
@@ -102,14 +86,7 @@ class Pool:
     """Workers for several batches of tasks, in a `with` statement.
 
     When the block is left, for whatever reason, tasks that still run are
-    killed, and jobs are cancelled.
-
-    Args:
-        options: Where the workers are.
-        folder: Where the keys and the output of jobs go.
-
-    Attributes:
-        workers: Number of tasks at a time when it was last counted.
+    killed, and jobs are cancelled. The folder gets the keys and output of jobs.
     """
 
     def __init__(
@@ -122,15 +99,13 @@ class Pool:
         self._cluster: LocalCluster | None = None
         self._jobs: JobQueue | None = None
         self._exits = contextlib.ExitStack()
-        self.workers = options.workers
+        self.workers = options.workers  # when they were last counted
 
     def __enter__(self) -> Pool:
         """Starts the workers, or looks for those of the scheduler.
 
-        Raises:
-            ConfigError: If the scheduler does not answer, or the machine
-                lacks what the options need.
-            RunError: If no worker can be started.
+        ConfigError if that does not answer, or the machine lacks what the
+        options need; RunError if no worker can be started.
         """
         if self._options.scheduler:
             self._client = self._exits.enter_context(self._connect())
@@ -152,10 +127,8 @@ class Pool:
         """Runs tasks, the first ones first; yields outcomes as they end.
 
         Without any worker for the time that the options allow, the tasks that
-        have not ended fail. A job that waits in the queue counts as one.
-
-        Raises:
-            RunError: If a cluster refuses the first job.
+        have not ended fail. A job that waits in the queue counts as one;
+        RunError if a cluster refuses the first job.
         """
         if self._jobs is not None:
             self.workers = 0  # so far
@@ -187,9 +160,9 @@ class Pool:
             left = [*futures.values(), *(task.name for _, task in waiting)]
             if left:
                 seconds = format_seconds(self._options.worker_timeout)
-                timeout = f"no worker for {seconds}"
-                reason = self._get_problem() or timeout
-                flag = " (--worker_timeout)" if reason == timeout else ""
+                problem = self._get_problem()
+                reason = problem or f"no worker for {seconds}"
+                flag = "" if problem else " (--worker_timeout)"
                 say(f"{reason}{flag}: giving up what is left")
                 for name in left:
                     yield Outcome(name, 1, reason, 0.0)
@@ -227,24 +200,21 @@ class Pool:
                 return
             if now - told > _TELL_SECONDS:
                 told = now
-                say(self._describe_wait(now - seen))
-
-    def _describe_wait(self, seconds: float) -> str:
-        if self._jobs is not None and self._jobs.waiting:
-            return "jobs wait in the queue of the cluster"
-        waited = format_seconds(seconds)
-        return f"no worker for {waited}, waiting (--worker_timeout)"
+                if self._are_jobs_waiting():
+                    say("jobs wait in the queue of the cluster")
+                else:
+                    waited = format_seconds(now - seen)
+                    say(f"no worker for {waited}, waiting (--worker_timeout)")
 
     def _get_problem(self) -> str:
         """Why there will be no worker any more, empty if there may be."""
         return self._jobs.problem if self._jobs is not None else ""
 
-    def _watch_workers(self, tasks: int) -> bool:
-        """Counts the workers, says so if they have changed.
+    def _are_jobs_waiting(self) -> bool:
+        return self._jobs is not None and self._jobs.waiting
 
-        Returns:
-            Whether there are any, or jobs that may become some.
-        """
+    def _watch_workers(self, tasks: int) -> bool:
+        """Whether there are workers, or jobs that may become some."""
         before, self.workers = self.workers, self._count_workers()
         if self.workers != before:
             noun = "worker" if self.workers == 1 else "workers"
@@ -253,8 +223,7 @@ class Pool:
             replace_lost_workers(self._cluster)
         if self._jobs is not None:
             self._jobs.adjust(tasks)
-        waiting = self._jobs is not None and self._jobs.waiting
-        return waiting or self.workers > 0
+        return self._are_jobs_waiting() or self.workers > 0
 
     def _count_workers(self) -> int:
         try:
@@ -265,16 +234,19 @@ class Pool:
     def _list_arguments(self, task: Task) -> tuple[object, ...]:
         """What `run_job` is called with."""
         program, *arguments = task.command
-        own = program == sys.executable
-        command = (None if own else program, *arguments)
+        command = (None if program == sys.executable else program, *arguments)
         threads = self._threads
         if task.max_threads and not self._options.threads:
             threads = min(threads or task.max_threads, task.max_threads)
-        environment = pin_threads(threads)
-        log = str(task.log.absolute())
-        setup = None if self._options.isolate else task.setup
-        gpus = self._gpus, self._options.trials_per_gpu
-        return command, log, os.getcwd(), environment, *gpus, setup
+        return (
+            command,
+            str(task.log.absolute()),
+            os.getcwd(),
+            pin_threads(threads),
+            self._gpus,
+            self._options.trials_per_gpu,
+            None if self._options.isolate else task.setup,
+        )
 
     def _start(self) -> None:
         share = self._options.trials_per_gpu
@@ -318,11 +290,7 @@ class Pool:
 
 
 def make_outcome(name: str, future: Future) -> Outcome:
-    """What a task's future says about its end.
-
-    Raises:
-        TimeoutError: If it cannot be fetched, as when its worker has died.
-    """
+    """What a task's future says, TimeoutError if its worker has died."""
     if future.cancelled():
         return Outcome(name, 1, "cancelled, or its scheduler is gone", 0.0)
     error = future.exception(_FETCH_SECONDS)

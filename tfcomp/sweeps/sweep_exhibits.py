@@ -8,7 +8,7 @@ by_FLAG  the scores against a number that is varied, as the depth
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,38 +19,85 @@ from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.statistics.measure import find_measure, list_leading
+from tfcomp.statistics.seed_statistics import stack_scores, summarize
 from tfcomp.statistics.setting_table import make_label
-from tfcomp.sweeps.sweep_curves import QUANTITIES
+from tfcomp.storage.run_folder import HISTORY_FILE
+from tfcomp.sweeps.grid import Trial
+from tfcomp.training.history import read_history
 
+# What TensorBoard calls it, and what a figure does.
+QUANTITIES = {
+    "train/loss": "training loss",
+    "id/relative_mse": "ID error (relative MSE)",
+    "ood/relative_mse": "OOD error (relative MSE)",
+}
+# Settings of different depths have different stages.
+XLABELS = {"stage": "stage (0: code, 1: stage_0, ...; the last: image)"}
+# Points of a curve; those of all trials together take some 100 MB.
+_MAX_POINTS, _MIN_POINTS, _MAX_ROWS = 200, 10, 10**5
 _MAX_LINES = 8
 MAX_UNKNOWN = 3
-_MIN_POINTS = 3
 # The interval of two numbers is wider than any figure of them.
 MIN_SEEDS = 3
 
 
 @dataclass(frozen=True)
 class SweepScores:
-    """The scores of a sweep.
-
-    Attributes:
-        flags: The flags that tell its settings apart.
-        seeds: What `sweep_tables.tabulate_scores` gives.
-        summary: The same, summarized by setting and score.
-        method: How the intervals of the summary were made.
-    """
+    """The scores of a sweep, seed by seed and summarized."""
 
     title: str
-    flags: Sequence[str]
-    seeds: pd.DataFrame
-    summary: pd.DataFrame
-    method: str
+    flags: Sequence[str]  # that tell its settings apart
+    seeds: pd.DataFrame  # what `sweep_tables.tabulate_scores` gives
+    summary: pd.DataFrame  # by setting and score
+    method: str  # how the intervals of the summary were made
+
+
+def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
+    """One row a setting, quantity and epoch: mean, sd, low, high (95 %), n.
+
+    A trial that was trained before runs wrote their history has no curves.
+    """
+    most = min(_MAX_POINTS, max(_MIN_POINTS, _MAX_ROWS // len(trials)))
+    rows = [
+        (*trial.setting.values(), *point)
+        for trial in trials
+        for point in _read_curves(trial, most)
+    ]
+    keys = [*trials[0].setting, "quantity", "epoch"]
+    table = pd.DataFrame(rows, columns=[*keys, "value"])
+    return summarize(table, keys) if rows else table
+
+
+def _read_curves(trial: Trial, most: int) -> Iterator[tuple[str, int, float]]:
+    """The quantity, epoch and value of every point."""
+    history = read_history(trial.path / HISTORY_FILE)
+    for tag in QUANTITIES:
+        points = [(e, row[tag]) for e, row in history.items() if tag in row]
+        for index in choose_points(len(points), most):
+            yield tag, *points[index]
+
+
+def choose_points(count: int, most: int) -> np.ndarray:
+    """At most `most` of the points, evenly, with the first and the last."""
+    chosen = np.linspace(0, count - 1, min(count, most))
+    return chosen.round().astype(int)
+
+
+def summarize_layers(table: pd.DataFrame, flags: Sequence[str]) -> pd.DataFrame:
+    """The same for each stage, of what `sweep_tables.tabulate_layers` gives."""
+    if table.empty:
+        return table
+    found = [name for name in list_leading("stage") if name in table]
+    keys = [*flags, "position"]
+    numbers = stack_scores(table, keys, found).dropna(subset="value")
+    numbers = numbers.rename(columns={"score": "quantity", "position": "stage"})
+    return summarize(numbers, [*flags, "quantity", "stage"])
 
 
 def make_exhibits(
     sweep: SweepScores, curves: pd.DataFrame, layers: pd.DataFrame
 ) -> list[Exhibit]:
-    """All figures that flags, scores and tables of `sweep_curves` allow."""
+    """All figures that scores, curves and layers, summarized, allow."""
     exhibits = draw_lines("curves", "epoch", QUANTITIES, sweep, curves)
     stages = list_leading("stage")
     exhibits += draw_lines("layers", "stage", stages, sweep, layers)
@@ -71,10 +118,6 @@ def make_exhibits(
     ]
 
 
-# Settings of different depths have different stages.
-XLABELS = {"stage": "stage (0: code, 1: stage_0, ...; the last: image)"}
-
-
 def draw_lines(
     name: str,
     x: str,
@@ -82,13 +125,9 @@ def draw_lines(
     sweep: SweepScores,
     table: pd.DataFrame,
 ) -> list[Exhibit]:
-    """Quantities against x; several figures if there are many lines.
+    """Quantities, with their titles, against x in figures of some lines each.
 
-    Args:
-        name: File name of the figure, without what tells several apart.
-        x: Column of the numbers on the horizontal axis.
-        quantities: What may be in the column `quantity`, and its title.
-        table: One row a setting, quantity and x.
+    The table has one row a setting, quantity and x.
     """
     if table.empty:
         return []
@@ -146,10 +185,7 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
 def make_trend(
     sweep: SweepScores, names: Mapping[str, str], flag: str
 ) -> Exhibit:
-    """The scores that are named against a flag that is a number.
-
-    Lines are what the other flags tell apart.
-    """
+    """The scores against a flag that is a number, a line for the others."""
     others = [name for name in sweep.flags if name != flag]
     title = _join(sweep.title, *others)
     groups = sweep.summary.groupby("score", sort=False)
@@ -158,8 +194,7 @@ def make_trend(
         "Mean over seeds and, of three seeds or more, its 95 % interval "
         f"({sweep.method}) against {flag}. {_explain(others)}"
     )
-    rows = sweep.summary.to_dict("records")
-    name = _slug(f"by {flag}")
+    rows, name = sweep.summary.to_dict("records"), _slug(f"by {flag}")
     return Exhibit(name, f"Scores by {flag}", caption, figure, rows)
 
 
@@ -197,22 +232,15 @@ def _make_lines(
     curves = {}
     for label, points in table.groupby(_label(table, flags), sort=False):
         points = points.sort_values(x)
-        low, high = (
-            points[end].where(points["n"] >= MIN_SEEDS)
-            for end in ("low", "high")
-        )
-        curves[label] = BandCurve(
-            points[x], points["mean"], low, high, _find_pairs(points)
-        )
+        mean, is_band = points["mean"], points["n"] >= MIN_SEEDS
+        ends = [points[end].where(is_band) for end in ("low", "high")]
+        # The values of two seeds, [n, 2], from their mean and deviation.
+        spread = (points["sd"] / np.sqrt(2)).where(points["n"] == 2)
+        pairs = None
+        if not spread.isna().all():
+            pairs = np.stack([mean - spread, mean + spread], axis=1)
+        curves[label] = BandCurve(points[x], mean, *ends, pairs)
     return curves
-
-
-def _find_pairs(points: pd.DataFrame) -> np.ndarray | None:
-    """The values of two seeds, [n, 2], from their mean and deviation."""
-    spread = (points["sd"] / np.sqrt(2)).where(points["n"] == 2)
-    if spread.isna().all():
-        return None
-    return np.stack([points["mean"] - spread, points["mean"] + spread], axis=1)
 
 
 def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:
@@ -223,7 +251,7 @@ def _label(table: pd.DataFrame, flags: Sequence[str]) -> pd.Series:
 def _is_axis(values: pd.Series) -> bool:
     """Whether the values of a flag are at least three numbers."""
     found = values.unique()
-    return len(found) >= _MIN_POINTS and all(
+    return len(found) >= 3 and all(
         isinstance(value, int | float) and not isinstance(value, bool)
         for value in found
     )

@@ -37,17 +37,17 @@ def make_answer(
 ) -> Answer:
     """Three sentences, the scores of every setting, and their picture."""
     rows = list_settings(sweep)
-    names = ("ID", "OOD")
     table = Exhibit(
         "settings",
         "Relative errors",
         "Means over seeds, and 95 % intervals of three seeds or more, of the "
         "pixel MSE divided by that of a blank image.",
         rows=[
-            {"setting": row["label"], "seeds": row["n"]}
-            | {
-                text: format_interval(row.get(score))
-                for text, score in zip(names, (KNOWN, HELD_OUT), strict=True)
+            {
+                "setting": row["label"],
+                "seeds": row["n"],
+                "ID": format_interval(row.get(KNOWN)),
+                "OOD": format_interval(row.get(HELD_OUT)),
             }
             for row in rows
         ],
@@ -82,9 +82,8 @@ def name_setting(row: Row, flags: Sequence[str]) -> str:
 def describe_settings(rows: Sequence[Row]) -> str:
     """Which setting errs least, and whether that can be told from the rest."""
     known = [
-        r for r in rows if HELD_OUT in r and r[HELD_OUT]["mean"] is not None
+        row for row in rows if HELD_OUT in row and _is_known(row[HELD_OUT])
     ]
-    known = [r for r in known if r[HELD_OUT]["mean"] == r[HELD_OUT]["mean"]]
     known.sort(key=lambda row: row[HELD_OUT]["mean"])
     if not known:
         return "No setting has an OOD error."
@@ -111,13 +110,13 @@ def describe_settings(rows: Sequence[Row]) -> str:
 
 def describe_fit(rows: Sequence[Row]) -> str:
     """How many settings fit what they saw, in the mean."""
-    known = [row for row in rows if KNOWN in row]
-    fitted = [row for row in known if row[KNOWN]["mean"] <= FITTED]
+    means = [row[KNOWN]["mean"] for row in rows if KNOWN in row]
+    if not means:
+        return ""
     return (
-        f"{len(fitted)} of {len(known)} settings fit what they saw, by a mean "
-        f"ID relative error of at most {100 * FITTED:.0f} %."
-        if known
-        else ""
+        f"{sum(mean <= FITTED for mean in means)} of {len(means)} settings fit "
+        "what they saw, by a mean ID relative error of at most "
+        f"{100 * FITTED:.0f} %."
     )
 
 
@@ -153,9 +152,9 @@ def describe_lines(sweep: SweepScores, exhibit: Exhibit) -> str:
     rows = [
         {
             "run": name_setting(row, others),
-            "stage": name_place(x, row[x]),
+            "stage": _name_place(x, row[x]),
             "place": row[x],
-            "mean": row["mean"] if row["mean"] == row["mean"] else None,
+            "mean": row["mean"] if _is_known(row) else None,
         }
         for row in exhibit.rows
         if row.get("quantity", row.get("score")) == wanted and x in row
@@ -167,8 +166,7 @@ def describe_lines(sweep: SweepScores, exhibit: Exhibit) -> str:
     return describe_course(rows, "mean", name)
 
 
-def name_place(x: str, value: float) -> str:
-    """A place on an axis; stages are counted from the code."""
+def _name_place(x: str, value: float) -> str:
     if x != "stage":
         return f"{x} {value:g}"
     return f"stage_{int(value) - 1}" if value else "code"
@@ -176,15 +174,14 @@ def name_place(x: str, value: float) -> str:
 
 def describe_pairs(rows: Sequence[Row]) -> str:
     """In how many pairs the OOD error differs for sure."""
-    pairs = [
-        r for r in rows if r["score"] == HELD_OUT and r["p_holm"] is not None
-    ]
-    sure = [row for row in pairs if row["p_holm"] < 0.05]
+    found = [row["p_holm"] for row in rows if row["score"] == HELD_OUT]
+    pairs = [p for p in found if p is not None]
+    if not pairs:
+        return "No pair has seeds enough for a test."
+    sure = sum(p < 0.05 for p in pairs)
     return (
-        f"The OOD error differs in {len(sure)} of {len(pairs)} pairs (p < 0.05 "
-        "by Holm)."
-        if pairs
-        else "No pair has seeds enough for a test."
+        f"The OOD error differs in {sure} of {len(pairs)} pairs (p < 0.05 by "
+        "Holm)."
     )
 
 
@@ -193,9 +190,14 @@ def format_interval(row: Row | None) -> str | None:
     if row is None:
         return None
     text = f"{row['mean']:.3g}"
-    if row["n"] < MIN_SEEDS or row["low"] is None or row["low"] != row["low"]:
+    if row["n"] < MIN_SEEDS or not _is_known(row, "low"):
         return text
     return f"{text} [{row['low']:.3g}, {row['high']:.3g}]"
+
+
+def _is_known(row: Row, column: str = "mean") -> bool:
+    """Whether there is a number, neither None nor NaN."""
+    return row[column] is not None and row[column] == row[column]
 
 
 def _mean(row: Row) -> str:

@@ -26,13 +26,11 @@ class Progress:
         rest = f"about {format_seconds(left)} left"
         if not left:
             rest = f"all in {format_seconds(elapsed)}"
-        if self._failed:
-            rest = f"{self._failed} failed, {rest}"
-        line = f"[{self._done:>{len(str(self._total))}}/{self._total}] {name}"
-        line += f"  {format_seconds(seconds)}"
-        if reason:
-            line += f"  FAILED: {reason}"
-        say(f"{line}  ({rest})")
+        failed = f"{self._failed} failed, " if self._failed else ""
+        why = f"  FAILED: {reason}" if reason else ""
+        place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
+        took = format_seconds(seconds)
+        say(f"{place} {name}  {took}{why}  ({failed}{rest})")
 
 
 def format_seconds(seconds: float) -> str:

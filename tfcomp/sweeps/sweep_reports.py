@@ -21,31 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.plugins.hparams.summary_v2 import (
-    Discrete,
-    HParam,
-    Metric,
-    hparams_config_pb,
-)
+from tensorboard.plugins.hparams import summary_v2 as hparams
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tfcomp.statistics.measure import list_leading
 from tfcomp.statistics.setting_table import choose_flags
-from tfcomp.storage.code_version import (
-    STAMP_FILE,
-    hash_modules,
-    is_current,
-    write_stamp,
-)
+from tfcomp.storage import code_version
 from tfcomp.storage.files import write_bytes, write_text
 from tfcomp.storage.run_folder import select_scores
+from tfcomp.sweeps import sweep_tables
 from tfcomp.sweeps.grid import SweepSettings, Trial
 from tfcomp.sweeps.sweep_progress import say
-from tfcomp.sweeps.sweep_tables import (
-    tabulate_layers,
-    tabulate_scores,
-    update_table,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +41,11 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 # Settings that a figure can tell apart, with a row of an inch for each five.
 MAX_DRAWN = 200
-# What makes it.
-SOURCES = tuple(
-    f"tfcomp.{name}" for name in ("statistics", "figures", "report", "sweeps")
+SOURCES = (
+    "tfcomp.statistics",
+    "tfcomp.figures",
+    "tfcomp.report",
+    "tfcomp.sweeps",
 )
 # TensorBoard knows an event file by a part of its name.
 EVENTS_FILE = "events.out.tfevents.0.hparams"
@@ -75,25 +62,29 @@ def write_reports(
     Results are what `sweep_tables.read_result` gives, of finished trials.
     """
     method, pairs = settings.interval, settings.pairs
-    stamp = folder / STAMP_FILE
-    version = compute_version(trials, results, [method, pairs])
-    if is_current(folder, version):
+    content = [
+        [method, pairs],
+        [(trial.name, list(trial.setting)) for trial in trials],
+        [results.get(trial.name) for trial in trials],
+        code_version.hash_modules(SOURCES),
+    ]
+    version = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    if code_version.is_current(folder, version):
         return
     # Late imports, here and below: who has nothing new to report should not
     # wait for them.
     from tfcomp.statistics.seed_statistics import summarize
     from tfcomp.statistics.seed_tests import compare_settings
-    from tfcomp.sweeps.sweep_exhibits import SweepScores
-    from tfcomp.sweeps.sweep_reports import EVENTS_FILE, write_experiment
+    from tfcomp.sweeps import sweep_exhibits
 
     # What is made can be wrong until it is complete.
-    stamp.unlink(missing_ok=True)
-    scores = tabulate_scores(trials, results)
+    (folder / code_version.STAMP_FILE).unlink(missing_ok=True)
+    scores = sweep_tables.tabulate_scores(trials, results)
     flags = list(trials[0].setting)
     summary = summarize(scores, [*flags, "score"], method)
-    update_table(folder / "summary.csv", summary)
+    sweep_tables.update_table(folder / "summary.csv", summary)
     paired = compare_settings(scores, flags, method, pairs)
-    update_table(folder / "paired.csv", paired)
+    sweep_tables.update_table(folder / "paired.csv", paired)
     write_experiment(folder, trials, list_tags(results))
     finished = [trial for trial in trials if trial.name in results]
     for path in [folder / PAGE, *(folder / "figures").glob("*.*")]:
@@ -102,28 +93,20 @@ def write_reports(
         say(f"no figures: they show {MAX_DRAWN} settings; the tables have all")
     elif finished:
         shown = choose_flags([trial.setting for trial in finished])
-        sweep = SweepScores(folder.name, shown, scores, summary, method)
-        exhibits = draw_figures(sweep, trials, results)
+        sweep = sweep_exhibits.SweepScores(
+            folder.name, shown, scores, summary, method
+        )
+        layers = sweep_tables.tabulate_layers(trials, results)
+        exhibits = sweep_exhibits.make_exhibits(
+            sweep,
+            sweep_exhibits.summarize_curves(finished),
+            sweep_exhibits.summarize_layers(layers, flags),
+        )
         write_page(folder, sweep, exhibits, paired, len(trials))
-    made = [
-        folder / name
-        for name in ("summary.csv", "paired.csv", EVENTS_FILE, PAGE)
-    ]
+    names = ("summary.csv", "paired.csv", EVENTS_FILE, PAGE)
+    made = [folder / name for name in names]
     made += sorted((folder / "figures").glob("*.*"))
-    write_stamp(folder, version, made)
-
-
-def compute_version(
-    trials: Sequence[Trial], results: Mapping[str, Any], choices: Sequence[str]
-) -> str:
-    """Hash of all that the reports follow from."""
-    content = [
-        choices,
-        [(trial.name, list(trial.setting)) for trial in trials],
-        [results.get(trial.name) for trial in trials],
-        hash_modules(SOURCES),
-    ]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    code_version.write_stamp(folder, version, made)
 
 
 def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
@@ -140,25 +123,6 @@ def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
     first = ("ood/relative_mse", "id/relative_mse")
     return sorted(
         tags, key=lambda tag: (tag not in first, not tag.startswith("ood"))
-    )
-
-
-def draw_figures(
-    sweep: SweepScores,
-    trials: Sequence[Trial],
-    results: Mapping[str, dict[str, Any]],
-) -> list[Exhibit]:
-    """All figures of finished trials."""
-    from tfcomp.sweeps.sweep_curves import summarize_curves, summarize_layers
-    from tfcomp.sweeps.sweep_exhibits import make_exhibits
-
-    finished = [trial for trial in trials if trial.name in results]
-    layers = tabulate_layers(trials, results)
-    flags, names = list(trials[0].setting), list(list_leading("stage"))
-    return make_exhibits(
-        sweep,
-        summarize_curves(finished),
-        summarize_layers(layers, flags, names),
     )
 
 
@@ -188,22 +152,20 @@ def write_page(
 def write_experiment(
     folder: Path, trials: Sequence[Trial], tags: Collection[str]
 ) -> None:
-    """Writes the domains of varied flags, and tags of scores, as `ood/mse`.
-
-    The folder is that of the sweep, the parent of all trials.
-    """
+    """Writes the domains of varied flags, and tags of scores, as `ood/mse`."""
     settings = [{**trial.setting, "seed": trial.seed} for trial in trials]
-    hparams = [
-        HParam(name, Discrete({setting[name] for setting in settings}))
+    domains = [
+        hparams.HParam(
+            name, hparams.Discrete({setting[name] for setting in settings})
+        )
         for name in settings[0]
     ]
     # Equal sweeps have equal files, so there is no time in it.
-    summary = hparams_config_pb(hparams, map(Metric, tags), 0.0)
+    metrics = map(hparams.Metric, tags)
+    summary = hparams.hparams_config_pb(domains, metrics, 0.0)
     content = BytesIO()
     writer = RecordWriter(content)
-    for event in (
-        Event(wall_time=0.0, file_version="brain.Event:2"),
-        Event(wall_time=0.0, step=0, summary=summary),
-    ):
+    head = Event(wall_time=0.0, file_version="brain.Event:2")
+    for event in (head, Event(wall_time=0.0, step=0, summary=summary)):
         writer.write(event.SerializeToString())
     write_bytes(folder / EVENTS_FILE, content.getvalue())

@@ -4,8 +4,7 @@ trials.csv   settings, seeds, scores; what failed, and why
 layers.csv   one row a trial and stage of its network
 timings.csv  how long trainings took
 
-Times differ from one run to the next; they have a file of their own, so that
-the others depend on nothing but the sweep.
+Times differ from one run to the next, so that they have a file of their own.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ TIMES = ("epochs", "seconds", "examples_per_second")
 
 
 def read_result(trial: Trial) -> dict[str, Any] | None:
-    """The numbers of a finished trial; None before it is, or if damaged.
+    """What a finished trial has in `metrics.json`, and its `measures`.
 
-    `metrics.json`, with the content of `measures.json` under `measures`.
+    None before it is finished, or if it is damaged.
     """
     metrics = find_metrics(trial.path)
     if metrics is None:
@@ -123,21 +122,16 @@ def write_tables(
 ) -> None:
     """Writes the tables, each in one step; those without a row vanish.
 
-    Args:
-        results: What `read_result` gives, by name of the finished ones.
-        failures: Reasons, by name of those that failed.
+    Results of finished trials and reasons of failed ones are by their names.
     """
     timings = []
     for trial in trials:
         times = results.get(trial.name, {}).get("train", {})
         timings.append(_name(trial) | {name: times.get(name) for name in TIMES})
-    tables = {
-        "trials.csv": tabulate_trials(trials, results, failures),
-        "layers.csv": tabulate_layers(trials, results),
-        "timings.csv": _make_table(timings),
-    }
-    for name, table in tables.items():
-        update_table(folder / name, table)
+    table = tabulate_trials(trials, results, failures)
+    update_table(folder / "trials.csv", table)
+    update_table(folder / "layers.csv", tabulate_layers(trials, results))
+    update_table(folder / "timings.csv", _make_table(timings))
 
 
 def update_table(path: Path, table: pd.DataFrame) -> None:

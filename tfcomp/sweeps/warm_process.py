@@ -1,18 +1,15 @@
 """The process that a worker keeps warm for one trial after the other.
 
-To start Python, to import TensorFlow and to trace functions takes most of the
-time of a short trial; this process does so once (see also
-`training.prepared_models`). A command that crashes takes it along and nothing
-else: the next command gets a new one. So does a command that needs another
-setup, and one that follows a failure or many others.
+It starts Python, imports TensorFlow and traces functions once (see also
+`training.prepared_models`). A new one follows a failure or many commands, and
+serves a command that needs another setup.
 
     python -m tfcomp.sweeps.warm_process SOCKET
 
-is the process. It reads requests from the socket with the file descriptor
-SOCKET, a line of JSON each: the `module` of a command, its `arguments`, the
-`folder` to work in, and the `log` that its output is appended to. It runs the
-command and answers with a line, its exit status. It ends when the socket is
-closed, or when it has been idle for a while.
+reads requests from the socket with that file descriptor, a line of JSON each:
+the `module` of a command, its `arguments`, the `folder` to work in, and the
+`log` that its output is appended to; it answers each with its exit status. It
+ends when the socket is closed, or when it has been idle for a while.
 """
 
 import contextlib
@@ -33,7 +30,11 @@ from typing import IO, Any
 import psutil
 
 from tfcomp.config.command import exit_on_user_error
-from tfcomp.sweeps.guarded_process import POLL_SECONDS, kill_group, make_guarded
+from tfcomp.sweeps.guarded_process import (
+    POLL_SECONDS,
+    kill_group,
+    start_guarded,
+)
 
 THIS = "tfcomp.sweeps.warm_process"
 IDLE_SECONDS = 120
@@ -41,6 +42,7 @@ IDLE_SECONDS = 120
 # libraries leave something behind in every one of them.
 MAX_COMMANDS = 50
 MAX_MEGABYTES = 3000
+Needs = tuple[str, str, dict[str, str]]
 _kept = threading.local()
 
 
@@ -59,9 +61,7 @@ def run_warm(
         is_cancelled: Asked twice a second; once it says yes, the process and
             whatever it has started are killed.
 
-    Returns:
-        The exit status of the command; negative is the signal that killed
-        the process.
+    Returns the exit status; negative is the signal that killed the process.
     """
     needs = (setup, request["folder"], dict(environment))
     process: WarmProcess | None = getattr(_kept, "process", None)
@@ -85,34 +85,23 @@ def retire() -> None:
 class WarmProcess:
     """A process that runs commands, in a group of its own.
 
-    Args:
-        needs: Setup, working directory and environment.
-        log: File that receives what it prints before its first command.
+    What it prints before its first command goes to the log. Its needs are the
+    setup, the working directory and the environment of its commands.
     """
 
-    def __init__(
-        self, needs: tuple[str, str, dict[str, str]], log: str
-    ) -> None:
+    def __init__(self, needs: Needs, log: str) -> None:
         self._needs = needs
         self._count = 0
         self._megabytes = 0
         self._used = time.monotonic()
         self._connection, theirs = socket.socketpair()
         self._replies = self._connection.makefile("r")
-        with theirs, open(log, "ab") as output:
+        with theirs:
             number = theirs.fileno()
-            self._process = subprocess.Popen(
-                make_guarded((None, "-m", THIS, str(number))),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=needs[1],
-                env=needs[2],
-                pass_fds=[number],
-                start_new_session=True,
-            )
+            command = (None, "-m", THIS, str(number))
+            self._process = start_guarded(command, log, *needs[1:], [number])
 
-    def is_fit(self, needs: tuple[str, str, dict[str, str]]) -> bool:
+    def is_fit(self, needs: Needs) -> bool:
         """Whether it may run a command that has such needs."""
         return (
             self._process.poll() is None

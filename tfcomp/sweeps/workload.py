@@ -1,6 +1,5 @@
-"""One loop for sweeps and threshold searches: run what is missing.
+"""One loop for sweeps and studies of many processes: run what is missing.
 
-Both consist of many processes (trials, searches) that write into one folder.
 Whatever has finished is never run again, so a command that was interrupted
 goes on where it stopped.
 """
@@ -11,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar, Protocol
+from typing import IO, Any, ClassVar
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.machine import choose_threads
@@ -26,51 +25,35 @@ from tfcomp.sweeps.sweep_progress import Progress, say
 PAUSE = 19  # of what a write of the tables takes, before the next one
 
 
-class Item(Protocol):
-    """What one process does: a trial, or a search."""
-
-    @property
-    def name(self) -> str:
-        """A name that no other item of the workload has."""
-
-    def describe(self) -> str:
-        """The item in one line, for people."""
-
-
 @dataclass(frozen=True)
 class Workload(ABC):
-    """Processes that one command runs in one folder.
+    """Processes that one command runs in one folder, one for each item.
 
-    Attributes:
-        items: All trials or searches, whether they are finished or not.
-        flags: The resolved flags, a flagfile that repeats the command.
-        kind: What the command runs, for messages.
-        noun: What its items are, in the plural.
-        flags_name: Name of the file with the flags.
+    Items are trials or searches, finished or not; each has a unique `name`, and
+    `describe` gives it in one line.
     """
 
     folder: Path
-    items: Sequence[Item]
-    flags: str
-    kind: ClassVar[str]
-    noun: ClassVar[str]
-    flags_name: ClassVar[str]
+    items: Sequence[Any]
+    flags: str  # the resolved ones, a flagfile that repeats the command
+    kind: ClassVar[str]  # what the command runs, for messages
+    noun: ClassVar[str]  # what its items are, in the plural
+    flags_name: ClassVar[str]  # of the file with the flags
 
     @property
     def logs(self) -> Path:
-        """Folder of what the processes print."""
         return self.folder / "logs"
 
     @abstractmethod
-    def is_finished(self, item: Item) -> bool:
+    def is_finished(self, item: Any) -> bool:
         """Whether an item has written all that is wanted of it."""
 
     @abstractmethod
-    def make_command(self, item: Item) -> list[str]:
+    def make_command(self, item: Any) -> list[str]:
         """Program and arguments of the process of an item."""
 
     @abstractmethod
-    def get_config(self, item: Item) -> RunConfig:
+    def get_config(self, item: Any) -> RunConfig:
         """The run of an item, or a run like those that it makes."""
 
     @abstractmethod
@@ -81,11 +64,11 @@ class Workload(ABC):
     def write_reports(self) -> None:
         """Writes what is made once, when nothing runs any more."""
 
-    def list_missing(self) -> list[Item]:
+    def list_missing(self) -> list[Any]:
         """The items that are not finished, in the order to run them in."""
         return [item for item in self.items if not self.is_finished(item)]
 
-    def describe_result(self, item: Item) -> str:
+    def describe_result(self, item: Any) -> str:
         """An item that has ended, in one line."""
         return item.describe()
 
@@ -101,8 +84,7 @@ class Workload(ABC):
 class Paced:
     """Does what takes the longer the more there is, but not too often.
 
-    Tables have a row for every item. Written after each of thousands of items
-    they would take more time than all the rest.
+    Tables written after each of thousands of items would take more than they.
     """
 
     def __init__(self, action: Callable[[], None]) -> None:
@@ -121,18 +103,10 @@ class Paced:
 def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     """Runs the items that are not finished, and writes tables and reports.
 
-    Items that failed in an earlier start are tried again. If nothing is
-    missing, no worker is started.
-
-    Returns:
-        The reasons of the items that failed, by name.
-
-    Raises:
-        ConfigError: If the scheduler does not answer, or no job can be
-            submitted from this machine.
-        RunError: If the name is that of a single run, another command is at
-            work in the folder, the folder cannot be written, or no worker can
-            be started.
+    Returns the reasons of the items that failed, by name. Those that failed in
+    an earlier start are tried again. If nothing is missing, no worker is
+    started. ConfigError and RunError as of `Pool`; RunError also if the name
+    is that of a single run, or the folder is in use or cannot be written.
     """
     _check_folder(work.folder)
     failures: dict[str, str] = {}
@@ -155,25 +129,14 @@ def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
 def run_as_asked(
     make: Callable[[dict[str, Any]], Any], values: dict[str, Any]
 ) -> tuple[Any, dict[str, str]]:
-    """Checks all that flags ask for, then runs what is missing of it.
-
-    Returns:
-        What `make` makes of the flags, and the reasons of what failed.
-    """
+    """What `make` makes of the flags, run, and the reasons of what failed."""
     options, work = SchedulerOptions.from_flags(values), make(values)
     check_run_folders(values)
     return work, run_missing(work, options)
 
 
 def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
-    """Runs what is missing of several, one after another.
-
-    Returns:
-        A line for each item that failed; it leaves the others alone.
-
-    Raises:
-        RunError: As `run_missing`; what has finished before is kept.
-    """
+    """Runs what is missing of several in turn; a line for each that failed."""
     lines = []
     for number, work in enumerate(works, 1):
         name = work.folder.name
@@ -185,9 +148,8 @@ def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
 
 def _check_folder(folder: Path) -> None:
     if (folder / FLAGS_FILE).exists():
-        raise RunError(
-            f"--run_name must name a sweep, {folder} is a single run"
-        )
+        rule = f"--run_name must name a sweep, {folder} is a single run"
+        raise RunError(rule)
 
 
 def _claim(work: Workload) -> IO[bytes]:
@@ -226,6 +188,5 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
             reason = "wrote no results (is the folder shared with workers?)"
         if reason:
             failures[item.name] = reason
-        line = work.describe_result(item)
-        progress.report(line, outcome.seconds, reason)
+        progress.report(work.describe_result(item), outcome.seconds, reason)
         update()
