@@ -44,16 +44,11 @@ def write_pipeline(settings: dict[str, Any]) -> int:
 
 
 def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
-    """Writes the pipeline with a profile, given as JSON, in one step.
-
-    Raises:
-        RunError: If the file cannot be written.
-    """
+    """Writes the pipeline with a profile, given as JSON, in one step."""
     # The SDK is imported after the flags have been checked.
     from kfp import compiler
 
-    from pipelines.components import BASE_IMAGE
-    from pipelines.pipeline import make_pipeline
+    from pipelines.pipeline import BASE_IMAGE, make_pipeline
 
     pipeline = make_pipeline(profile, base_image or BASE_IMAGE)
     try:

@@ -22,11 +22,7 @@ MARKER = "pipeline.json"
 
 
 class PipelineRoot:
-    """Paths of a pipeline on this machine.
-
-    Raises:
-        ConfigError: If the SDK cannot work there.
-    """
+    """Paths of a pipeline on this machine; ConfigError as `check_path`."""
 
     def __init__(self, path: str) -> None:
         check_path("pipeline_root", path)
@@ -36,25 +32,17 @@ class PipelineRoot:
         self.kfp = self.path / "kfp"
 
     def check(self, profile: str, resume: bool) -> None:
-        """Refuses a folder in which the pipeline of a profile may not start.
-
-        Raises:
-            RunError: If the folder holds something else, another profile,
-                or a pipeline (see `read_result`) and `resume` is not set.
-        """
-        marker = self.path / MARKER
-        if marker.exists():
-            known = _read_marker(marker)["profile"]
+        """RunError if the folder holds what may not be started or resumed."""
+        place = f"--pipeline_root={self.path}"
+        if (self.path / MARKER).exists():
+            known = self._read_marker()["profile"]
             if known != profile:
-                raise RunError(
-                    f"--pipeline_root={self.path} holds the profile {known}, "
-                    f"not {profile}: choose another"
-                )
+                rule = f"holds the profile {known}, not {profile}"
+                raise RunError(f"{place} {rule}: choose another")
             if not resume:
                 raise RunError(
-                    f"--pipeline_root={self.path} holds a pipeline that was "
-                    "interrupted, or has changed since: add --resume, or "
-                    "choose another"
+                    f"{place} holds a pipeline that was interrupted, or has "
+                    "changed since: add --resume, or choose another"
                 )
         elif self.path.exists() and set(os.listdir(self.path)) - {LOCK_FILE}:
             raise RunError(
@@ -63,12 +51,9 @@ class PipelineRoot:
             )
 
     def read_result(self, inputs: Mapping[str, str]) -> list[str]:
-        """What a finished pipeline has printed; empty before it is finished.
-
-        Or if it had other inputs, or its report has gone.
-        """
+        """What a finished pipeline of such inputs, still whole, has printed."""
         try:
-            marker = _read_marker(self.path / MARKER)
+            marker = self._read_marker()
         except RunError:
             return []
         is_same = marker.get("inputs") == dict(inputs)
@@ -84,11 +69,7 @@ class PipelineRoot:
 
     @contextmanager
     def claim(self, profile: str) -> Iterator[None]:
-        """Takes the folder, and keeps the steps alive while it is taken.
-
-        Raises:
-            RunError: If the folder cannot be written, or is in use.
-        """
+        """Keeps the folder, unless it is in use, and the steps alive."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = lock_folder(self.path)
@@ -100,24 +81,20 @@ class PipelineRoot:
             write_text(self.path / MARKER, content)
             yield
 
-
-def _read_marker(marker: Path) -> dict[str, Any]:
-    try:
-        content = read_json(marker)
-        return content | {"profile": str(content["profile"])}
-    except (OSError, DamagedFileError, LookupError) as error:
-        rule = 'cannot be read, it must be {"profile": NAME}'
-        raise RunError(f"--pipeline_root: {marker} {rule}") from error
+    def _read_marker(self) -> dict[str, Any]:
+        marker = self.path / MARKER
+        try:
+            content = read_json(marker)
+            return content | {"profile": str(content["profile"])}
+        except (OSError, DamagedFileError, LookupError) as error:
+            rule = 'cannot be read, it must be {"profile": NAME}'
+            raise RunError(f"--pipeline_root: {marker} {rule}") from error
 
 
 def check_path(flag: str, path: str) -> None:
-    """Refuses folders that cannot be written, and those the SDK damages.
+    """ConfigError for folders that cannot be written or that the SDK damages.
 
-    The SDK replaces every `python3` in a command by the interpreter, and paths
-    are part of the command.
-
-    Raises:
-        ConfigError: If the path contains `python3`, and as `check_folder`.
+    It replaces every `python3` in a command, of which paths are a part.
     """
     check_folder(flag, path)
     if "python3" in str(Path(path).absolute()):

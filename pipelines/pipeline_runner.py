@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from kfp import local
 
@@ -20,29 +20,23 @@ from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_progress import format_seconds
 
 _CACHE_HIT = re.compile(r"Task (\S+) cache hit")
-SOURCES = Path(__file__).parents[1]  # the folder that contains `pipelines`
 
 
 class Progress:
-    """Prints a line for each step that ends, and those in between.
-
-    Attributes:
-        problems: `step: reason` for every step that failed or that stopped
-            the pipeline.
-    """
+    """Prints a line for each step that ends, and those in between."""
 
     def __init__(self, steps: Sequence[str], terminal: TextIO) -> None:
         self._terminal = terminal
         self._states = dict.fromkeys(steps, "skipped")
         self._width = max(map(len, steps))
-        self.problems: list[str] = []
+        self.problems: list[str] = []  # "step: reason" of what failed, or stops
         self._last: dict[str, str] = {}
 
     def read(self, line: str) -> None:
         """Takes a line of output, which need not be an event."""
         event = read_event(line)
         if event is not None:
-            self._take(event)
+            self._take(**event)
         elif found := _CACHE_HIT.search(line):
             # Done before, with the same inputs and code.
             step = found[1].replace("-", "_")
@@ -65,21 +59,18 @@ class Progress:
         return [self._last[step] for step in self._states if step in self._last]
 
     def is_done(self, step: str) -> bool:
-        """Whether a step has run to its end since the pipeline started."""
         return self._states[step] == "done"
 
-    def _take(self, event: dict[str, Any]) -> None:
-        step, state = event["step"], event["state"]
-        text = event.get("text", "")
+    def _take(
+        self, step: str, state: str, text: str = "", seconds: float = 0.0
+    ) -> None:
         if state == "running":
             self._print(step, "", text)
             return
         self._states[step] = state
-        if state == "started":
-            return
-        seconds = format_seconds(event["seconds"])
-        self._print(step, state, f"{text}  ({seconds})")
-        if state != "done":
+        if state != "started":
+            self._print(step, state, f"{text}  ({format_seconds(seconds)})")
+        if state not in ("started", "done"):
             self.problems.append(f"{step}: {text}")
 
     def _print(self, step: str, state: str, text: str) -> None:
@@ -115,19 +106,13 @@ def run_pipeline(
     export_dir: str,
     options: SchedulerOptions,
 ) -> list[str]:
-    """Runs every step that has not been done before; returns their results.
-
-    Raises:
-        PipelineError: If a step failed, or the candidate was not blessed;
-            names the step and the reason.
-        RunError: If the folder of the pipeline cannot be used.
-    """
+    """Runs what has not been done; gives the result, or a PipelineError."""
     progress = Progress(STEPS, sys.stdout)
     # Every line is in the log as soon as it is complete.
     how = ("a", 1, "utf-8", "backslashreplace")
     with root.claim(profile.name), open(root.log, *how) as log:
         start_sdk(root)
-        failed = False
+        problem = ""
         with capture_output(log, progress):
             try:
                 make_pipeline()(
@@ -138,12 +123,10 @@ def run_pipeline(
                     scheduler=options.scheduler,
                 )
             except RuntimeError:  # of the SDK, when a step fails
-                failed = True
+                problem = "the SDK gave up"
     progress.finish()
-    if failed and not progress.problems:
-        progress.problems.append("the SDK gave up")
-    if progress.problems:
-        line = "; ".join(progress.problems)
+    line = "; ".join(progress.problems) or problem
+    if line:
         if not progress.is_done("pusher"):
             line += "; nothing was pushed"
         raise PipelineError(f"{line} (see {root.log})")
@@ -153,7 +136,8 @@ def run_pipeline(
 def start_sdk(root: PipelineRoot) -> None:
     """Makes the SDK run steps as processes of this machine's Python."""
     # They must find `pipelines`, which is not installed, from any folder.
-    paths = [str(SOURCES), os.environ.get("PYTHONPATH", "")]
+    sources = str(Path(__file__).parents[1])
+    paths = [sources, os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     local.init(
         runner=local.SubprocessRunner(use_venv=False),
@@ -168,10 +152,8 @@ def start_sdk(root: PipelineRoot) -> None:
 @contextmanager
 def capture_output(log: TextIO, progress: Progress) -> Iterator[None]:
     """Sends all output to the log, and its lines to the progress."""
-    logger = logging.getLogger()
-    stream = LogStream(log, progress)
-    handler = logging.StreamHandler(stream)
-    level = logger.level
+    logger, stream = logging.getLogger(), LogStream(log, progress)
+    handler, level = logging.StreamHandler(stream), logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:

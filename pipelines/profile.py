@@ -7,11 +7,8 @@ A profile is a folder with
     threshold*.flags   searches, each a flagfile of `tfcomp study thresholds`
     *.flags            sweeps, each a flagfile of `tfcomp sweep`
 
-or, in `profile.toml`, `flagfiles`: a folder of those that tfcomp ships.
-
-The steps receive it as one JSON string in which every flag is resolved. They
-need none of its files, so a cluster can run a profile that its image does not
-contain.
+or, in `profile.toml`, `flagfiles`: a folder of those that tfcomp ships. The
+steps receive one JSON string in which every flag is resolved.
 """
 
 import dataclasses
@@ -27,10 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.rules import Rules, make_rules
+from tfcomp.config import flagfiles
 from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.flagfiles import SHIPPED as FLAGFILES
-from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
@@ -39,7 +35,6 @@ from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_modules
 from tfcomp.storage.files import read_json
 from tfcomp.studies.thresholds import command as threshold
-from tfcomp.studies.thresholds.command import ThresholdSearches
 from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
 
 PROFILE_FLAG = {
@@ -58,59 +53,47 @@ SCHEMA_FILE = "schema.json"
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile with all of its flags resolved.
-
-    Attributes:
-        sweeps: The flags of each sweep.
-        searches: The flags of each threshold search.
-        rules: When a model may be pushed.
-        schema: What the examples must be, by data set; empty if the profile
-            has no schema (see `pipelines.steps.schema_gen`).
-        code: Hash of all sources that steps import, and the versions of
-            libraries. The SDK's cache compares the source and the inputs of a
-            step, but not what it imports; so this is part of an input.
-        notes: What the user should know about the run, one line each.
-    """
+    """A profile with all of its flags resolved."""
 
     name: str
-    sweeps: list[list[str]]
+    sweeps: list[list[str]]  # the flags of each
     searches: list[list[str]]
     rules: Rules
+    # What the examples must be, if the profile has one (see `schema_gen`).
     schema: dict[str, Any] = field(default_factory=dict)
+    # Hash of all sources that steps import, and the versions of libraries,
+    # which the SDK's cache does not compare by itself.
     code: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # for the user
 
     def to_json(self) -> str:
-        """The profile as one string."""
         return json.dumps(dataclasses.asdict(self))
 
 
 def load_profile(name: str, trust_plugins: bool = False) -> Profile:
     """Reads and checks a shipped profile or that of a folder.
 
-    Args:
-        trust_plugins: Whether to import the plugins that its flagfiles name.
-
-    Raises:
-        ConfigError: If there is none, or a flag breaks a rule.
-        RunError: If one of its files is not as it should be, or names plugins
-            that are not trusted.
+    ConfigError if there is none, or a flag breaks a rule; RunError if a file is
+    not as it should be, or names plugins that are not trusted.
     """
     folder = find_profile(name)
-    content = _read_toml(folder / RULES_FILE)
+    file = folder / RULES_FILE
+    try:
+        content = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"--profile: {file} cannot be read: {error}") from error
     shipped = content.pop("flagfiles", None)
-    files = FLAGFILES / str(shipped) if shipped else folder
+    files = flagfiles.SHIPPED / str(shipped) if shipped else folder
     sweeps, searches = [], []
     for path in sorted(files.glob("*.flags")):
         is_search = path.name.startswith("threshold")
-        arguments = expand_flagfiles([f"--flagfile={path}"])
+        arguments = flagfiles.expand_flagfiles([f"--flagfile={path}"])
         if trust_plugins:
             arguments = list(map(str, arguments))  # not `Foreign` any more
         (searches if is_search else sweeps).append(arguments)
     if not sweeps:
         raise RunError(f"--profile: {files} has no flagfile of a sweep")
-    rules = make_rules(content)
-    file = folder / SCHEMA_FILE
+    rules, file = make_rules(content), folder / SCHEMA_FILE
     schema = read_json(file) if file.exists() else {}
     profile = Profile(folder.name, sweeps, searches, rules, schema)
     sources = hash_modules(["tfcomp", "pipelines", *check_profile(profile)])
@@ -127,14 +110,7 @@ def parse_profile(text: str) -> Profile:
 def check_profile(profile: Profile) -> list[str]:
     """Checks sweeps and searches, as far as possible without TensorFlow.
 
-    Their plugins are imported, so that their runs can be loaded.
-
-    Returns:
-        The plugins that trials import, sorted.
-
-    Raises:
-        ConfigError: If a flag breaks a rule.
-        RunError: If two of them have one name, or the rules name no sweep.
+    It imports their plugins, and gives these sorted.
     """
     sweeps = make_sweeps(profile)
     names = [sweep.folder.name for sweep in sweeps]
@@ -142,31 +118,16 @@ def check_profile(profile: Profile) -> list[str]:
     for name, number in Counter([*names, *searches]).items():
         if number > 1:
             raise RunError(f"--profile: two flagfiles have --run_name={name}")
-    if profile.rules.sweep not in names:
+    rules = profile.rules
+    if rules.sweep not in names:
         raise RunError(
             f"--profile: the candidate's sweep must be one of "
-            f"{', '.join(names)}, got {profile.rules.sweep!r}"
+            f"{', '.join(names)}, got {rules.sweep!r}"
         )
-    check_candidate(sweeps[names.index(profile.rules.sweep)], profile.rules)
-    for sweep in sweeps:
-        for trial in sweep.items:
-            select_settings(trial.config)  # its data set can be written
-    plugins = ",".join(sweep.items[0].config.plugins for sweep in sweeps)
-    return sorted(set(split_names(plugins)))
-
-
-def check_candidate(sweep: Sweep, rules: Rules) -> None:
-    """Refuses a sweep without a candidate before it is trained for hours.
-
-    Raises:
-        RunError: If no setting of it has the flags of the rules and enough
-            seeds.
-    """
-    seeds = Counter(
-        repr(trial.setting)
-        for trial in sweep.items
-        if rules.fit_setting(trial.setting)
-    )
+    # A sweep without a candidate would be trained for hours.
+    trials = sweeps[names.index(rules.sweep)].items
+    settings = [trial.setting for trial in trials]
+    seeds = Counter(map(repr, filter(rules.fit_setting, settings)))
     if not seeds:
         raise RunError(
             f"--profile: no trial of the sweep {rules.sweep} has the setting "
@@ -178,6 +139,11 @@ def check_candidate(sweep: Sweep, rules: Rules) -> None:
             f"--profile: min_seeds must be at most {most}, the seeds of the "
             f"sweep {rules.sweep}, got {rules.min_seeds}"
         )
+    for sweep in sweeps:
+        for trial in sweep.items:
+            select_settings(trial.config)  # its data set can be written
+    plugins = ",".join(sweep.items[0].config.plugins for sweep in sweeps)
+    return sorted(set(split_names(plugins)))
 
 
 def replace_missing_digits(profile: Profile) -> Profile:
@@ -201,10 +167,7 @@ def replace_missing_digits(profile: Profile) -> Profile:
 
 
 def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
-    """The sweeps of a profile; writes nothing.
-
-    The places are flags to add to each of them, as `--log_dir=...`.
-    """
+    """The sweeps of a profile, with flags for all, as `--log_dir=...`."""
     with redirect_stdout(io.StringIO()):  # what the commands would say
         return [
             make_sweep(parse_flags([*arguments, *places], define_flags()))
@@ -212,7 +175,9 @@ def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
         ]
 
 
-def make_searches(profile: Profile, *places: str) -> list[ThresholdSearches]:
+def make_searches(
+    profile: Profile, *places: str
+) -> list[threshold.ThresholdSearches]:
     """The threshold searches of a profile; as `make_sweeps`."""
     with redirect_stdout(io.StringIO()):
         return [
@@ -224,11 +189,7 @@ def make_searches(profile: Profile, *places: str) -> list[ThresholdSearches]:
 
 
 def find_profile(name: str) -> Path:
-    """The folder of a profile.
-
-    Raises:
-        ConfigError: If there is none.
-    """
+    """The folder of a profile; ConfigError if there is none."""
     # `smoke` is ours, `./smoke` and `smoke/` are the user's.
     folders = [Path(name)] if os.sep in name else [SHIPPED / name, Path(name)]
     for folder in folders:
@@ -238,10 +199,3 @@ def find_profile(name: str) -> Path:
     shipped = ", ".join(sorted(path.name for path in SHIPPED.iterdir()))
     rule = f"must be one of {shipped}, or a folder with a {RULES_FILE}"
     raise ConfigError("profile", rule, name)
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"--profile: {path} cannot be read: {error}") from error

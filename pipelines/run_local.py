@@ -14,7 +14,6 @@ from typing import Any
 from pipelines.pipeline_root import PipelineRoot, check_path
 from pipelines.profile import (
     PROFILE_FLAG,
-    Profile,
     load_profile,
     make_searches,
     make_sweeps,
@@ -69,44 +68,37 @@ def run_steps(settings: dict[str, Any]) -> int:
     )
     default = f"pipeline_runs/{profile.name}"
     root = PipelineRoot(settings["pipeline_root"] or default)
-    described = f"{describe_profile(profile)}\nlog      {root.log}"
-    inputs = describe_inputs(profile, settings["export_dir"])
+    sweeps, searches = make_sweeps(profile), make_searches(profile)
+    parts = [
+        count(len(sweeps), "sweep"),
+        count(sum(len(sweep.items) for sweep in sweeps), "trial"),
+    ]
+    if searches:
+        cases = sum(len(part.items) for part in searches)
+        parts.append(count(cases, "threshold search", "threshold searches"))
+    described = [
+        f"profile  {profile.name}: {', '.join(parts)}",
+        *(f"note     {note}" for note in profile.notes),
+        f"log      {root.log}",
+    ]
+    inputs = {  # what the result depends on
+        "profile": profile.to_json(),
+        "export_dir": os.path.abspath(settings["export_dir"]),
+        "code": compute_code_version(),
+    }
     pushed = list_versions(Path(settings["export_dir"], profile.rules.push_as))
     lines = root.read_result(inputs) if pushed else []
     if lines and not settings["resume"]:
-        print("\n".join([described, *lines]))
+        print("\n".join([*described, *lines]))
         return 0
     root.check(profile.name, settings["resume"])
     check_scheduler(scheduler)
-    print(described, flush=True)
+    print("\n".join(described), flush=True)
     with quiet_startup():
         from pipelines.pipeline_runner import run_pipeline
     lines = run_pipeline(profile, root, settings["export_dir"], scheduler)
     root.write_result(profile.name, inputs, lines)
     return 0
-
-
-def describe_inputs(profile: Profile, export_dir: str) -> dict[str, str]:
-    """What the result of a pipeline depends on; paths are absolute."""
-    return {
-        "profile": profile.to_json(),
-        "export_dir": os.path.abspath(export_dir),
-        "code": compute_code_version(),
-    }
-
-
-def describe_profile(profile: Profile) -> str:
-    """What a profile has, a line each."""
-    sweeps = make_sweeps(profile)
-    parts = [
-        count(len(sweeps), "sweep"),
-        count(sum(len(sweep.items) for sweep in sweeps), "trial"),
-    ]
-    if profile.searches:
-        cases = sum(len(part.items) for part in make_searches(profile))
-        parts.append(count(cases, "threshold search", "threshold searches"))
-    lines = [f"profile  {profile.name}: {', '.join(parts)}"]
-    return "\n".join([*lines, *(f"note     {n}" for n in profile.notes)])
 
 
 if __name__ == "__main__":

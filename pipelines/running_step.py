@@ -1,13 +1,11 @@
 """A step while it runs: what it reports, and where its outputs lie.
 
-A step is a process that the SDK starts. Whenever it starts, gets on or ends,
-it writes an event, `MARK` and JSON as a line of its output. On this machine
-`pipelines.run_local` turns these into its progress; on a cluster they are part
-of the log.
+Whenever a step starts, gets on or ends, it writes an event, `MARK` and JSON as
+a line of its output, which `pipelines.run_local` turns into its progress.
 
-The parent of a step is a shell of the SDK, which outlives a runner that is
-killed. So the runner locks a file, which the system unlocks however the runner
-ends, and every step waits for that lock.
+Its parent is a shell of the SDK, which outlives a runner that is killed. So the
+runner locks a file, which the system unlocks however the runner ends, and every
+step waits for that lock.
 """
 
 from __future__ import annotations
@@ -44,18 +42,21 @@ def emit(**event: object) -> None:
 
 def read_event(line: str) -> dict[str, Any] | None:
     """The event in a line of output; None if there is none."""
-    text = line.strip()
-    if not text.startswith(MARK):
-        return None
-    try:
-        return json.loads(text.removeprefix(MARK))
-    except ValueError:
-        return None
+    with contextlib.suppress(ValueError):
+        if (text := line.strip()).startswith(MARK):
+            return json.loads(text.removeprefix(MARK))
+    return None
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
     """A number of things, as `1 trial` or `2 trials`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def list_files(folder: Path, pattern: str = "**/*") -> list[tuple[str, Path]]:
+    """The files below a folder and their names there, sorted."""
+    found = filter(Path.is_file, sorted(folder.glob(pattern)))
+    return [(path.relative_to(folder).as_posix(), path) for path in found]
 
 
 class LineStream(io.TextIOBase):
@@ -66,7 +67,6 @@ class LineStream(io.TextIOBase):
         self._rest = ""
 
     def write(self, text: str) -> int:
-        """Takes a piece of text, which need not be a whole line."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in filter(str.strip, lines):
             self._take(line)
@@ -77,8 +77,7 @@ class LineStream(io.TextIOBase):
 def keep_steps_alive(folder: Path) -> Iterator[None]:
     """Holds the lock for the steps that the block starts.
 
-    Each runner makes a file of its own in the folder, so that a step of an
-    earlier runner does not take a later one for it.
+    Each runner has a file of its own, so that no step takes a later one for it.
     """
     for stale in folder.glob(".alive-*"):
         stale.unlink()
@@ -94,23 +93,16 @@ def keep_steps_alive(folder: Path) -> Iterator[None]:
 
 
 def _wait_and_exit(path: str) -> None:
-    try:
-        with open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH)  # waits for the runner's end
-    except FileNotFoundError:
-        pass  # the runner ended before this step began
+    # There is no file if the runner ended before this step began.
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # waits for the runner's end
     os._exit(1)
 
 
 @contextlib.contextmanager
 def run_step(name: str) -> Iterator[RunningStep]:
-    """Reports start, end and failure of the step in its block.
-
-    An exception is reported in one line and raised again, which fails the
-    task; the traceback is in the log.
-    """
-    path = os.environ.get(LIFELINE)
-    if path:
+    """Reports start, end and failure, in one line, of the step in its block."""
+    if path := os.environ.get(LIFELINE):
         threading.Thread(
             target=_wait_and_exit, args=(path,), daemon=True
         ).start()
@@ -133,17 +125,12 @@ def run_step(name: str) -> Iterator[RunningStep]:
 
 
 class RunningStep:
-    """A running step; `run_step` makes it.
-
-    Attributes:
-        note: The result in one line; the step sets it.
-        stop: The reason why nothing may be pushed; empty if there is none.
-    """
+    """A running step; `run_step` makes it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.note = ""
-        self.stop = ""
+        self.note = ""  # the result in one line
+        self.stop = ""  # why nothing may be pushed, if that is so
 
     def say(self, line: str) -> None:
         """Shows a line of progress."""
@@ -156,26 +143,16 @@ class RunningStep:
             yield
 
     def place(self, artifact: dsl.Artifact, work_dir: str, name: str) -> None:
-        """Moves an output to a folder that outlives this run of the pipeline.
+        """Moves an output to `<work_dir>/<name>`, if there is a `work_dir`.
 
-        The SDK gives every output a new folder in every run. What is written
-        to `<work_dir>/<name>` is found by the next run, which continues it.
-
-        Args:
-            artifact: The output; the parent of its folder is made.
-            work_dir: The folder that stays; empty if there is none.
-            name: What the output is called in it.
+        The next run, to which the SDK gives other folders, continues it there.
         """
         if work_dir:
             artifact.uri = os.path.join(work_dir, name)
         os.makedirs(os.path.dirname(artifact.path), exist_ok=True)
 
     def log(self, metrics: dsl.Metrics, numbers: Mapping[str, float]) -> None:
-        """Logs numbers, and writes them to the file of the artifact.
-
-        The SDK keeps them only as metadata. Its local cache would then take
-        the artifact for lost, and run the step again.
-        """
+        """Logs numbers, and writes the file that the SDK's cache looks for."""
         for name, number in numbers.items():
             metrics.log_metric(name, number)
         write_text(Path(metrics.path), json.dumps(dict(numbers)) + "\n")

@@ -2,9 +2,9 @@
 
     python -I canary.py MODEL REQUESTS ANSWERS
 
-Run as a file, not imported: this process must not know tfcomp. REQUESTS is
-an `.npz` with a factor table [n, F] under each name; ANSWERS has, for each
-signature, request and output, an array `<signature>/<request>/<output>`.
+Run as a file: this process must not know tfcomp. REQUESTS is an `.npz` with a
+factor table [n, F] under each name; ANSWERS has an array
+`<signature>/<request>/<output>` for each of these.
 """
 
 import gc

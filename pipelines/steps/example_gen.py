@@ -6,7 +6,7 @@ from pathlib import Path
 from kfp import dsl
 
 from pipelines.profile import Profile, make_sweeps, parse_profile
-from pipelines.running_step import count, run_step
+from pipelines.running_step import count, list_files, run_step
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.materialized import (
     Examples,
@@ -18,7 +18,7 @@ from tfcomp.storage.code_version import hash_files
 
 
 def execute(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
-    """Does the work of the step; see `pipelines.components`."""
+    """Does the work of the step; see `pipelines.pipeline`."""
     with run_step("example_gen") as step:
         step.place(examples, work_dir, "examples")
         configs = list_datasets(parse_profile(profile))
@@ -26,19 +26,13 @@ def execute(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
         examples.metadata["datasets"] = len(folders)
         # The validator is skipped only if it has seen these very files.
         examples.metadata["digest"] = hash_files(
-            (path.relative_to(folder).as_posix(), path)
-            for folder in folders
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
+            file for folder in folders for file in list_files(folder)
         )
         step.note = f"{count(len(folders), 'data set')} in {examples.path}"
 
 
 def list_datasets(profile: Profile) -> list[RunConfig]:
-    """One trial for each data set that the sweeps of a profile need.
-
-    Threshold searches decide on their data as they go, and render them.
-    """
+    """One trial for each data set that the sweeps of a profile need."""
     found: dict[str, RunConfig] = {}
     for sweep in make_sweeps(profile):
         for trial in sweep.items:
@@ -58,11 +52,7 @@ def describe_dataset(config: RunConfig) -> str:
 def load_splits(
     config: RunConfig, examples_dir: str | Path
 ) -> tuple[Examples, Examples]:
-    """The training and the held-out examples, which may be none.
-
-    Raises:
-        RunError: If they cannot be read.
-    """
+    """The training and the held-out examples; RunError if unreadable."""
     train = load_split(config, examples_dir, "train")
     if config.data.region == "none":
         return train, Examples(train.factors[:0], train.images[:0])

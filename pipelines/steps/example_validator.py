@@ -10,11 +10,7 @@ from kfp import dsl
 
 from pipelines.profile import parse_profile
 from pipelines.running_step import count, run_step
-from pipelines.steps.example_gen import (
-    describe_dataset,
-    list_datasets,
-    load_splits,
-)
+from pipelines.steps import example_gen
 from pipelines.steps.schema_gen import compare_schemas
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
@@ -31,11 +27,7 @@ Reasons = Iterator[str]
 def find_anomalies(
     dataset: Dataset, train: Examples, ood: Examples
 ) -> Iterator[tuple[str, str]]:
-    """Runs all checks on the training and the held-out examples.
-
-    Yields:
-        The name of a check that failed, and the reason in one line.
-    """
+    """The names of all checks that failed, and the reasons, a line each."""
     checks = {
         "leak": check_leaks,
         "splits": check_splits,
@@ -87,7 +79,7 @@ def check_splits(dataset: Dataset, train: Examples, ood: Examples) -> Reasons:
 
 
 def check_duplicates(dataset: Dataset, train: Examples, _: Examples) -> Reasons:
-    """No combination is there more often than the flags describe.
+    """No combination repeats itself more often than the flags describe.
 
     A rotated digit has its upright image twice, at 0 and at 360 degrees.
     """
@@ -101,11 +93,8 @@ def check_duplicates(dataset: Dataset, train: Examples, _: Examples) -> Reasons:
 
 
 def check_coverage(dataset: Dataset, train: Examples, _: Examples) -> Reasons:
-    """Every factor value that ID has occurs in training.
-
-    Otherwise an OOD error may come from a value that was never seen, and is
-    no failure to compose. A gap holds back values altogether, and says so.
-    """
+    """Every factor value that ID has occurs in training."""
+    # Otherwise an OOD error may come from a value that was never seen.
     space, every = dataset.space, dataset.splits.all
     possible = space.to_index(every.factors[~every.is_ood])
     seen = space.to_index(train.factors)
@@ -180,10 +169,10 @@ def execute(
     anomalies: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
+    """Does the work of the step; see `pipelines.pipeline`."""
     with run_step("example_validator") as step:
         parsed = parse_profile(profile)
-        datasets = list_datasets(parsed)
+        datasets = example_gen.list_datasets(parsed)
         found = validate_datasets(datasets, examples.path)
         if parsed.schema:
             written = read_json(Path(schema.path))
@@ -203,9 +192,9 @@ def validate_datasets(
     """Checks the data sets on disk, given one run for each of them."""
     anomalies = []
     for config in configs:
-        name = describe_dataset(config)
+        name = example_gen.describe_dataset(config)
         try:
-            train, ood = load_splits(config, examples_dir)
+            train, ood = example_gen.load_splits(config, examples_dir)
         except RunError as error:
             anomalies.append(Anomaly(name, "readable", str(error)))
             continue

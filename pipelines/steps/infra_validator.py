@@ -1,15 +1,12 @@
 """infra_validator: is the SavedModel fit to be served?
 
-It is copied to another place and asked by a process that has TensorFlow and
-nothing else (see `canary.py`). Its answers must be those of the trained
-network.
+Asked with TensorFlow alone (`canary.py`), it must answer as the network does.
 """
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -18,7 +15,7 @@ from kfp import dsl
 
 from pipelines.profile import check_profile, parse_profile
 from pipelines.running_step import run_step
-from pipelines.steps.candidates import find_candidate, find_model
+from pipelines.steps.trainer import find_candidate, find_model
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.errors import RunError
 from tfcomp.datasets import Dataset
@@ -42,30 +39,16 @@ def execute(
     evaluation: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
+    """Does the work of the step; see `pipelines.pipeline`."""
     with run_step("infra_validator") as step:
         check_profile(parse_profile(profile))  # imports its plugins
         run = find_candidate(Path(runs.path), Path(evaluation.path))
-        count = validate_model(run, find_model(run))
-        step.log(metrics, {"answers": count})
-        step.note = f"{count} answers are those of the network"
-
-
-def validate_model(run: Path, version: Path) -> int:
-    """Asks every signature of the SavedModel that a run exported.
-
-    Returns:
-        The number of answers, which are those of the trained network.
-
-    Raises:
-        RunError: Naming what is wrong, in one line.
-    """
-    loaded = load_run(run)
-    requests = make_requests(loaded.dataset)
-    answers = ask_model(version, requests)
-    expected = make_answers(loaded, requests)
-    compare_answers(answers, expected)
-    return len(expected)
+        model, loaded = find_model(run), load_run(run)
+        requests = make_requests(loaded.dataset)
+        answers = ask_model(model, requests)
+        compare_answers(answers, make_answers(loaded, requests))
+        step.log(metrics, {"answers": len(answers)})
+        step.note = f"{len(answers)} answers are those of the network"
 
 
 def make_requests(dataset: Dataset) -> Arrays:
@@ -79,22 +62,34 @@ def make_requests(dataset: Dataset) -> Arrays:
 
 
 def ask_model(version: Path, requests: Arrays) -> Arrays:
-    """The answers of a SavedModel in a process of TensorFlow alone.
-
-    Raises:
-        RunError: If it cannot be loaded or does not answer.
-    """
+    """The answers, or a RunError, of a SavedModel with TensorFlow alone."""
     with tempfile.TemporaryDirectory(prefix="canary-") as folder:
-        copy, asked, answers = (
-            os.path.join(folder, name)
-            for name in ("model", "requests.npz", "answers.npz")
-        )
+        names = ("model", "requests.npz", "answers.npz")
+        copy, asked, answers = (os.path.join(folder, name) for name in names)
         try:
             shutil.copytree(version, copy)
         except OSError as error:
             raise RunError(f"no SavedModel in {version}: {error}") from error
         np.savez(asked, **requests)
-        _run((sys.executable, "-I", str(CANARY), copy, asked, answers), folder)
+        command = (None, "-I", str(CANARY), copy, asked, answers)
+        try:
+            result = subprocess.run(
+                make_guarded(command),
+                capture_output=True,
+                text=True,
+                cwd=folder,
+                timeout=TIMEOUT,
+            )
+        except subprocess.TimeoutExpired as error:
+            reason = f"the SavedModel did not answer in {TIMEOUT} s"
+            raise RunError(reason) from error
+        if result.returncode:
+            lines = result.stderr.strip().splitlines() or ["no output"]
+            # What TensorFlow says of a graph ends with the node where it was.
+            lines = [line for line in lines if ERROR.match(line)] or lines
+            print(result.stderr)  # all of it to the log
+            rule = "the SavedModel cannot be used with TensorFlow alone"
+            raise RunError(f"{rule}: {lines[-1]}")
         with np.load(answers) as found:
             return dict(found)
 
@@ -116,11 +111,7 @@ def make_answers(run: LoadedRun, requests: Arrays) -> Arrays:
 
 
 def compare_answers(answers: Arrays, expected: Arrays) -> None:
-    """Compares two sets of answers.
-
-    Raises:
-        RunError: Naming the first that differs.
-    """
+    """RunError naming the first answer that differs."""
     for name in expected:
         if name not in answers:
             raise RunError(f"the SavedModel has no answer {name}")
@@ -146,25 +137,3 @@ def compare_answers(answers: Arrays, expected: Arrays) -> None:
 def _pick(points: np.ndarray) -> np.ndarray:
     rows = np.linspace(0, len(points) - 1, min(NUM_POINTS, len(points)))
     return points[rows.astype(int)]
-
-
-def _run(command: tuple[str, ...], folder: str) -> None:
-    try:
-        result = subprocess.run(
-            make_guarded(command),
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            timeout=TIMEOUT,
-        )
-    except subprocess.TimeoutExpired as error:
-        reason = f"the SavedModel did not answer in {TIMEOUT} s"
-        raise RunError(reason) from error
-    if result.returncode:
-        lines = result.stderr.strip().splitlines() or ["no output"]
-        # What TensorFlow says of a graph ends with the node in which it was.
-        lines = [line for line in lines if ERROR.match(line)] or lines
-        print(result.stderr)  # all of it to the log
-        raise RunError(
-            f"the SavedModel cannot be used with TensorFlow alone: {lines[-1]}"
-        )

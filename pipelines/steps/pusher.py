@@ -8,9 +8,9 @@ from typing import Any
 
 from kfp import dsl
 
-from pipelines.profile import Profile, parse_profile
-from pipelines.running_step import run_step
-from pipelines.steps.candidates import find_candidate, find_model
+from pipelines.profile import parse_profile
+from pipelines.running_step import list_files, run_step
+from pipelines.steps.trainer import find_candidate, find_model
 from tfcomp.config.errors import RunError
 from tfcomp.storage.code_version import hash_files
 from tfcomp.storage.model_versions import add_version, is_copy, list_versions
@@ -28,15 +28,20 @@ def execute(
     export_dir: str,
     pushed: dsl.Model,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
+    """Does the work of the step; see `pipelines.pipeline`."""
     with run_step("pusher") as step:
         evidence = Path(evaluation.path)
         run = find_candidate(Path(runs.path), evidence)
         model = find_model(run)
         parsed = parse_profile(profile)
         folder = Path(export_dir, parsed.rules.push_as)
-        data = examples.metadata.get("digest", "")
-        lineage = describe_lineage(run, parsed, data)
+        lineage = {  # so that it can be made again
+            "profile": parsed.name,
+            "code": parsed.code,
+            "data": examples.metadata.get("digest", ""),
+            "flags": (run / FLAGS_FILE).read_text("utf-8").splitlines(),
+            "metrics": select_scores(read_metrics(run)),
+        }
         version, is_new = push_model(model, folder, evidence, lineage)
         pushed.uri = str(version)
         pushed.metadata["version"] = version.name
@@ -44,51 +49,13 @@ def execute(
         step.note = f"{word} {version}"
 
 
-def describe_lineage(run: Path, profile: Profile, data: str) -> dict[str, Any]:
-    """What a version was made of, so that it can be made again.
-
-    Args:
-        profile: The profile that trained it.
-        data: SHA-256 of the examples that the profile trained on.
-    """
-    return {
-        "profile": profile.name,
-        "code": profile.code,
-        "data": data,
-        "flags": (run / FLAGS_FILE).read_text("utf-8").splitlines(),
-        "metrics": select_scores(read_metrics(run)),
-    }
-
-
-def list_parents(folder: Path) -> list[dict[str, str]]:
-    """The last version in a folder, if there is one, and its SHA-256."""
-    return [
-        {
-            "version": version.name,
-            "sha256": hash_files(
-                (path.relative_to(version).as_posix(), path)
-                for path in sorted(version.rglob("*"))
-                if path.is_file()
-            ),
-        }
-        for version in list_versions(folder)[-1:]
-    ]
-
-
 def push_model(
     model: Path, folder: Path, evaluation: Path, lineage: Mapping[str, Any]
 ) -> tuple[Path, bool]:
     """Copies a SavedModel to the next version, unless the last one is it.
 
-    A version appears under its number in the folder when it is complete. It
-    contains the file of the evaluation by which it was blessed, and where it
-    comes from (`describe_lineage`).
-
-    Returns:
-        The folder of the version that has the model, and whether it is new.
-
-    Raises:
-        RunError: If there is no model, or the folder cannot be written.
+    A version appears when it is complete. Returns that which has the model, and
+    whether it is new. RunError if there is no model, or it cannot be written.
     """
     if not any(model.glob("**/*")):
         raise RunError(f"there is no SavedModel in {model}")
@@ -96,8 +63,11 @@ def push_model(
     def write(partial: Path) -> None:
         shutil.copytree(model, partial)
         shutil.copyfile(evaluation, partial / EVIDENCE)
-        content = {**lineage, "parents": list_parents(folder)}
-        text = json.dumps(content, indent=1) + "\n"
+        parents = [
+            {"version": last.name, "sha256": hash_files(list_files(last))}
+            for last in list_versions(folder)[-1:]
+        ]
+        text = json.dumps({**lineage, "parents": parents}, indent=1) + "\n"
         (partial / LINEAGE).write_text(text, "utf-8")
 
     try:

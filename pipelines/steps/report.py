@@ -21,7 +21,7 @@ def execute(
     page: dsl.HTML,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
+    """Does the work of the step; see `pipelines.pipeline`."""
     with run_step("report") as step:
         step.place(folder, work_dir, "report")
         written = report_runs(
@@ -35,11 +35,7 @@ def execute(
 
 
 def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
-    """Writes the reproduction report on the trials of a profile.
-
-    Trials of earlier flags or code may lie beside them where the trainer
-    wrote, and are left out.
-    """
+    """Writes the report on the trials of a profile, and on no earlier ones."""
     logs = f"--log_dir={runs_dir / LOGS}"
     sweeps, searches = make_sweeps(profile, logs), make_searches(profile, logs)
     folders = [trial.path for sweep in sweeps for trial in sweep.items]

@@ -1,8 +1,8 @@
 """schema_gen: what the examples of a profile are, as statistics and a schema.
 
-Both stand in one JSON file, by data set and split. Copied into the folder of a
-profile as `schema.json` and committed, it is what the examples of the next run
-must be: `example_validator` stops the pipeline at any difference.
+Both stand in one JSON file, by data set and split. As `schema.json` of a
+profile it is what the examples of the next run must be: `example_validator`
+stops the pipeline at any difference.
 """
 
 import json
@@ -15,11 +15,7 @@ from kfp import dsl
 
 from pipelines.profile import parse_profile
 from pipelines.running_step import count, run_step
-from pipelines.steps.example_gen import (
-    describe_dataset,
-    list_datasets,
-    load_splits,
-)
+from pipelines.steps import example_gen
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
@@ -40,14 +36,13 @@ def execute(
     schema: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
+    """Does the work of the step; see `pipelines.pipeline`."""
     with run_step("schema_gen") as step:
         parsed = parse_profile(profile)
-        configs = list_datasets(parsed)
-        found = {
-            describe_dataset(config): describe_examples(config, examples.path)
-            for config in configs
-        }
+        configs = example_gen.list_datasets(parsed)
+        names = map(example_gen.describe_dataset, configs)
+        schemas = [describe_examples(c, examples.path) for c in configs]
+        found = dict(zip(names, schemas, strict=True))
         step.place(schema, work_dir, "schema.json")
         write_text(Path(schema.path), json.dumps(found, indent=1) + "\n")
         step.log(metrics, {"datasets": len(found)})
@@ -59,13 +54,10 @@ def execute(
 
 
 def describe_examples(config: RunConfig, examples_dir: str | Path) -> Schema:
-    """Statistics and schema of the splits of a data set on disk.
-
-    Of one that cannot be read, the reason; the validator stops at it.
-    """
+    """Statistics and schema of the splits on disk; why they are unreadable."""
     space = make_dataset(config).space
     try:
-        train, ood = load_splits(config, examples_dir)
+        train, ood = example_gen.load_splits(config, examples_dir)
     except RunError as error:
         return {"unreadable": str(error)}
     return {
@@ -77,49 +69,39 @@ def describe_examples(config: RunConfig, examples_dir: str | Path) -> Schema:
 def describe_split(examples: Examples, space: FactorSpace) -> Schema:
     """Type, shape and range of the images, and values of each factor."""
     images = examples.images
-    pixels = {
-        name: float(getattr(images, name)())
-        for name in ("min", "max", "mean", "std")
-        if images.size
-    }
     return {
         "examples": len(images),
         "image": {
             "dtype": str(images.dtype),
             "shape": list(images.shape[1:]),
-            **pixels,
+            **_describe_numbers(images, "min", "max", "mean", "std"),
         },
         "factors": {
-            factor.name: describe_factor(column)
+            factor.name: _describe_factor(column)
             for factor, column in zip(space, examples.factors.T, strict=True)
         },
     }
 
 
-def describe_factor(column: np.ndarray) -> Schema:
-    """Range and number of the values of a factor, and where it is absent."""
+def _describe_factor(column: np.ndarray) -> Schema:
     present = column[~np.isnan(column)]
-    extremes = {
-        name: float(getattr(present, name)())
-        for name in ("min", "max")
-        if present.size
-    }
     return {
         "dtype": str(column.dtype),
         "absent": int(np.isnan(column).sum()),
         "distinct": len(np.unique(present)),
-        **extremes,
+        **_describe_numbers(present, "min", "max"),
     }
+
+
+def _describe_numbers(numbers: np.ndarray, *names: str) -> dict[str, float]:
+    found = {name: getattr(numbers, name) for name in names if numbers.size}
+    return {name: float(compute()) for name, compute in found.items()}
 
 
 def compare_schemas(
     expected: Mapping[str, Any], found: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """Differences of the examples from the schema of a profile.
-
-    Yields:
-        The data set, and the reason in one line.
-    """
+    """Data sets that differ from the schema of a profile, and the reasons."""
     for name in expected.keys() - found.keys():
         yield name, "the schema has it, the profile makes no such data set"
     for name in found.keys() - expected.keys():

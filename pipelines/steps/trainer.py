@@ -1,12 +1,15 @@
-"""trainer: runs the sweeps and searches of a profile."""
+"""trainer: runs the sweeps and searches of a profile, and finds its models."""
 
+import json
 from pathlib import Path
 
 from kfp import dsl
 
-from pipelines.profile import Profile, make_searches, make_sweeps, parse_profile
-from pipelines.running_step import count, run_step
+from pipelines.profile import make_searches, make_sweeps, parse_profile
+from pipelines.running_step import count, list_files, run_step
+from tfcomp.config.quiet import start_tensorflow
 from tfcomp.storage.code_version import hash_files
+from tfcomp.storage.model_versions import list_versions
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_all
 
@@ -24,50 +27,46 @@ def execute(
     runs: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
+    """Does the work of the step; see `pipelines.pipeline`."""
     with run_step("trainer") as step:
         step.place(runs, work_dir, "runs")
-        folder = Path(runs.path)
-        options = SchedulerOptions(workers=workers, scheduler=scheduler)
+        folder, parsed = Path(runs.path), parse_profile(profile)
+        logs = f"--log_dir={folder / LOGS}"
+        models = f"--export_dir={folder / MODELS}"
+        data = f"--examples_dir={examples.path}"
         with step.show_output():
-            number, failures = train_profile(
-                parse_profile(profile), examples.path, folder, options
-            )
+            # Searches decide on their data as they go, and render them.
+            work = [
+                *make_sweeps(parsed, logs, models, data),
+                *make_searches(parsed, logs, models),
+            ]
+            options = SchedulerOptions(workers=workers, scheduler=scheduler)
+            failures = run_all(work, options)
         # Steps that come after are skipped only if the tables are the same.
-        log_dir = folder / LOGS
-        runs.metadata["digest"] = hash_files(
-            (path.relative_to(log_dir).as_posix(), path)
-            for pattern in ("*/trials.csv", "*/thresholds.csv")
-            for path in sorted(log_dir.glob(pattern))
-        )
-        failed = len(failures)
+        tables = list_files(folder / LOGS, "*/trials.csv")
+        tables += list_files(folder / LOGS, "*/thresholds.csv")
+        runs.metadata["digest"] = hash_files(tables)
+        number, failed = sum(len(part.items) for part in work), len(failures)
         step.log(metrics, {"trials": number, "failed": failed})
         for failure in failures:
             step.say(f"failed: {failure}")
         step.note = f"{count(number, 'trial')}, {failed} failed, in {folder}"
 
 
-def train_profile(
-    profile: Profile,
-    examples_dir: str,
-    runs_dir: Path,
-    options: SchedulerOptions,
-) -> tuple[int, list[str]]:
-    """Runs what is missing of the sweeps and searches of a profile.
+def find_candidate(runs_dir: Path, evaluation: Path) -> Path:
+    """The run folder of the candidate that an `evaluation.json` names."""
+    content = json.loads(evaluation.read_text("utf-8"))
+    return runs_dir / content["candidate"]["run"]
 
-    A trial that fails is recorded and leaves the others alone. Searches
-    decide on their data as they go, and render them. Sweeps read the data
-    sets that `example_gen` wrote.
 
-    Returns:
-        The number of trials and searches, and a line for each that failed.
+def find_model(run: Path) -> Path:
+    """The SavedModel of a trial, exported if it has none; or a RunError."""
+    runs_dir, sweep = run.parents[3], run.parents[1].name
+    folder = runs_dir / MODELS / sweep / run.name
+    versions = list_versions(folder)
+    if versions:
+        return versions[-1]
+    with start_tensorflow():
+        from tfcomp.training.export import export_run
 
-    Raises:
-        RunError: If a folder is in use or cannot be written.
-    """
-    logs = f"--log_dir={runs_dir / LOGS}"
-    models = f"--export_dir={runs_dir / MODELS}"
-    examples = f"--examples_dir={examples_dir}"
-    sweeps = make_sweeps(profile, logs, models, examples)
-    work = [*sweeps, *make_searches(profile, logs, models)]
-    return sum(len(part.items) for part in work), run_all(work, options)
+    return export_run(run, folder)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.rules import Rules
-from pipelines.steps.candidates import (
+from pipelines.rules import (
+    Rules,
     TrialRow,
     choose_setting,
     choose_trial,

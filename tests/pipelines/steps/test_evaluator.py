@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipelines.rules import Rules, Threshold
-from pipelines.steps.candidates import find_model, read_trials
+from pipelines.rules import Rules, Threshold, read_trials
 from pipelines.steps.evaluator import (
     check_thresholds,
     compare_with_pushed,
     evaluate_sweep,
+    score_pushed_model,
 )
-from pipelines.steps.pushed_model import score_pushed_model
+from pipelines.steps.trainer import find_model
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_csv
