@@ -45,15 +45,9 @@ def parse_grid(
     `region="box:x:6-22,y:0-9",corner:14`. The values of flags that are
     varied together cannot contain a slash.
 
-    Args:
-        specs: The values of `--grid`, one for each axis.
-        num_seeds: Seeds of every combination, which bound their number.
-        plugins: Modules whose own settings may be varied.
-
-    Returns every combination, flag name to value; the last axis varies
-    fastest. Raises ConfigError for an axis that is ill-formed, empty or
-    repeats something, or for too many combinations, RunError for a flag that
-    does not exist.
+    Gives every combination, flag name to value; the last axis varies fastest.
+    ConfigError for an axis that is ill-formed, empty or repeats something, or
+    for too many combinations of seeds; RunError for an unknown flag.
     """
     axes = [_parse_axis(spec, plugins) for spec in specs]
     names = [name for linked, _ in axes for name in linked]
@@ -71,11 +65,7 @@ def parse_grid(
 
 
 def split_cells(flag: str, text: str) -> list[str]:
-    """Splits the value of a flag at commas outside of quotes, as CSV has them.
-
-    The parts have no spaces around them; an empty text has none. ConfigError
-    if a quote is not closed, or followed by something.
-    """
+    """Splits the value of a flag at commas; ConfigError if it is no CSV."""
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error as error:
@@ -100,10 +90,8 @@ def _parse_axis(
         if name == "seed":
             raise ConfigError("grid", "must leave the seed to --seeds", spec)
         if name in LOCATION_FLAGS:
-            rule = (
-                f"must vary what a run computes, which {name} does not change"
-            )
-            raise ConfigError("grid", rule, spec)
+            rule = "must vary what a run computes, which"
+            raise ConfigError("grid", f"{rule} {name} does not change", spec)
     cells = split_cells("grid", right) or [""]
     points = [_parse_point(names, cell, spec, plugins) for cell in cells]
     for point in points:
@@ -123,8 +111,8 @@ def _parse_point(
     if len(texts) != len(names):
         rule = f"must have {len(names)} values in each of its points"
         raise ConfigError("grid", rule, spec)
-    flags = map("--{}={}".format, names, texts)
-    values = parse_flags([*flags], define_run_flags(plugins))
+    flags = [f"--{n}={text}" for n, text in zip(names, texts, strict=True)]
+    values = parse_flags(flags, define_run_flags(plugins))
     return tuple(values[name] for name in names)
 
 
@@ -158,12 +146,10 @@ def make_trials(
     settings: Sequence[dict[str, Any]],
     seeds: Sequence[int],
 ) -> tuple[list[Trial], list[str]]:
-    """All trials, and lines that a user should know.
+    """All trials, those of a setting together, and lines for the user.
 
-    The flags are those that all trials share, with the `run_name` of the
-    sweep; settings are what `parse_grid` gives. The trials of a setting follow
-    each other. ConfigError if a combination breaks a rule, as far as that can
-    be said without TensorFlow.
+    The flags are those of the sweep, and settings what `parse_grid` gives.
+    ConfigError if a combination breaks a rule that needs no TensorFlow.
     """
     base = make_config(dict(flags))
     folder = Path(base.run_dir) / "trials"
@@ -175,9 +161,12 @@ def make_trials(
         here = is_here(flags)
         notes |= dict.fromkeys(list_announcements(config, here))
         version = compute_code_version(config.plugins)
-        trials += [
-            Trial(varied, _place(config, seed, version)) for seed in seeds
-        ]
+        for seed in seeds:
+            training = dataclasses.replace(config.training, seed=seed)
+            run = dataclasses.replace(config, training=training)
+            name = compute_hash(run, version)
+            run = dataclasses.replace(run, run_name=name)
+            trials.append(Trial(varied, run))
     return trials, list(notes)
 
 
@@ -186,12 +175,6 @@ def compute_hash(config: RunConfig, code_version: str) -> str:
     content = {"flags": config.identity(), "code": code_version}
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _place(config: RunConfig, seed: int, version: str) -> RunConfig:
-    training = dataclasses.replace(config.training, seed=seed)
-    config = dataclasses.replace(config, training=training)
-    return dataclasses.replace(config, run_name=compute_hash(config, version))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Processes that are watched, and never left behind."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 # Isolated from the environment and without packages, which it does not need.
 GUARD = ("-I", "-S", str(Path(__file__).with_name("guard.py")))
 POLL_SECONDS = 0.5
+IsCancelled = Callable[[], bool]  # asked every so many seconds
 
 
 def make_guarded(command: tuple[str | None, ...]) -> list[str]:
@@ -39,16 +41,12 @@ def start_guarded(
         )
 
 
-def wait_or_kill(
-    process: subprocess.Popen, is_cancelled: Callable[[], bool]
-) -> int:
+def wait_or_kill(process: subprocess.Popen, is_cancelled: IsCancelled) -> int:
     """The exit status of a process; once cancelled, its group is killed."""
     try:
         while not is_cancelled():
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(POLL_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
     finally:  # what it has started must not stay behind either
         kill_group(process)
     return process.wait()
@@ -56,7 +54,5 @@ def wait_or_kill(
 
 def kill_group(process: subprocess.Popen) -> None:
     """Kills a process that leads a group, and the group."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

@@ -8,12 +8,13 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
 from tfcomp.sweeps.guarded_process import (
     POLL_SECONDS,
+    IsCancelled,
     start_guarded,
     wait_or_kill,
 )
@@ -24,7 +25,6 @@ _TAIL_BYTES = 20_000
 _MAX_REASON = 300
 # A file system may keep the lock of a machine that is gone so long, and more.
 _LOCK_SECONDS = 300
-# Whoever ends a job tells its worker and its trials, in any order.
 _TOLD_SECONDS = 2
 _numbers = itertools.count()
 _thread = threading.local()
@@ -45,18 +45,24 @@ def run_job(
     cancelled, and dies with the worker. When the worker has been told to end,
     as at the time limit of its job, the command runs again on another.
 
-    Args:
-        command: None in the first place is the Python of the worker.
-        log: File that its output is appended to.
-        gpus: GPUs of the machine, which its processes share; None are those
-            that the worker sees. No GPU at all leaves it to the environment.
-        trials_per_gpu: Processes on each of them.
-        setup: See `scheduling.Task`.
+    Python is None in the command: the worker has its own. The GPUs are None
+    for those that the worker sees, and empty to leave them alone.
     """
+    from distributed import Reschedule, Status, get_worker
+
     start = time.monotonic()
-    gpu = _choose_gpu(gpus, trials_per_gpu)
+    worker = get_worker()
+    key = worker.get_current_task()
+    ends = (Status.closing_gracefully, Status.closing, Status.closed)
+
+    def is_cancelled() -> bool:
+        # Dask marks a task, also when the client that wanted it has died.
+        task = worker.state.tasks.get(key)
+        is_unwanted = task is None or task.state == "cancelled"
+        return is_unwanted or worker.status in ends
+
+    gpu = _choose_gpu(gpus, trials_per_gpu, worker.name)
     variables = {**os.environ, **environment, **gpu}
-    is_cancelled = _make_is_cancelled()
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     with _hold_log(log, is_cancelled) as begin:
         if setup is None:
@@ -70,18 +76,20 @@ def run_job(
             request |= {"folder": folder, "log": log}
             status = run_warm(request, variables, setup, is_cancelled)
     if status:
-        _run_elsewhere_if_told(status)
-    reason = explain(status, read_last_line(Path(log), begin))
-    return status, reason, time.monotonic() - start
+        # Whoever ends a job tells its worker and its trials, in any order.
+        by_signal = status < 0 or status > 128
+        end = time.monotonic() + (_TOLD_SECONDS if by_signal else 0)
+        while worker.status not in ends and time.monotonic() < end:
+            time.sleep(0.1)
+        if worker.status in ends:
+            raise Reschedule
+    return status, explain(status, log, begin), time.monotonic() - start
 
 
 @contextlib.contextmanager
-def _hold_log(log: str, is_cancelled: Callable[[], bool]) -> Iterator[int]:
-    """Locks the log of a command; yields the size that it has.
-
-    A worker that was given up may still end its process of this command, so
-    that the next one waits until it has; RunError if it never does.
-    """
+def _hold_log(log: str, is_cancelled: IsCancelled) -> Iterator[int]:
+    """Locks the log of a command; yields the size that it has."""
+    # A worker that was given up may still end its process of this command.
     end = time.monotonic() + _LOCK_SECONDS
     with open(log, "ab") as file:
         while not is_cancelled():
@@ -96,29 +104,28 @@ def _hold_log(log: str, is_cancelled: Callable[[], bool]) -> Iterator[int]:
         yield os.fstat(file.fileno()).st_size
 
 
-def explain(status: int, last_line: str) -> str:
-    """Why a process failed, in one line; empty if it did not."""
+def explain(status: int, log: str, begin: int) -> str:
+    """Why a process failed, in one line; empty if it did not.
+
+    That is the last line with text of its log, from byte `begin` on.
+    """
     if status == 0:
         return ""
     if status < 0:
         return f"killed by {signal.Signals(-status).name}"
-    return last_line or f"exit status {status}"
-
-
-def read_last_line(log: Path, begin: int = 0) -> str:
-    """The last line with text after byte `begin`, short for a message."""
     with open(log, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(begin, size - _TAIL_BYTES))
         text = file.read().decode("utf-8", "replace")
     # A progress bar redraws its line with carriage returns.
-    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
-    last = next((line for line in reversed(lines) if line), "")
-    return " ".join(last.removeprefix("error: ").split())[:_MAX_REASON]
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    last = lines[-1].strip() if lines else ""
+    words = last.removeprefix("error: ").split()
+    return " ".join(words)[:_MAX_REASON] or f"exit status {status}"
 
 
 def _choose_gpu(
-    gpus: tuple[str, ...] | None, trials_per_gpu: int
+    gpus: tuple[str, ...] | None, trials_per_gpu: int, worker: str | int
 ) -> dict[str, str]:
     """The GPU of this thread; RunError if the worker sees none and should.
 
@@ -126,9 +133,7 @@ def _choose_gpu(
     the worker of a job has one for each of its trials.
     """
     if gpus is not None:
-        from distributed import get_worker
-
-        number = int(get_worker().name) if gpus else 0
+        number = int(worker) if gpus else 0
         return share_gpu(gpus, number, trials_per_gpu) if gpus else {}
     if not hasattr(_thread, "number"):
         _thread.number = next(_numbers)
@@ -136,41 +141,3 @@ def _choose_gpu(
     if not found:
         raise RunError("the job sees none of the GPUs that --job_gpus asks for")
     return share_gpu(found, _thread.number, trials_per_gpu)
-
-
-def _make_is_cancelled() -> Callable[[], bool]:
-    """Whether the task that runs in this thread is not to go on.
-
-    A thread cannot be interrupted, so Dask only marks its task: when it was
-    cancelled, and when the client that wanted it has died.
-    """
-    from distributed import get_worker
-
-    worker = get_worker()
-    key = worker.get_current_task()
-
-    def is_cancelled() -> bool:
-        task = worker.state.tasks.get(key)
-        return task is None or task.state == "cancelled" or _is_ending()
-
-    return is_cancelled
-
-
-def _is_ending() -> bool:
-    """Whether the worker of this thread has been told to end."""
-    from distributed import Status, get_worker
-
-    ends = (Status.closing_gracefully, Status.closing, Status.closed)
-    return get_worker().status in ends
-
-
-def _run_elsewhere_if_told(status: int) -> None:
-    """Has Dask run a command elsewhere that ended as its worker is to end."""
-    from distributed import Reschedule
-
-    by_signal = status < 0 or status > 128
-    end = time.monotonic() + (_TOLD_SECONDS if by_signal else 0)
-    while not (ending := _is_ending()) and time.monotonic() < end:
-        time.sleep(0.1)
-    if ending:
-        raise Reschedule

@@ -1,8 +1,8 @@
 """A Dask cluster whose workers are jobs of SLURM, PBS, LSF, SGE or HTCondor.
 
 dask-jobqueue writes, submits and cancels the jobs. The scheduler of Dask runs
-here, and speaks through TLS with keys of its own; workers read them in a folder
-that only this user can enter, among those that all nodes share.
+here and speaks through TLS; workers read its keys in a folder that only this
+user can enter, among those that all nodes share.
 """
 
 from __future__ import annotations
@@ -38,13 +38,6 @@ CLASSES = {
     "htcondor": "HTCondorCluster",
 }
 DEFAULTS = {"cores": 1, "memory": "4GB", "disk": "1GB"}
-# How the flags are called by dask-jobqueue.
-NAMES = {
-    "job_cores": "cores",
-    "job_memory": "memory",
-    "job_time": "walltime",
-    "job_partition": "queue",
-}
 # Paths stand without quotes in the jobs that dask-jobqueue writes.
 _PLAIN_PATH = re.compile(r"[\w./+=:@,-]+")
 
@@ -55,9 +48,8 @@ def start_job_cluster(
 ) -> Iterator[tuple[JobQueueCluster, Client]]:
     """A cluster without a job yet, and its client, for `with`.
 
-    All nodes share the folder, which is that of the sweep. ConfigError if
-    dask-jobqueue is missing, or what submits jobs; RunError if the scheduler
-    cannot be started, or Dask's configuration breaks a rule.
+    All nodes share the folder. ConfigError as `check_cluster`, RunError if the
+    scheduler cannot be started, or Dask's configuration breaks a rule.
     """
     kind = options.cluster
     check_cluster(kind)
@@ -104,11 +96,9 @@ def check_cluster(kind: str) -> None:
 
 
 def import_cluster(kind: str) -> type[JobQueueCluster]:
-    """The class of a kind of cluster.
-
-    Merely imported, dask-jobqueue takes over what signals do, so that Ctrl-C
-    would end with status 0.
-    """
+    """The class of a kind of cluster."""
+    # Merely imported, dask-jobqueue takes over what signals do, so that Ctrl-C
+    # would end with status 0.
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     import dask_jobqueue
 
@@ -119,12 +109,14 @@ def import_cluster(kind: str) -> type[JobQueueCluster]:
 
 
 def describe_jobs(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
-    """What dask-jobqueue is to write into a job.
-
-    Flags come first, then what its configuration says, then `DEFAULTS`.
-    """
+    """What a job says, by flags, Dask's configuration, or `DEFAULTS`."""
     kind = options.cluster
-    flags = {name: getattr(options, flag) for flag, name in NAMES.items()}
+    flags = {
+        "cores": options.job_cores,
+        "memory": options.job_memory,
+        "walltime": options.job_time,
+        "queue": options.job_partition,
+    }
     asked = {name: value for name, value in flags.items() if value}
     if kind == "lsf" and "walltime" in asked:  # it counts minutes
         hours, minutes, seconds = map(int, asked["walltime"].split(":"))

@@ -1,8 +1,7 @@
 """Keeps as many jobs of a cluster as there is work for.
 
-Jobs end for many reasons: their time is over, somebody cancels them, a node
-fails. New ones take their places as long as trials are left, and those without
-work are cancelled, before the others those that still wait in the queue.
+New ones take the places of those that end as long as trials are left. Those
+without work are cancelled, first those that still wait in the queue.
 """
 
 from __future__ import annotations
@@ -41,14 +40,7 @@ FAILURES = (OSError, RuntimeError, ValueError)  # of what submits jobs
 
 
 class JobQueue:
-    """The jobs of a cluster, adjusted in the background.
-
-    Args:
-        kind: A key of `LISTS`.
-        cluster: Without jobs.
-        trials_per_job: How many trials a job runs at a time.
-        most: How many run at a time in all jobs.
-    """
+    """The jobs of a cluster, adjusted in the background."""
 
     def __init__(
         self,
@@ -62,7 +54,7 @@ class JobQueue:
         self._kind = kind
         self._cluster = cluster
         self._trials_per_job = trials_per_job
-        self._most = most
+        self._most = most  # trials at a time, in all jobs
         self._left = 0  # trials, when it was last looked
         self._lost = 0  # jobs since then
         self._known: set[str] = set()  # workers that have reached us
@@ -118,8 +110,7 @@ class JobQueue:
             specs.pop(name, None)
         # After the cluster was asked, which may take it a minute.
         busy = {str(state.name) for state in states if state.processing}
-        trials = min(left, self._most)
-        wanted = math.ceil(trials / self._trials_per_job)
+        wanted = math.ceil(min(left, self._most) / self._trials_per_job)
         idle = sorted(set(specs) - busy, key=lambda name: name in here)
         for name in idle[: max(0, len(specs) - wanted)]:
             specs.pop(name)
@@ -154,11 +145,8 @@ class JobQueue:
         now = time.monotonic()
         jobs = self._cluster.workers
         # A job that was submitted a moment ago may not be listed yet.
-        old = [
-            name
-            for name in names & set(jobs)
-            if now - self._submitted.get(name, now) > ASK_SECONDS
-        ]
+        ages = {n: now - self._submitted.get(n, now) for n in names & set(jobs)}
+        old = [name for name, age in ages.items() if age > ASK_SECONDS]
         if not old or now - self._asked < ASK_SECONDS:
             return set()
         self._asked = now

@@ -3,10 +3,9 @@
     python -m tfcomp.sweeps.job_worker SCHEDULER --name=NAME --trials=2 ...
 
 dask-jobqueue writes this line into the script of a job. Unlike `dask worker`,
-a job which is told to end, at its time limit or by its cluster, first stops
-its trials and hands them back; the next job goes on with them from their last
-checkpoints. Its files are in a private folder of the node, and its keys in one
-that all nodes share.
+one which is told to end, at its time limit or by its cluster, first stops its
+trials and hands them back, for the next job to resume. Its files are in a
+private folder of the node, and its keys in one that all nodes share.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """A Dask cluster on this machine that keeps its number of workers.
 
-Workers are processes, each watched by a nanny of Dask, which starts it again
-when it dies. They speak through TLS, with keys of this cluster: without, others
-on a shared machine could have them run code as us. Their files are in a private
-folder: Dask would put `dask-scratch-space` among those of everybody, which
-somebody else may have made before, and import modules from there.
+Each worker is a process, which its nanny starts again when it dies. All speak
+through TLS, since others on a shared machine could have them run code as us.
+Their files are in a private folder: Dask would import modules from
+`dask-scratch-space`, which somebody else may have made before.
 """
 
 from __future__ import annotations
@@ -48,10 +47,7 @@ SETTINGS = {
 
 @contextlib.contextmanager
 def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
-    """A cluster of processes of one thread, and its client, for `with`.
-
-    RunError if a worker does not start.
-    """
+    """A cluster of one-thread processes, and its client; or a RunError."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -86,11 +82,7 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
 
 
 def replace_lost_workers(cluster: LocalCluster) -> None:
-    """Starts workers, in the background, where nannies have given up.
-
-    A nanny does so if its worker cannot be started, as when the machine is
-    so busy that the worker does not reach the scheduler in time.
-    """
+    """Starts workers, in the background, where nannies have given up."""
     from distributed import Status
 
     def replace() -> None:
@@ -108,8 +100,7 @@ def replace_lost_workers(cluster: LocalCluster) -> None:
 def hold_back_interrupts() -> Iterator[None]:
     """Threads and processes that start in the block ignore Ctrl-C for good.
 
-    A terminal sends it to our workers as well, which would die of it with a
-    traceback before we could stop them.
+    Workers get it from a terminal as well, and would die with a traceback.
     """
     # Started later, this helper of multiprocessing would let them through.
     resource_tracker.ensure_running()

@@ -11,14 +11,11 @@ from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 from tfcomp.models.config_checks import check_config
 
-MEASURE = {
-    "measure": (False, "Also write the measures of the claims, measures.json.")
-}
-
 
 def main(argv: list[str]) -> int:
     """Runs one trial; the flags are those of a training."""
-    values = make_flags(MEASURE, define_run_flags())
+    text = "Also write the measures of the claims, measures.json."
+    values = make_flags({"measure": (False, text)}, define_run_flags())
     settings = parse_flags(argv[1:], values)
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})

@@ -34,8 +34,6 @@ THREAD_VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
     "TF_NUM_INTEROP_THREADS",
 )
-# What is up to whoever has started the workers of a scheduler.
-_OWN = ("workers", "cluster", "trials_per_gpu")
 
 
 @dataclass(frozen=True)
@@ -122,26 +120,6 @@ class SchedulerOptions(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_jobs()
-        if self.scheduler and not _ADDRESS.fullmatch(self.scheduler):
-            rule = "must be the address of a scheduler, as tcp://host:8786"
-            raise ConfigError("scheduler", rule, self.scheduler)
-        for field in self.list_settings() if self.scheduler else ():
-            value = getattr(self, field.name)
-            if field.name in _OWN and value != field.default:
-                rule = (
-                    "must be left out with --scheduler, which has its workers"
-                )
-                raise ConfigError(field.name, rule, value)
-        if self.cluster and not self.workers:
-            rule = "must be given with --cluster: the trials at a time"
-            raise ConfigError("workers", rule, self.workers)
-        most = max(1, count_memory() // WORKER_BYTES)
-        if self.workers > most and not self.cluster:
-            rule = f"must be at most {most}, as many as fit into the memory"
-            raise ConfigError("workers", rule, self.workers)
-
-    def _check_jobs(self) -> None:
         flags = self.to_flags().items()
         asked = {n: v for n, v in flags if n.startswith("job_") and v}
         for name, value in asked.items():
@@ -159,6 +137,23 @@ class SchedulerOptions(Settings):
         if self.cluster and self.trials_per_gpu > 1 and not self.job_gpus:
             value = self.trials_per_gpu
             raise ConfigError("trials_per_gpu", "needs --job_gpus", value)
+        if self.scheduler and not _ADDRESS.fullmatch(self.scheduler):
+            rule = "must be the address of a scheduler, as tcp://host:8786"
+            raise ConfigError("scheduler", rule, self.scheduler)
+        for name in ("cluster", "trials_per_gpu", "workers"):
+            value = getattr(self, name)
+            if self.scheduler and value != getattr(type(self), name):
+                rule = (
+                    "must be left out with --scheduler, which has its workers"
+                )
+                raise ConfigError(name, rule, value)
+        if self.cluster and not self.workers:
+            rule = "must be given with --cluster: the trials at a time"
+            raise ConfigError("workers", rule, self.workers)
+        most = max(1, count_memory() // WORKER_BYTES)
+        if self.workers > most and not self.cluster:
+            rule = f"must be at most {most}, as many as fit into the memory"
+            raise ConfigError("workers", rule, self.workers)
 
     @property
     def trials_per_job(self) -> int:
@@ -202,9 +197,7 @@ def list_gpus() -> list[str]:
 def share_gpu(
     gpus: Sequence[str], number: int, trials_per_gpu: int
 ) -> dict[str, str]:
-    """Environment of the process of a number, on a GPU of its machine.
-
-    Where several share a GPU, none may take all its memory, as TensorFlow does.
-    """
+    """Environment of the process of a number, on a GPU of its machine."""
+    # Where several share a GPU, none may take all of its memory.
     growth = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"} if trials_per_gpu > 1 else {}
     return {"CUDA_VISIBLE_DEVICES": gpus[number % len(gpus)], **growth}

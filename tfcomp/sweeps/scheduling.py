@@ -1,9 +1,5 @@
 """Commands on a Dask cluster, each a process that dies with its worker.
 
-    with Pool(SchedulerOptions(workers=2)) as pool:
-        for outcome in pool.run(tasks):
-            ...
-
 Workers are processes of this machine, jobs of a cluster, or those of any Dask
 scheduler. Elsewhere they must see the same folders under the same names and
 have the same tfcomp installed.
@@ -51,17 +47,14 @@ _FETCH_SECONDS = 5  # for the few bytes of an outcome
 
 @dataclass(frozen=True)
 class Task:
-    """A command to run, of a name that is unique among the tasks.
+    """A command to run."""
 
-    Where its program is the Python that runs us, a worker elsewhere takes its
-    own. Commands `-m MODULE` of it that have the same setup run one after the
-    other in a process that stays warm (see `warm_process`).
-    """
-
-    name: str
-    command: list[str]
+    name: str  # unique among the tasks
+    command: list[str]  # a worker elsewhere has its own Python
     log: Path  # the output is appended to it
-    setup: str | None = None  # None: a process of its own
+    # Commands `-m MODULE` of the same setup run in turn in a process that stays
+    # warm (see `warm_process`); None is a process of its own.
+    setup: str | None = None
     max_threads: int = 0  # that it can use; 0 is any number
 
 
@@ -102,11 +95,7 @@ class Pool:
         self.workers = options.workers  # when they were last counted
 
     def __enter__(self) -> Pool:
-        """Starts the workers, or looks for those of the scheduler.
-
-        ConfigError if that does not answer, or the machine lacks what the
-        options need; RunError if no worker can be started.
-        """
+        """Starts workers; ConfigError or RunError if that is not possible."""
         if self._options.scheduler:
             self._client = self._exits.enter_context(self._connect())
             self.workers = self._count_workers()
@@ -126,9 +115,8 @@ class Pool:
     def run(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
         """Runs tasks, the first ones first; yields outcomes as they end.
 
-        Without any worker for the time that the options allow, the tasks that
-        have not ended fail. A job that waits in the queue counts as one;
-        RunError if a cluster refuses the first job.
+        Without a worker, or a job in the queue, for the time that the options
+        allow, what is left fails. RunError if the first job is refused.
         """
         if self._jobs is not None:
             self.workers = 0  # so far

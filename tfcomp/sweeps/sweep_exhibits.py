@@ -8,7 +8,7 @@ by_FLAG  the scores against a number that is varied, as the depth
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,9 +36,11 @@ XLABELS = {"stage": "stage (0: code, 1: stage_0, ...; the last: image)"}
 # Points of a curve; those of all trials together take some 100 MB.
 _MAX_POINTS, _MIN_POINTS, _MAX_ROWS = 200, 10, 10**5
 _MAX_LINES = 8
+LOGARITHMIC = ("mse", "loss")  # how the names of errors end
 MAX_UNKNOWN = 3
 # The interval of two numbers is wider than any figure of them.
 MIN_SEEDS = 3
+Names = Mapping[str, str]  # what figures call scores and quantities
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,7 @@ class SweepScores:
 
 
 def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
-    """One row a setting, quantity and epoch: mean, sd, low, high (95 %), n.
-
-    A trial that was trained before runs wrote their history has no curves.
-    """
+    """One row a setting, quantity and epoch: mean, sd, low, high (95 %), n."""
     most = min(_MAX_POINTS, max(_MIN_POINTS, _MAX_ROWS // len(trials)))
     rows = [
         (*trial.setting.values(), *point)
@@ -121,14 +120,11 @@ def make_exhibits(
 def draw_lines(
     name: str,
     x: str,
-    quantities: Mapping[str, str],
+    quantities: Names,
     sweep: SweepScores,
     table: pd.DataFrame,
 ) -> list[Exhibit]:
-    """Quantities, with their titles, against x in figures of some lines each.
-
-    The table has one row a setting, quantity and x.
-    """
+    """The quantities of a table, one row a setting and x, against x."""
     if table.empty:
         return []
     flags = sweep.flags
@@ -140,8 +136,8 @@ def draw_lines(
     for part, rows in parts.items():
         shown = flags[1:] if part else flags
         title = _join(sweep.title, part, *shown)
-        groups = rows.groupby("quantity", sort=False)
-        figure = _draw_panels(groups, quantities, x, shown, title)
+        tables = dict(iter(rows.groupby("quantity", sort=False)))
+        figure = _draw_panels(tables, quantities, x, shown, title)
         where = XLABELS.get(x, x)
         caption = (
             "Mean over seeds, with the 95 % interval of three seeds or more "
@@ -154,7 +150,7 @@ def draw_lines(
     return exhibits
 
 
-def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
+def make_score_exhibit(sweep: SweepScores, names: Names) -> Exhibit:
     """One row a setting, one panel a score of those named."""
     summary, flags = sweep.summary, sweep.flags
     labels = _label(sweep.seeds, flags)
@@ -165,16 +161,14 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
         values = seeds[label, row["score"]]["value"].tolist()
         has_interval = row["n"] >= MIN_SEEDS
         ends = (row["low"], row["high"]) if has_interval else (None, None)
-        numbers = row["mean"], *ends
-        panels[row["score"]].append(ForestRow(label, *numbers, values))
-    figure = draw_forest(
-        [
-            ForestPanel(name, panels[score], is_log=_is_logarithmic(score))
-            for score, name in names.items()
-        ],
-        title=_join(sweep.title, *flags),
-        side_by_side=True,
-    )
+        shown = ForestRow(label, row["mean"], *ends, values)
+        panels[row["score"]].append(shown)
+    drawn = [
+        ForestPanel(name, panels[score], is_log=score.endswith(LOGARITHMIC))
+        for score, name in names.items()
+    ]
+    title = _join(sweep.title, *flags)
+    figure = draw_forest(drawn, title=title, side_by_side=True)
     caption = (
         "Every seed (gray), the mean (diamond) and, of three seeds or more, "
         f"its 95 % interval ({sweep.method}). {_explain(flags)}"
@@ -182,14 +176,12 @@ def make_score_exhibit(sweep: SweepScores, names: Mapping[str, str]) -> Exhibit:
     return Exhibit("scores", "Scores", caption, figure, rows)
 
 
-def make_trend(
-    sweep: SweepScores, names: Mapping[str, str], flag: str
-) -> Exhibit:
+def make_trend(sweep: SweepScores, names: Names, flag: str) -> Exhibit:
     """The scores against a flag that is a number, a line for the others."""
     others = [name for name in sweep.flags if name != flag]
     title = _join(sweep.title, *others)
-    groups = sweep.summary.groupby("score", sort=False)
-    figure = _draw_panels(groups, names, flag, others, title)
+    tables = dict(iter(sweep.summary.groupby("score", sort=False)))
+    figure = _draw_panels(tables, names, flag, others, title)
     caption = (
         "Mean over seeds and, of three seeds or more, its 95 % interval "
         f"({sweep.method}) against {flag}. {_explain(others)}"
@@ -199,14 +191,13 @@ def make_trend(
 
 
 def _draw_panels(
-    groups: Iterable[tuple[str, pd.DataFrame]],
-    names: Mapping[str, str],
+    tables: Mapping[str, pd.DataFrame],
+    names: Names,
     x: str,
     flags: Sequence[str],
     title: str,
 ) -> Figure:
     """A panel for every name that there is a table for, a line a setting."""
-    tables = dict(iter(groups))
     panels = {
         label: _make_lines(tables[name], x, flags)
         for name, label in names.items()
@@ -214,15 +205,10 @@ def _draw_panels(
     }
     found = {label: find_measure(name) for name, label in names.items()}
     floors = {label: m.floor for label, m in found.items() if m and m.floor}
-    log = {label for name, label in names.items() if _is_logarithmic(name)}
+    log = {label for n, label in names.items() if n.endswith(LOGARITHMIC)}
     return draw_curve_panels(
         panels, xlabel=XLABELS.get(x, x), title=title, log=log, floors=floors
     )
-
-
-def _is_logarithmic(name: str) -> bool:
-    """Whether a score is shown on a logarithmic axis: the errors are."""
-    return name.endswith(("mse", "loss"))
 
 
 def _make_lines(

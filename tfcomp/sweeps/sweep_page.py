@@ -1,24 +1,19 @@
 """The page of a sweep: what its numbers say, scores, folded sections."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from tfcomp.evaluation.in_words import FITTED
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_course
 from tfcomp.report.page import Answer, Section
 from tfcomp.statistics.setting_table import make_label
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tfcomp.sweeps.sweep_exhibits import SweepScores
+from tfcomp.sweeps.sweep_exhibits import MIN_SEEDS, SweepScores
 
 Row = Mapping[str, Any]
 KNOWN, HELD_OUT = "id_relative_mse", "ood_relative_mse"
-MIN_SEEDS = 3
 # What is told of a figure, by its axis: the number, and what it is called.
 AXES = {
     "epoch": ("ood/relative_mse", "the OOD relative error"),
@@ -88,24 +83,24 @@ def describe_settings(rows: Sequence[Row]) -> str:
     if not known:
         return "No setting has an OOD error."
     best, worst = known[0], known[-1]
-    text = f"{best['label']} has an OOD relative error of {_mean(best)}"
     if len(known) == 1:
-        return f"{text}."
-    text = (
-        f"The OOD relative error is least for {best['label']} ({_mean(best)}) "
-        f"and largest for {worst['label']} ({_mean(worst)})"
-    )
-    if min(best["n"], known[1]["n"]) < MIN_SEEDS:
-        return f"{text}; two seeds or fewer do not tell settings apart."
+        return f"{best['label']} has an OOD relative error of {_mean(best)}."
     high, low = best[HELD_OUT]["high"], known[1][HELD_OUT]["low"]
-    if None in (high, low):
-        return f"{text}; seeds that are all alike have no interval."
-    if not high < low:
-        return (
-            f"{text}; the intervals of the best two settings overlap, so that "
-            "these are not told apart."
+    if min(best["n"], known[1]["n"]) < MIN_SEEDS:
+        found = "two seeds or fewer do not tell settings apart"
+    elif None in (high, low):
+        found = "seeds that are all alike have no interval"
+    elif high < low:
+        found = "the intervals of the best two do not overlap"
+    else:
+        found = (
+            "the intervals of the best two settings overlap, so that these are "
+            "not told apart"
         )
-    return f"{text}; the intervals of the best two do not overlap."
+    return (
+        f"The OOD relative error is least for {best['label']} ({_mean(best)}) "
+        f"and largest for {worst['label']} ({_mean(worst)}); {found}."
+    )
 
 
 def describe_fit(rows: Sequence[Row]) -> str:
@@ -130,17 +125,16 @@ def make_sections(
         found = " ".join(describe_lines(sweep, item) for item in shown)
         sections.append(Section(start, title, text, shown, found.strip()))
     rows = paired.astype(object).where(paired.notna(), None).to_dict("records")
-    table = Exhibit(
-        "paired",
-        "Differences",
-        "Second setting less first one, at equal seeds; p_holm is corrected "
-        "for the pairs of a score.",
-        rows=rows,
-    )
-    text = "Pairs of settings at equal seeds."
-    found = describe_pairs(rows)
-    pairs = Section("paired", "Comparisons", text, [table], found)
-    return [*sections, pairs] if rows else sections
+    if rows:
+        caption = (
+            "Second setting less first one, at equal seeds; p_holm is "
+            "corrected for the pairs of a score."
+        )
+        table = Exhibit("paired", "Differences", caption, rows=rows)
+        text, found = "Pairs of settings at equal seeds.", describe_pairs(rows)
+        pairs = Section("paired", "Comparisons", text, [table], found)
+        sections.append(pairs)
+    return sections
 
 
 def describe_lines(sweep: SweepScores, exhibit: Exhibit) -> str:

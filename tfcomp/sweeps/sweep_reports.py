@@ -7,18 +7,17 @@ figures/     curves and scores (PNG, PDF, CSV)
 events...    the tab HParams of TensorBoard: every trial is a session, and what
              is written here tells which of its settings vary
 
-It is made again only when its numbers, or the code that makes it, change, or
-when a file is no longer what was written.
+It is made again only when its numbers, its code or its files have changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.plugins.hparams import summary_v2 as hparams
@@ -41,12 +40,7 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 # Settings that a figure can tell apart, with a row of an inch for each five.
 MAX_DRAWN = 200
-SOURCES = (
-    "tfcomp.statistics",
-    "tfcomp.figures",
-    "tfcomp.report",
-    "tfcomp.sweeps",
-)
+PARTS = ("statistics", "figures", "report", "sweeps")  # that make it
 # TensorBoard knows an event file by a part of its name.
 EVENTS_FILE = "events.out.tfevents.0.hparams"
 
@@ -54,19 +48,16 @@ EVENTS_FILE = "events.out.tfevents.0.hparams"
 def write_reports(
     folder: Path,
     trials: Sequence[Trial],
-    results: Mapping[str, dict[str, Any]],
+    results: sweep_tables.Results,
     settings: SweepSettings,
 ) -> None:
-    """Writes summary, comparisons, figures and HParams, unless up to date.
-
-    Results are what `sweep_tables.read_result` gives, of finished trials.
-    """
+    """Writes summary, comparisons, figures and HParams, unless up to date."""
     method, pairs = settings.interval, settings.pairs
     content = [
         [method, pairs],
         [(trial.name, list(trial.setting)) for trial in trials],
         [results.get(trial.name) for trial in trials],
-        code_version.hash_modules(SOURCES),
+        code_version.hash_modules(f"tfcomp.{part}" for part in PARTS),
     ]
     version = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     if code_version.is_current(folder, version):
@@ -109,11 +100,8 @@ def write_reports(
     code_version.write_stamp(folder, version, made)
 
 
-def list_tags(results: Mapping[str, dict[str, Any]]) -> list[str]:
-    """TensorBoard's names of the scores, as `ood/mse`.
-
-    It shows the first five: those of OOD, with the relative errors in front.
-    """
+def list_tags(results: sweep_tables.Results) -> list[str]:
+    """TensorBoard's names of the scores, the first of which it shows."""
     tags = dict.fromkeys(
         f"{subset}/{name}"
         for result in results.values()

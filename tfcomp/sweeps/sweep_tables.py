@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TIMES = ("epochs", "seconds", "examples_per_second")
+Results = Mapping[str, dict[str, Any]]  # of finished trials, by their names
 
 
 def read_result(trial: Trial) -> dict[str, Any] | None:
-    """What a finished trial has in `metrics.json`, and its `measures`.
-
-    None before it is finished, or if it is damaged.
-    """
+    """The metrics and `measures` of a trial; None if unfinished or damaged."""
     metrics = find_metrics(trial.path)
     if metrics is None:
         return None
@@ -64,29 +62,7 @@ def list_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
     return scores | measures
 
 
-def tabulate_trials(
-    trials: Sequence[Trial],
-    results: Mapping[str, dict[str, Any]],
-    failures: Mapping[str, str],
-) -> pd.DataFrame:
-    """One row a trial, in the order of the grid (see `write_tables`)."""
-    rows = []
-    for trial in trials:
-        result = results.get(trial.name)
-        status = "finished" if result else "missing"
-        row = {
-            "trial": trial.name,
-            "status": "failed" if trial.name in failures else status,
-            "reason": failures.get(trial.name, ""),
-            **_name(trial),
-        }
-        rows.append(row | (list_scores(result) if result else {}))
-    return _make_table(rows)
-
-
-def tabulate_scores(
-    trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
-) -> pd.DataFrame:
+def tabulate_scores(trials: Sequence[Trial], results: Results) -> pd.DataFrame:
     """One row a trial and score (see `seed_statistics`), of finished trials."""
     from tfcomp.statistics.seed_statistics import stack_scores
 
@@ -100,9 +76,7 @@ def tabulate_scores(
     return stack_scores(table, keys, table.columns[len(keys) :])
 
 
-def tabulate_layers(
-    trials: Sequence[Trial], results: Mapping[str, dict[str, Any]]
-) -> pd.DataFrame:
+def tabulate_layers(trials: Sequence[Trial], results: Results) -> pd.DataFrame:
     """The numbers of every stage; `position` counts stages from the input."""
     return _make_table(
         {**_name(trial), "stage": stage, "position": position, **numbers}
@@ -117,19 +91,24 @@ def tabulate_layers(
 def write_tables(
     folder: Path,
     trials: Sequence[Trial],
-    results: Mapping[str, dict[str, Any]],
+    results: Results,
     failures: Mapping[str, str],
 ) -> None:
-    """Writes the tables, each in one step; those without a row vanish.
-
-    Results of finished trials and reasons of failed ones are by their names.
-    """
-    timings = []
+    """Writes the tables, each in one step; those without a row vanish."""
+    rows, timings = [], []
     for trial in trials:
-        times = results.get(trial.name, {}).get("train", {})
+        result = results.get(trial.name)
+        status = "finished" if result else "missing"
+        row = {
+            "trial": trial.name,
+            "status": "failed" if trial.name in failures else status,
+            "reason": failures.get(trial.name, ""),
+            **_name(trial),
+        }
+        rows.append(row | (list_scores(result) if result else {}))
+        times = (result or {}).get("train", {})
         timings.append(_name(trial) | {name: times.get(name) for name in TIMES})
-    table = tabulate_trials(trials, results, failures)
-    update_table(folder / "trials.csv", table)
+    update_table(folder / "trials.csv", _make_table(rows))
     update_table(folder / "layers.csv", tabulate_layers(trials, results))
     update_table(folder / "timings.csv", _make_table(timings))
 

@@ -1,8 +1,7 @@
 """The process that a worker keeps warm for one trial after the other.
 
-It starts Python, imports TensorFlow and traces functions once (see also
-`training.prepared_models`). A new one follows a failure or many commands, and
-serves a command that needs another setup.
+It imports TensorFlow and traces functions once. A new one follows a failure or
+many commands, and serves another setup.
 
     python -m tfcomp.sweeps.warm_process SOCKET
 
@@ -24,7 +23,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import IO, Any
 
 import psutil
@@ -32,6 +31,7 @@ import psutil
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps.guarded_process import (
     POLL_SECONDS,
+    IsCancelled,
     kill_group,
     start_guarded,
 )
@@ -42,7 +42,7 @@ IDLE_SECONDS = 120
 # libraries leave something behind in every one of them.
 MAX_COMMANDS = 50
 MAX_MEGABYTES = 3000
-Needs = tuple[str, str, dict[str, str]]
+Needs = tuple[str, str, dict[str, str]]  # setup, folder and environment
 _kept = threading.local()
 
 
@@ -50,18 +50,12 @@ def run_warm(
     request: Mapping[str, Any],
     environment: Mapping[str, str],
     setup: str,
-    is_cancelled: Callable[[], bool],
+    is_cancelled: IsCancelled,
 ) -> int:
-    """Runs a command in the warm process of this thread.
+    """The exit status of a request, run in the warm process of this thread.
 
-    Args:
-        request: What to run, see above.
-        environment: All variables of the process.
-        setup: What the process must have been set up for.
-        is_cancelled: Asked twice a second; once it says yes, the process and
-            whatever it has started are killed.
-
-    Returns the exit status; negative is the signal that killed the process.
+    Negative is the signal that killed it, also since it was cancelled. The
+    process has been set up for the setup, and has this environment alone.
     """
     needs = (setup, request["folder"], dict(environment))
     process: WarmProcess | None = getattr(_kept, "process", None)
@@ -83,11 +77,7 @@ def retire() -> None:
 
 
 class WarmProcess:
-    """A process that runs commands, in a group of its own.
-
-    What it prints before its first command goes to the log. Its needs are the
-    setup, the working directory and the environment of its commands.
-    """
+    """A process that runs commands, in a group of its own."""
 
     def __init__(self, needs: Needs, log: str) -> None:
         self._needs = needs
@@ -112,17 +102,13 @@ class WarmProcess:
             and time.monotonic() - self._used < IDLE_SECONDS / 2
         )
 
-    def run(
-        self, request: Mapping[str, Any], is_cancelled: Callable[[], bool]
-    ) -> int:
+    def run(self, request: Mapping[str, Any], is_cancelled: IsCancelled) -> int:
         """Runs a command; returns its status as `run_warm` does."""
         self._count += 1
-        line = json.dumps(dict(request)) + "\n"
-        try:
+        line, reply = json.dumps(dict(request)) + "\n", ""
+        with contextlib.suppress(ConnectionError):
             self._connection.sendall(line.encode())
             reply = self._wait(is_cancelled)
-        except ConnectionError:
-            reply = ""
         if not reply:  # it has died, or nobody wants the answer any more
             return self.end() or 1
         self._used = time.monotonic()
@@ -140,7 +126,7 @@ class WarmProcess:
         kill_group(self._process)
         return self._process.wait()
 
-    def _wait(self, is_cancelled: Callable[[], bool]) -> str:
+    def _wait(self, is_cancelled: IsCancelled) -> str:
         """The line that it answers, empty if it dies or is cancelled."""
         while not is_cancelled():
             if select.select([self._connection], [], [], POLL_SECONDS)[0]:

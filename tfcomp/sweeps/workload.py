@@ -27,14 +27,10 @@ PAUSE = 19  # of what a write of the tables takes, before the next one
 
 @dataclass(frozen=True)
 class Workload(ABC):
-    """Processes that one command runs in one folder, one for each item.
-
-    Items are trials or searches, finished or not; each has a unique `name`, and
-    `describe` gives it in one line.
-    """
+    """Processes that one command runs in one folder, one for each item."""
 
     folder: Path
-    items: Sequence[Any]
+    items: Sequence[Any]  # each has a unique `name`, and `describe` for people
     flags: str  # the resolved ones, a flagfile that repeats the command
     kind: ClassVar[str]  # what the command runs, for messages
     noun: ClassVar[str]  # what its items are, in the plural
@@ -82,10 +78,7 @@ class Workload(ABC):
 
 
 class Paced:
-    """Does what takes the longer the more there is, but not too often.
-
-    Tables written after each of thousands of items would take more than they.
-    """
+    """Does what takes the longer the more items there are, but not for each."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         self._action = action
@@ -103,10 +96,9 @@ class Paced:
 def run_missing(work: Workload, options: SchedulerOptions) -> dict[str, str]:
     """Runs the items that are not finished, and writes tables and reports.
 
-    Returns the reasons of the items that failed, by name. Those that failed in
-    an earlier start are tried again. If nothing is missing, no worker is
-    started. ConfigError and RunError as of `Pool`; RunError also if the name
-    is that of a single run, or the folder is in use or cannot be written.
+    Returns the reasons of the items that failed, by name. If nothing is
+    missing, no worker is started. ConfigError and RunError as of `Pool`, and if
+    the folder is that of a run, in use or not to be written.
     """
     _check_folder(work.folder)
     failures: dict[str, str] = {}
