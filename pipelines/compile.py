@@ -48,7 +48,8 @@ def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
     # The SDK is imported after the flags have been checked.
     from kfp import compiler
 
-    from pipelines.pipeline import BASE_IMAGE, make_pipeline
+    from pipelines.components import BASE_IMAGE
+    from pipelines.pipeline import make_pipeline
 
     pipeline = make_pipeline(profile, base_image or BASE_IMAGE)
     try:

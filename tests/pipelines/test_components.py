@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kfp import dsl
 
-from pipelines.pipeline import (
+from pipelines.components import (
     evaluator,
     example_gen,
     example_validator,
