@@ -23,7 +23,7 @@ from tfcomp.storage.run_folder import check_model
 INPUTS = ("values", "classes", "unit")
 IMAGE = "image"
 # From factors [n, F] to named activations [n, ...], images among them.
-Outputs = Mapping[str, Any]
+Call = Callable[[tf.Tensor], Mapping[str, Any]]
 
 
 def wrap_model(
@@ -49,11 +49,10 @@ def wrap_model(
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
     names, call = _open(model, list(stages))
-    space = dataset.space
     layer = _Outside(call, dataset, inputs, names)
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
-    found = layer(factors)
-    before: list[keras.KerasTensor] = []
+    size = len(dataset.space)
+    factors = keras.Input((size,), dtype="float32", name="factors")
+    found, before = layer(factors), []
     for name in [*names, IMAGE]:  # in this order among the layers
         before = [Stage(name=name)([found[name], *before])]
     return keras.Model(factors, before[0], name="outside")
@@ -63,11 +62,7 @@ class _Outside(keras.layers.Layer):
     """Calls a model with factors in the form that it takes."""
 
     def __init__(
-        self,
-        call: Callable[[tf.Tensor], Outputs],
-        dataset: Dataset,
-        inputs: str,
-        names: list[str],
+        self, call: Call, dataset: Dataset, inputs: str, names: list[str]
     ) -> None:
         super().__init__(name="outside", dtype="float32")
         self._call, self._inputs = call, inputs
@@ -77,12 +72,8 @@ class _Outside(keras.layers.Layer):
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
         found = self._run(factors)
-        return {
-            name: tf.ensure_shape(
-                tf.cast(found[name], tf.float32), (None, *shape)
-            )
-            for name, shape in self._shapes.items()
-        }
+        cast = {name: tf.cast(found[name], tf.float32) for name in self._shapes}
+        return _fix_shapes(cast, self._shapes)
 
     def compute_output_spec(
         self, factors: keras.KerasTensor
@@ -96,6 +87,15 @@ class _Outside(keras.layers.Layer):
         found = dict(self._call(_convert(factors, self._space, self._inputs)))
         found[IMAGE] = _to_images(found[IMAGE], self._image_shape)
         return found
+
+
+def _fix_shapes(
+    found: Mapping[str, tf.Tensor], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, tf.Tensor]:
+    return {
+        name: tf.ensure_shape(value, (None, *shapes[name]))
+        for name, value in found.items()
+    }
 
 
 def _convert(factors: tf.Tensor, space: FactorSpace, inputs: str) -> tf.Tensor:
@@ -124,20 +124,14 @@ def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
     return tf.reshape(images, (-1, *shape))
 
 
-def _open(
-    model: Any, stages: list[str]
-) -> tuple[list[str], Callable[[tf.Tensor], Outputs]]:
+def _open(model: Any, stages: list[str]) -> tuple[list[str], Call]:
     """The names of its stages, and a function to all of its outputs."""
     if isinstance(model, (str, Path)):
         model = _load(Path(model))
     if isinstance(model, keras.Model):
-        own = [name for name in list_stages(model) if name != IMAGE]
-        names = stages or own
-        part = make_stage_model(model, names) if names else None
-        return names, lambda f: {
-            **(part(f) if part else {}),
-            IMAGE: _pick_image(model(f)),
-        }
+        names = stages or [n for n in list_stages(model) if n != IMAGE]
+        part = make_stage_model(model, names) if names else lambda f: {}
+        return names, lambda f: {**part(f), IMAGE: _pick_image(model(f))}
     if hasattr(model, "signatures"):
         return _open_signatures(model, stages)
     if not callable(model):
@@ -156,21 +150,18 @@ def _load(path: Path) -> Any:
         raise RunError(f"{path} {rule}") from error
 
 
-def _open_signatures(
-    loaded: Any, stages: list[str]
-) -> tuple[list[str], Callable[[tf.Tensor], Outputs]]:
+def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
     """A SavedModel: its default signature, and `activations` for stages."""
     draw = loaded.signatures["serving_default"]
     activate = loaded.signatures.get("activations")
     own = sorted(activate.structured_outputs) if activate else []
     names = stages or [name for name in own if name != IMAGE]
-    missing = sorted(set(names) - set(own))
-    if missing:
+    if missing := sorted(set(names) - set(own)):
         raise ValueError(f"the SavedModel has no stages {', '.join(missing)}")
     (argument,) = draw.structured_input_signature[1]
 
     # A signature does not keep the variables of its model.
-    def call(factors: tf.Tensor, owner: Any = loaded) -> Outputs:
+    def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
         found = activate(factors=factors) if names else {}
         image = _pick_image(draw(**{argument: factors}))
         return {**found, IMAGE: image}
@@ -186,7 +177,7 @@ def _pick_image(outputs: Any) -> Any:
 
 def _call_numpy(
     function: Callable[[np.ndarray], Any], names: list[str]
-) -> Callable[[tf.Tensor], Outputs]:
+) -> Call:
     """A function of arrays, called from within TensorFlow."""
     shapes: dict[str, tuple[int, ...]] = {}
 
@@ -194,23 +185,18 @@ def _call_numpy(
         found = function(factors)
         if not isinstance(found, Mapping):
             found = {IMAGE: found}
-        missing = [name for name in names if name not in found]
-        if missing:
+        if missing := [name for name in names if name not in found]:
             raise ValueError(f"the model gives no {', '.join(missing)}")
         return [np.asarray(found[name], np.float32) for name in names]
 
-    def call(factors: tf.Tensor) -> Outputs:
+    def call(factors: tf.Tensor) -> Mapping[str, tf.Tensor]:
         if tf.executing_eagerly():  # also learns the shapes
-            arrays = evaluate(factors.numpy())
-            shapes.update(
-                {n: a.shape[1:] for n, a in zip(names, arrays, strict=True)}
-            )
-            return dict(zip(names, map(tf.constant, arrays), strict=True))
+            arrays = map(tf.constant, evaluate(factors.numpy()))
+            found = dict(zip(names, arrays, strict=True))
+            shapes.update({n: tuple(a.shape[1:]) for n, a in found.items()})
+            return found
         types = [tf.float32] * len(names)
-        found = tf.numpy_function(evaluate, [factors], types)
-        return {
-            name: tf.ensure_shape(value, (None, *shapes[name]))
-            for name, value in zip(names, found, strict=True)
-        }
+        values = tf.numpy_function(evaluate, [factors], types)
+        return _fix_shapes(dict(zip(names, values, strict=True)), shapes)
 
     return call

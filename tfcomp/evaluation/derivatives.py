@@ -48,10 +48,9 @@ def list_jacobians(
     """Exact Jacobians, and what replaces them where they are all zero.
 
     A one-hot code has derivative zero everywhere. There, and in stages that
-    turn out to be steps, derivatives are central differences over the grid
-    (one-sided at its border), per unit of the factor and so on the scale of
-    the exact ones. A categorical factor has no derivative: Jacobians have a
-    column for each *ordered* factor.
+    turn out to be steps, they are central differences over the grid (one-sided
+    at its border), on the scale of the exact ones. Jacobians have a column for
+    each *ordered* factor: a categorical one has no derivative.
     """
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
@@ -69,11 +68,9 @@ def list_jacobians(
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
-    """Stages that move with a factor although their derivative is zero.
-
-    Exactly zero, at all of a few points of the grid: behind a rounding, a
-    stopped gradient, or a function outside of TensorFlow.
-    """
+    """Stages that move with a factor although their derivative is exactly zero
+    at all of a few points: behind a rounding, a stopped gradient, or a function
+    outside of TensorFlow."""
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     usual, fallback = list_jacobians(model, space)
@@ -131,17 +128,17 @@ def make_interaction_fn(
 ) -> Callable[[np.ndarray], Interactions]:
     """From points [n, F] to the numbers of every stage, by exact derivatives.
 
-    To nothing for a code without derivatives, as a one-hot code, operations
-    that cannot be differentiated as often, or fewer than two ordered factors.
-    Models with many units are traced in any case.
+    To nothing for a one-hot code, operations that cannot be differentiated as
+    often, or fewer than two ordered factors. Models with many units are traced
+    in any case.
     """
-    ordered = [space.factors[column] for column in space.ordered]
     exact, fallback = list_jacobians(model, space)
-    if len(ordered) < 2 or exact is fallback:
+    ordered = [space.factors[column] for column in space.ordered]
+    ranges = [factor.high - factor.low for factor in ordered]
+    if len(ranges) < 2 or exact is fallback:
         return lambda points: {}
     stages = make_stage_model(model)
     is_traced = is_traced or num_units > TRACED_UNITS
-    ranges = [factor.high - factor.low for factor in ordered]
     columns = len(ranges) * (len(ranges) + 5) // 2
     size = max(1, MAX_NUMBERS // (num_units * columns))
     size = min(size, BATCH_SIZE) if is_traced else size

@@ -21,15 +21,7 @@ from tfcomp.analysis.probes import Scores, probe_rows
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.evaluation.derivatives import (
-    Interactions,
-    choose_points,
-    describe_nondifferentiable,
-    find_nondifferentiable,
-    is_flat,
-    list_jacobians,
-    make_interaction_fn,
-)
+from tfcomp.evaluation import derivatives
 from tfcomp.evaluation.embedding_analysis import (
     EmbeddingAnalysis,
     analyze_embedding,
@@ -45,11 +37,8 @@ from tfcomp.models.stages import make_stage_model
 class LayerAnalysis:
     """Geometry and probes of every stage.
 
-    Attributes:
-        summary: Per stage `factorization`, `cosine_factorization`,
-            `log_volume_id`, `log_volume_ood`, `dead_fraction`,
-            `probe_r2_id`, `probe_r2_ood`, and what users have registered.
-        log_volume: Per stage, the log volume at every grid point, [n].
+    The summary has its numbers, as in `metrics.json`, and `log_volume` the log
+    volume at every grid point, [n].
     """
 
     summary: dict[str, dict[str, float | None]]
@@ -76,16 +65,11 @@ def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
 class Evaluator:
     """Evaluates one model over and over, as its weights change.
 
-    Every function of the model is traced once.
-
-    The model is a decoder from `factors` to `image` with named stages; the
-    seed is that of the folds of the probes.
-
-    Attributes:
-        nondifferentiable: Stages whose geometry, when it was last measured,
-            came from differences, since they have no useful derivative.
+    Every function of the model, a decoder from `factors` to `image` with named
+    stages, is traced once. The seed is that of the folds of the probes.
     """
 
+    # Stages whose geometry, when it was last measured, came from differences.
     nondifferentiable: Sequence[str] = ()
 
     def __init__(
@@ -103,15 +87,14 @@ class Evaluator:
                 lambda f, fn=fn: compute_stage_metrics(stages, f, fn),
                 autograph=False,
             )
-            for fn in list_jacobians(model, dataset.space)
+            for fn in derivatives.list_jacobians(model, dataset.space)
         )
         self._stages = StageReader(model, len(dataset.splits.grid))
+        self.stage_sizes = self._stages.sizes  # number of units
+        num_units = sum(self.stage_sizes.values())
         self._make_interaction_fn = functools.cache(
             functools.partial(
-                make_interaction_fn,
-                model,
-                dataset.space,
-                sum(self._stages.sizes.values()),
+                derivatives.make_interaction_fn, model, dataset.space, num_units
             )
         )
 
@@ -138,10 +121,7 @@ class Evaluator:
         return other
 
     def evaluate(self, images: np.ndarray | None = None) -> Evaluation:
-        """Scores the model, ID and OOD apart.
-
-        Images are what it draws over the grid, which may be known.
-        """
+        """Scores the model by what it draws over the grid, if that is known."""
         return evaluate_images(self._dataset, self._draw, images)
 
     def draw(self, points: np.ndarray) -> np.ndarray:
@@ -151,40 +131,42 @@ class Evaluator:
     def measure_geometry(
         self, points: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
-        """Metric tensors of every stage, [n, F, F].
+        """Metric tensors [n, F, F] of every stage at points, by default all.
 
-        At the points [n, F], by default the whole grid. Of differences in
-        stages with no useful derivative, which is said on standard error.
+        Of differences in stages with no useful derivative, which is said on
+        standard error.
         """
         grid = self._dataset.splits.grid if points is None else points
         self.nondifferentiable = []
         metrics = evaluate_in_batches(self._measure, grid)
-        if any(is_flat(g).any() for g in metrics.values()):
-            space = self._dataset.space
-            self.nondifferentiable = find_nondifferentiable(self.model, space)
-        if self.nondifferentiable:
-            note = describe_nondifferentiable(self.nondifferentiable)
+        if any(derivatives.is_flat(g).any() for g in metrics.values()):
+            self.nondifferentiable = derivatives.find_nondifferentiable(
+                self.model, self._dataset.space
+            )
+        if steps := self.nondifferentiable:
+            note = derivatives.describe_nondifferentiable(steps)
             print(f"note: {note}", file=sys.stderr)
             found = evaluate_in_batches(self._measure_steps, grid)
-            metrics |= {stage: found[stage] for stage in self.nondifferentiable}
+            metrics |= {stage: found[stage] for stage in steps}
         return metrics
 
     def measure_interactions(
         self, num_points: int, is_traced: bool = False
-    ) -> Interactions:
+    ) -> derivatives.Interactions:
         """How factors interact in every stage, at a sample of the grid.
 
         Stages that `measure_geometry` found to have no derivatives have none.
         To trace the function pays where it is used some ten times.
         """
-        points = choose_points(self._dataset.splits.grid, num_points)
+        grid = self._dataset.splits.grid
+        points = derivatives.choose_points(grid, num_points)
         found = self._make_interaction_fn(is_traced)(points)
         steps = self.nondifferentiable if found else ()
         return found | {s: dict.fromkeys(found[s]) for s in steps}
 
     def analyze_layers(
         self,
-        metrics: dict[str, np.ndarray] | None = None,
+        metrics: dict[str, np.ndarray],
         probes: Mapping[str, Scores] | None = None,
     ) -> LayerAnalysis:
         """Geometry and probes of every stage over the whole grid.
@@ -192,21 +174,17 @@ class Evaluator:
         From what `measure_geometry` gave for the same weights, and the scores
         of `probe` by stage, where they are known.
         """
-        is_ood = self._dataset.splits.is_ood
-        if metrics is None:
-            metrics = self.measure_geometry()
+        grid, is_ood = self._dataset.splits.grid, self._dataset.splits.is_ood
         if probes is None:
             probes = {
                 stage: self.probe(compute_rows(blocks, num_units, is_ood))
                 for stage, num_units, blocks in self.read_stages()
             }
-        summary = {
-            stage: {**summarize_geometry(g, is_ood), **probes[stage]}
-            for stage, g in metrics.items()
-        }
-        grid = self._dataset.splits.grid
         own = measure_stages(self.read_stages, grid, is_ood)
-        summary = {s: row | own.get(s, {}) for s, row in summary.items()}
+        summary = {
+            s: summarize_geometry(g, is_ood) | probes[s] | own.get(s, {})
+            for s, g in metrics.items()
+        }
         volumes = {s: compute_log_volume(g) for s, g in metrics.items()}
         return LayerAnalysis(summary, volumes)
 
@@ -216,11 +194,6 @@ class Evaluator:
             factor: analyze_embedding(layer)
             for factor, layer in self._embeddings.items()
         }
-
-    @property
-    def stage_sizes(self) -> dict[str, int]:
-        """Number of units of every stage."""
-        return self._stages.sizes
 
     def read_stages(self) -> Iterable[tuple[str, int, Iterable[np.ndarray]]]:
         """What `StageReader.iterate` gives, with a progress bar."""
@@ -239,10 +212,10 @@ class Evaluator:
 
     def probe_grid(self, rows: np.ndarray) -> float | None:
         """Out-of-fold R^2 over the whole grid, of rows likewise."""
-        held_out = np.zeros(len(self._dataset.splits.grid), bool)
-        return self._probe(rows, held_out)["probe_r2_id"]
+        nothing = np.zeros(len(self._dataset.splits.grid), bool)
+        return self._probe(rows, nothing)["probe_r2_id"]
 
     def _probe(self, rows: np.ndarray, held_out: np.ndarray) -> Scores:
-        space, grid = self._dataset.space, self._dataset.splits.grid
-        targets = make_probe_targets(space, grid)
+        grid = self._dataset.splits.grid
+        targets = make_probe_targets(self._dataset.space, grid)
         return probe_rows(rows, targets, held_out, self._seed)

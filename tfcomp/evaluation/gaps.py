@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.analysis.interpolation import (
-    Interpolation,
-    compute_interpolation,
-    find_edges,
-)
+from tfcomp.analysis import interpolation
 from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.datasets.grid_maps import Curve
 
@@ -25,26 +21,23 @@ def list_gaps(study: Study) -> list[Curve]:
     return [
         curve
         for curve in study.curves
-        if len(find_edges(*_describe(study, curve))[0])
+        if len(interpolation.find_edges(*_describe(study, curve))[0])
     ]
 
 
-def score_gap(study: Study, curve: Curve) -> Interpolation:
+def score_gap(study: Study, curve: Curve) -> interpolation.Interpolation:
     """Interpolation scores of the held-out points of a curve."""
-    return compute_interpolation(
-        study.bright_outputs[curve.rows],
-        study.bright_truth[curve.rows],
-        *_describe(study, curve),
+    images = study.bright_outputs, study.bright_truth
+    return interpolation.compute_interpolation(
+        *(part[curve.rows] for part in images), *_describe(study, curve)
     )
 
 
 def compare_gap(
     study: Study, curve: Curve, stage: str
 ) -> dict[str, float | None]:
-    """Steps and angles of a stage inside a gap over those outside.
-
-    The stage `truth` has the true images.
-    """
+    """Steps and angles of a stage, or of `TRUTH` (the true images), inside a
+    gap over those outside."""
     if stage == TRUTH:
         values = study.bright_truth[curve.rows]
     else:

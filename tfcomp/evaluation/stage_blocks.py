@@ -1,8 +1,8 @@
 """Activations of a stage over the whole grid, in blocks of units.
 
-On a grid of 64 x 64 points, a stage of 64 channels has 4 GB of activations:
-a large stage is computed several times, and each time some units are kept. They
-are reduced to what the report shows of a stage, and dropped.
+On a grid of 64 x 64 points, a stage of 64 channels has 4 GB of activations: a
+large stage is computed several times. Each time some units are kept, reduced to
+what the report shows, and dropped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,11 +65,8 @@ class StageReader:
             passes = (evaluate_in_batches(fn, grid) for fn in functions)
             if len(functions) > 1:
                 (name,) = group
-                yield (
-                    name,
-                    self.sizes[name],
-                    (found.pop(name) for found in passes),
-                )
+                blocks = (found.pop(name) for found in passes)
+                yield name, self.sizes[name], blocks
                 continue
             values = next(passes)
             for name in group:
@@ -108,22 +105,17 @@ def _group_stages(sizes: dict[str, int], num_points: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class StageNumbers:
-    """One stage, its linear probe and all its principal components.
+    """One stage, its linear probe and its first principal components.
 
-    Attributes:
-        tuning: Of all its units; None without a complete grid, as the maps.
-        units: The units that are shown, [k].
-        maps: Their activations over the grid, [k, *shape].
-        components: The first `MAX_COMPONENTS`.
-        ranks: Participation ratios over ID and over OOD points.
+    Tuning and maps are None without a complete grid.
     """
 
     tuning: Tuning | None
-    units: np.ndarray
-    maps: np.ndarray | None
+    units: np.ndarray  # those that are shown, [k]
+    maps: np.ndarray | None  # their activations over the grid, [k, *shape]
     probe: dict[str, float | None]
     components: Components
-    ranks: dict[str, float | None]
+    ranks: dict[str, float | None]  # participation ratios over ID and OOD
 
 
 def reduce_stage(
@@ -139,10 +131,6 @@ def reduce_stage(
     scores; `shape` is the size of the grid per factor, None if it is not
     complete.
     """
-    if shape is None:
-        rows = compute_rows(blocks, num_units, is_ood)
-        units, found = np.zeros(0, int), _summarize(rows, is_ood, probe)
-        return StageNumbers(None, units, None, *found)
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
     columns: list[np.ndarray] = []
@@ -154,48 +142,36 @@ def reduce_stage(
         candidates.extend(start + chosen)
         columns.append(block[:, chosen])
 
-    rows = compute_rows(_pass_by(blocks, watch), num_units, is_ood)
+    if shape is not None:
+        blocks = _pass_by(blocks, watch)
+    rows = compute_rows(blocks, num_units, is_ood)
+    ranks = {
+        name: compute_participation(rows, chosen)
+        for name, chosen in (("id", ~is_ood), ("ood", is_ood))
+    }
+    found = probe(rows), compute_components(rows, MAX_COMPONENTS), ranks
+    if shape is None:
+        return StageNumbers(None, np.zeros(0, int), None, *found)
     # Of several blocks, the best of each compete.
     best = np.concatenate(columns, axis=1)
     variance = compute_tuning(best, shape).variance
     chosen = select_units(best, variance, SHOWN_UNITS)
     maps = best[:, chosen].T.astype(np.float64, order="C").reshape(-1, *shape)
-    return StageNumbers(
-        combine_units(decomposed, shape),
-        np.array(candidates, int)[chosen],
-        maps,
-        *_summarize(rows, is_ood, probe),
-    )
+    units = np.array(candidates, int)[chosen]
+    return StageNumbers(combine_units(decomposed, shape), units, maps, *found)
 
 
-def _summarize(
-    rows: np.ndarray,
-    is_ood: np.ndarray,
-    probe: Callable[[np.ndarray], dict[str, float | None]],
-) -> tuple[dict[str, float | None], Components, dict[str, float | None]]:
-    ranks = {
-        name: compute_participation(rows, chosen)
-        for name, chosen in (("id", ~is_ood), ("ood", is_ood))
-    }
-    return probe(rows), compute_components(rows, MAX_COMPONENTS), ranks
-
-
-def show_units(
-    blocks: Iterable[np.ndarray], count: int = SHOWN_UNITS
-) -> tuple[np.ndarray, np.ndarray]:
-    """The units that `reduce_stage` would show, and no more.
-
-    Returns:
-        Their numbers [k], and their activations at all points [k, n].
-    """
+def show_units(blocks: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The units that `reduce_stage` would show, [k], and their activations at
+    all points [k, n]."""
     numbers, columns, start = [], [], 0
     for block in blocks:
-        chosen = select_units(block, block.var(axis=0), count)
+        chosen = select_units(block, block.var(axis=0), SHOWN_UNITS)
         numbers.extend(start + chosen)
         columns.append(block[:, chosen])
         start += block.shape[1]
     best = np.concatenate(columns, axis=1)
-    chosen = select_units(best, best.var(axis=0), count)
+    chosen = select_units(best, best.var(axis=0), SHOWN_UNITS)
     return np.array(numbers, int)[chosen], best[:, chosen].T
 
 
@@ -212,13 +188,11 @@ def measure_stage(
     normalization every point takes part.
     """
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def watch(block: np.ndarray) -> None:
-        if shape is not None:
-            decomposed.append(decompose_units(block, shape))
-
-    passing = _pass_by(blocks, watch)
-    rows = compute_rows(passing, num_units, np.zeros(num_points, bool))
+    if shape is not None:
+        blocks = _pass_by(
+            blocks, lambda b: decomposed.append(decompose_units(b, shape))
+        )
+    rows = compute_rows(blocks, num_units, np.zeros(num_points, bool))
     return shape and combine_units(decomposed, shape), probe(rows)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tfcomp.analysis import similarity
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import compute_gram, mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
@@ -20,12 +21,6 @@ from tfcomp.analysis.kernels import summarize_alignment
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
-from tfcomp.analysis.similarity import (
-    MAX_POINTS,
-    Shape,
-    make_shape,
-    summarize_similarity,
-)
 from tfcomp.analysis.superposition import (
     SuperpositionScores,
     compare_superpositions,
@@ -34,24 +29,13 @@ from tfcomp.analysis.tuning import Tuning
 from tfcomp.datasets.dataset import Dataset, brighten, choose_rows
 from tfcomp.datasets.explored import choose_explored, choose_few
 from tfcomp.datasets.grid_maps import Curve, list_curves
-from tfcomp.evaluation.derivatives import (
-    MEASURED_POINTS,
-    Interactions,
-    choose_points,
-)
+from tfcomp.evaluation import derivatives, stage_blocks
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
 from tfcomp.evaluation.kept_property import kept_property, shared_property
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import References, score_references
-from tfcomp.evaluation.shared_rows import compute_rest
-from tfcomp.evaluation.stage_blocks import (
-    StageNumbers,
-    measure_stage,
-    reduce_stage,
-    show_units,
-)
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
 from tfcomp.models.stages import list_stages
 from tfcomp.storage.kept_results import KeptResults
@@ -78,7 +62,10 @@ class Study:
         is_repeated: bool = False,
         kept: KeptResults | None = None,
     ) -> None:
+        self.run, self.name = run, run.name
+        self.dataset, self.splits = run.dataset, run.dataset.splits
         self.kept = kept
+        self.locks = defaultdict(threading.RLock)
         # Whether all that is shown of stages is wanted, in one pass over them.
         self.is_reported = False
         # The run as the explorer of a report shows it, where there is one.
@@ -86,11 +73,6 @@ class Study:
         self._explored: dict[int, Study] = {}  # by the limit of points
         # The same run at its own points, where this is a look at other ones.
         self._origin: Study | None = None
-        self.locks = defaultdict(threading.RLock)
-        self.run = run
-        self.name = run.name
-        self.dataset = run.dataset
-        self.splits = run.dataset.splits
         seed = run.config.training.seed
         self._is_repeated = is_repeated
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
@@ -123,10 +105,8 @@ class Study:
 
     @cached_property
     def few(self) -> Study:
-        """The run at few points, where each is compared with every other one.
-
-        Itself on a complete grid, and if it has no more.
-        """
+        """The run at few points, where each is compared with every other one;
+        itself on a complete grid, and if it has no more."""
         return self._look_at(choose_few(self.dataset, FEW_POINTS))
 
     def explore(self, limit: int) -> Study:
@@ -158,7 +138,7 @@ class Study:
                 for stage, found in self.numbers.items()
             }
         return {
-            stage: show_units(blocks)
+            stage: stage_blocks.show_units(blocks)
             for stage, _, blocks in self._evaluator.read_stages()
         }
 
@@ -173,13 +153,30 @@ class Study:
         """Outputs and scores over the grid."""
         if self._origin is None:
             return self._evaluator.evaluate(self._outputs)
-        images = compute_rest(
+        images = self._compute_rest(
             {"": self._origin.evaluation.images},
-            self._origin.splits.grid,
-            self.splits.grid,
             lambda points: {"": self._evaluator.draw(points)},
         )
         return self._evaluator.evaluate(images[""])
+
+    def _compute_rest(
+        self,
+        known: dict[str, np.ndarray],
+        compute: Callable[[np.ndarray], dict[str, np.ndarray]],
+    ) -> dict[str, np.ndarray]:
+        """Values at all points, by name: those known at the points of
+        `_origin`, and elsewhere what `compute` gives."""
+        points, origin = self.splits.grid, self._origin.splits.grid
+        places = {row.tobytes(): i for i, row in enumerate(origin)}
+        rows = np.array([places.get(row.tobytes(), -1) for row in points])
+        missing = rows < 0
+        if missing.all():
+            return compute(points)
+        found = {name: values[rows] for name, values in known.items()}
+        if missing.any():
+            for name, values in compute(points[missing]).items():
+                found[name][missing] = values
+        return found
 
     @kept_property
     def _outputs(self) -> np.ndarray:
@@ -227,8 +224,7 @@ class Study:
     def _geometry(self) -> tuple[dict[str, np.ndarray], list[str]]:
         measure = self._evaluator.measure_geometry
         if self._origin is not None and not self._origin.nondifferentiable:
-            known = self._origin.metrics, self._origin.splits.grid
-            found = compute_rest(*known, self.splits.grid, measure)
+            found = self._compute_rest(self._origin.metrics, measure)
             if not self._evaluator.nondifferentiable:
                 return found, []
         return measure(), [*self._evaluator.nondifferentiable]
@@ -239,38 +235,36 @@ class Study:
         return {s: compute_log_volume(g) for s, g in self.metrics.items()}
 
     @kept_property
-    def interactions(self) -> Interactions:
+    def interactions(self) -> derivatives.Interactions:
         """How factors interact in every stage; nothing without derivatives."""
         self._evaluator.nondifferentiable = self.nondifferentiable
         return self._evaluator.measure_interactions(
-            MEASURED_POINTS, self._is_repeated
+            derivatives.MEASURED_POINTS, self._is_repeated
         )
 
     @property
     def compared_points(self) -> np.ndarray:
         """Points at which stages are compared with each other, [n, F]."""
-        return choose_points(self.splits.grid, MAX_POINTS)
+        grid = self.splits.grid
+        return derivatives.choose_points(grid, similarity.MAX_POINTS)
 
     @kept_property
-    def shapes(self) -> dict[str, Shape]:
+    def shapes(self) -> dict[str, similarity.Shape]:
         """Every stage at `compared_points`, to be compared."""
         points = self.compared_points
         nothing = np.zeros(len(points), bool)
         return {
-            stage: make_shape(compute_gram(blocks, nothing))
+            stage: similarity.make_shape(compute_gram(blocks, nothing))
             for stage, _, blocks in self._evaluator.read_points(points)
         }
 
     @kept_property
     def similarities(self) -> list[dict[str, Any]]:
         """How alike any two stages are, the first one of a pair upstream."""
+        summarize, shapes = similarity.summarize_similarity, self.shapes
         return [
-            {
-                "stage": first,
-                "other": second,
-                **summarize_similarity(self.shapes[first], self.shapes[second]),
-            }
-            for first, second in itertools.combinations(self.stages, 2)
+            {"stage": a, "other": b, **summarize(shapes[a], shapes[b])}
+            for a, b in itertools.combinations(self.stages, 2)
         ]
 
     @cached_property
@@ -303,34 +297,32 @@ class Study:
     @cached_property
     def _units(self) -> dict[str, tuple[Tuning, float | None]]:
         """What measures need of the units of a stage, in one pass."""
-        num_points, probe = len(self.splits.grid), self._evaluator.probe_grid
+        points = self._shape, len(self.splits.grid)
         return {
-            stage: measure_stage(
-                blocks, num_units, self._shape, num_points, probe
+            stage: stage_blocks.measure_stage(
+                blocks, num_units, *points, self._evaluator.probe_grid
             )
             for stage, num_units, blocks in self._evaluator.read_stages()
         }
 
     @kept_property
-    def numbers(self) -> dict[str, StageNumbers]:
+    def numbers(self) -> dict[str, stage_blocks.StageNumbers]:
         """What the report shows of every stage."""
-        is_ood, shape = self.splits.is_ood, self._shape
+        points = self._shape, self.splits.is_ood
         return {
-            stage: reduce_stage(
-                blocks, num_units, shape, is_ood, self._find_probe(stage)
+            stage: stage_blocks.reduce_stage(
+                blocks, num_units, *points, self._find_probe(stage)
             )
             for stage, num_units, blocks in self._evaluator.read_stages()
         }
 
     def _find_probe(self, stage: str) -> Callable[[np.ndarray], Scores]:
-        """The probe of a stage; what the run has recorded is not fitted again.
-
-        Of thousands of units it takes longer than all that is drawn.
-        """
         recorded = self._find_recorded(stage)
         return (lambda _: recorded) if recorded else self._evaluator.probe
 
     def _find_recorded(self, stage: str) -> Scores | None:
+        """The scores of a probe that the run has: of thousands of units, to fit
+        one again takes longer than all that is drawn."""
         row = (self.run.metrics.get("layers") or {}).get(stage) or {}
         is_known = NO_SCORES.keys() <= row.keys()
         return {name: row[name] for name in NO_SCORES} if is_known else None
@@ -352,22 +344,19 @@ class Study:
 
     @kept_property
     def _superposed(self) -> list[SuperpositionScores]:
-        is_ood, outputs = self.splits.is_ood, self.bright_outputs
+        grid, is_ood = self.splits.grid, self.splits.is_ood
+        outputs, truth = self.bright_outputs, self.bright_truth
+        compared = [outputs[is_ood], truth[is_ood]]
         return compare_superpositions(
-            self.splits.grid,
-            outputs,
-            [outputs[is_ood], self.bright_truth[is_ood]],
-            is_ood,
-            self.dataset.space,
+            grid, outputs, compared, is_ood, self.dataset.space
         )
 
     @kept_property
     def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
         """Kernel regressions from ID to OOD, of outputs and of the truth."""
-        grid, is_ood = self.splits.grid, self.splits.is_ood
         targets = {"model outputs": self.bright_outputs}
         targets["truth"] = self.bright_truth
-        return fit_all_kernels(grid, targets, is_ood)
+        return fit_all_kernels(self.splits.grid, targets, self.splits.is_ood)
 
     @shared_property
     def superposed_inputs(self) -> np.ndarray | None:
@@ -385,25 +374,18 @@ class Study:
         chosen = choose_rows(len(rows), TRUTH_POINTS)
         shown = splits.is_id.copy()
         shown[rows[chosen]] = True
-        r2 = compute_sharing(
-            splits.grid[shown],
-            self.bright_truth[shown],
-            splits.is_ood[shown],
-            self.dataset.space,
-        )["sharing"]
+        points = splits.grid, self.bright_truth, splits.is_ood
+        parts = [part[shown] for part in points]
+        r2 = compute_sharing(*parts, self.dataset.space)["sharing"]
         return mean_or_none(r2[np.isfinite(r2)])
 
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
         """Agreement of similarities [n, n] with ideal kernels, over OOD points.
 
-        Centered alignments in [-1, 1]: `alignment_factorized` (half for
-        sharing x, half for sharing y), `alignment_conjunctive` (sharing both)
-        and `alignment_constant`, which is 0 by definition, since nothing is
-        left of a constant kernel once it is centered: to exceed it is to be
-        positive. Over two ordered factors also with the overlap of two bumps
-        in place of each delta: `alignment_factorized_smooth`, and
-        `alignment_radial`, the conjunctive one, which then is a Gaussian of
-        the distance alone.
+        Those of `summarize_alignment`; over two ordered factors also with the
+        overlap of two bumps in place of each delta:
+        `alignment_factorized_smooth`, and `alignment_radial`, the conjunctive
+        one, which then is a Gaussian of the distance alone.
         """
         points = (gram, self.splits.grid, self.splits.is_ood)
         if not self.is_plane:
@@ -423,14 +405,10 @@ class Study:
 
     @cached_property
     def bright_outputs(self) -> np.ndarray:
-        """Outputs as bumps of height 1 on 0, flattened, [n, pixels].
-
-        Of data without a background, what outputs differ by from the mean
-        training image.
-        """
+        """Outputs as bumps of height 1 on 0 (`brighten`), [n, pixels]."""
         return brighten(self.dataset, self.evaluation.images)
 
     @cached_property
     def bright_truth(self) -> np.ndarray:
-        """True images as bumps of height 1 on 0, flattened, [n, pixels]."""
+        """True images likewise, [n, pixels]."""
         return brighten(self.dataset, self.evaluation.truth)
