@@ -1,9 +1,8 @@
 """Has the code changed that made something? Hashes of whole packages.
 
 A trial whose code has changed is another trial. After an edit that is known
-to leave the numbers alone, as that of a comment, the variable
-TFCOMP_CODE_VERSION keeps earlier trials, measures and examples: it holds the
-version that they were made with.
+to leave the numbers alone, as that of a comment, TFCOMP_CODE_VERSION keeps
+earlier trials, measures and examples: it holds the version of these.
 """
 
 import functools
@@ -13,7 +12,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import DamagedFileError, read_json, write_text
@@ -22,32 +20,15 @@ OVERRIDE = "TFCOMP_CODE_VERSION"
 
 # The packages that decide the numbers of a run: all that a training imports,
 # except `figures`, which only draws them.
-DECIDING = tuple(
-    f"tfcomp.{name}"
-    for name in (
-        "config",
-        "statistics",
-        "storage",
-        "datasets",
-        "models",
-        "analysis",
-        "evaluation",
-        "training",
-    )
-)
+_USED = "config statistics storage datasets models analysis evaluation training"
+DECIDING = tuple(f"tfcomp.{name}" for name in _USED.split())
 STAMP_FILE = ".reports"
 
 
 @functools.cache
 def compute_code_version(plugins: str = "") -> str:
-    """Hash of the code that decides the numbers of a run, in hex.
-
-    The variable TFCOMP_CODE_VERSION takes its place, if it is set.
-
-    Args:
-        plugins: Comma-separated modules, as in `--plugins`; they must be
-            importable.
-    """
+    """Hash of the code that decides the numbers of a run, in hex, or what
+    TFCOMP_CODE_VERSION holds. Plugins, as in `--plugins`, are importable."""
     chosen = os.environ.get(OVERRIDE)
     return chosen or hash_modules([*DECIDING, *split_names(plugins)])
 
@@ -86,7 +67,8 @@ def is_current(folder: Path, version: str) -> bool:
     """Whether a folder has what was made, of a version and as written."""
     try:
         stamp = read_json(folder / STAMP_FILE)
-        return stamp == _make_stamp(folder, version, stamp["files"])
+        found = _hash_each(folder, stamp["files"])
+        return stamp == {"version": version, "files": found}
     except (OSError, DamagedFileError, LookupError, TypeError):
         return False
 
@@ -94,12 +76,9 @@ def is_current(folder: Path, version: str) -> bool:
 def write_stamp(folder: Path, version: str, made: Iterable[Path]) -> None:
     """Notes the version and the files that were made, all in the folder."""
     names = [str(path.relative_to(folder)) for path in made if path.exists()]
-    stamp = _make_stamp(folder, version, names)
+    stamp = {"version": version, "files": _hash_each(folder, names)}
     write_text(folder / STAMP_FILE, json.dumps(stamp))
 
 
-def _make_stamp(
-    folder: Path, version: str, names: Iterable[str]
-) -> dict[str, Any]:
-    files = {name: hash_files([(name, folder / name)]) for name in names}
-    return {"version": version, "files": files}
+def _hash_each(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    return {name: hash_files([(name, folder / name)]) for name in names}

@@ -20,9 +20,8 @@ HANDLERS = (
 def fetch(address: str, limit: int) -> bytes:
     """The content of a file of at most so many bytes.
 
-    Raises:
-        FileNotFoundError: If the address says that there is none.
-        RunError: If it is longer, or does not answer.
+    Raises FileNotFoundError if the address says that there is none, RunError
+    if it is longer or does not answer.
     """
     opener = web.OpenerDirector()
     for handler in HANDLERS:

@@ -28,21 +28,15 @@ class DamagedFileError(RunError):
 
 
 def check_file(path: Path) -> None:
-    """Refuses what is there and would be waited for without an end.
-
-    Raises:
-        DamagedFileError: If it is a pipe or a device.
-    """
+    """DamagedFileError for a pipe or a device, to be waited for without end."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise DamagedFileError(path, "it is a pipe or a device")
 
 
 def read_text(path: Path) -> str:
-    """Reads a text file.
+    """Reads a text file; DamagedFileError if it is not UTF-8, or no file.
 
-    Raises:
-        DamagedFileError: If it is not UTF-8, or no file.
-        OSError: If it cannot be opened, as all readers here.
+    All readers here raise OSError if a file cannot be opened.
     """
     check_file(path)
     try:
@@ -52,11 +46,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON file that holds an object.
-
-    Raises:
-        DamagedFileError: If it holds anything else.
-    """
+    """Reads a JSON object; DamagedFileError if a file holds anything else."""
     try:
         content = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
@@ -67,11 +57,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Reads what `write_csv` or `write_table` has written.
-
-    Raises:
-        DamagedFileError: If rows are incomplete.
-    """
+    """Reads what `write_csv` or `write_table` has written; DamagedFileError if
+    rows are incomplete."""
     text = read_text(path)
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
@@ -98,10 +85,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_whole(path: Path) -> Iterator[Path]:
     """Gives a path to write to, which becomes `path` when the block ends.
 
-    If the block fails, `path` is as it was, and nothing else takes up room.
-
-    Raises:
-        OSError: If the system refuses it; names `path`.
+    If the block fails, `path` is as it was, and nothing else takes up room. An
+    OSError of the system names `path`.
     """
     partial = path.with_name(f"{PARTIAL}{path.name}")
     try:

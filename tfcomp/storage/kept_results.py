@@ -30,20 +30,14 @@ _TREE = "tree"
 
 
 class KeptResults:
-    """Results of one version in a folder.
-
-    Args:
-        folder: Where they are; made when the first one is kept.
-        version: Of what they follow from: other ones do not count.
-        classes: The dataclasses and named tuples that are among them.
-    """
+    """Results of one version of what they follow from, in a folder, which is
+    made when the first one is kept; the classes are those among them."""
 
     def __init__(
         self, folder: Path, version: str, classes: Mapping[str, type]
     ) -> None:
-        self._folder = folder
-        self._version = version
-        self._classes = classes
+        self._folder, self._version = folder, version
+        self._classes = classes  # dataclasses and named tuples
 
     def get(self, name: str, compute: Callable[[], Any]) -> Any:
         """What is kept by a name, or else what is computed, and kept now."""
@@ -56,10 +50,8 @@ class KeptResults:
         return value
 
     def keep(self, name: str, value: Any) -> None:
-        """Keeps a value by a name, in place of what was kept by it.
-
-        Where nothing can be written, it is not kept.
-        """
+        """Keeps a value by a name, in place of what was kept by it, where
+        something can be written."""
         # A folder of somebody else's, or a full disk.
         with contextlib.suppress(OSError):
             self._folder.mkdir(exist_ok=True)

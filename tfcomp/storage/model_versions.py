@@ -22,13 +22,9 @@ def list_versions(folder: str | Path) -> list[Path]:
     folder = Path(folder)
     if not folder.is_dir():
         return []
-    # Without `isascii` there were digits that `int` does not take, as ².
-    found = [
-        path
-        for path in folder.iterdir()
-        if path.name.isascii() and path.name.isdigit()
-    ]
-    return sorted(found, key=lambda path: int(path.name))
+    # `isdigit` alone lets digits pass that `int` does not take, as ².
+    names = [path.name for path in folder.iterdir() if path.name.isascii()]
+    return [folder / n for n in sorted(filter(str.isdigit, names), key=int)]
 
 
 def is_loadable(version: Path) -> bool:
@@ -42,21 +38,15 @@ def add_version(
     write: Callable[[Path], object],
     is_same: Callable[[Path], bool],
 ) -> tuple[Path, bool]:
-    """Writes the next version, unless the last one is the same model.
+    """Writes the next version into a folder, which is made, unless the last one
+    is the same model.
 
     Processes that do so at once take turns. One that is killed leaves no
-    version, and what it has written is removed by the next.
+    version, and what it has written is removed by the next. `write` is given a
+    path where nothing is yet.
 
-    Args:
-        folder: Parent of the versions; it is made.
-        write: Writes the model to a folder, which does not exist.
-        is_same: Whether a version is this model.
-
-    Returns:
-        The folder of the version that has the model, and whether it is new.
-
-    Raises:
-        OSError: If the folder cannot be written.
+    Returns the folder of the version that has the model, and whether it is new;
+    OSError if the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, wait=True):

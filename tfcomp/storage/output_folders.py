@@ -20,11 +20,8 @@ def check_run_folders(settings: Mapping[str, Any]) -> None:
 
 
 def check_folder(flag: str, path: str) -> None:
-    """Refuses a folder that can neither be written nor made, or has no name.
-
-    Raises:
-        ConfigError: Naming the flag.
-    """
+    """Refuses a folder that can neither be written nor made, or has no name, by
+    a ConfigError that names the flag."""
     if not path:
         raise ConfigError(flag, "must name a folder", path)
     if CONTROLS.search(path):
@@ -49,21 +46,13 @@ def is_locked(folder: Path) -> bool:
 
 
 def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
-    """Takes a folder for this process.
+    """Takes a folder that exists and can be written for this process.
 
-    Args:
-        folder: A folder that exists and can be written.
-        wait: Whether to wait for another process that has it.
-
-    Returns:
-        The open lock file, for a `with` statement. The folder is free again
-        when the file is closed, at the latest when the process ends.
-
-    Raises:
-        RunError: If another process has it, unless `wait` is set.
+    Returns the open lock file, for a `with` statement: the folder is free again
+    when it is closed, at the latest when the process ends. RunError if another
+    process has the folder, unless it is waited for.
     """
-    # The file stays: removing it would let two processes lock two files of
-    # this name.
+    # It stays: removing it would let two processes lock two files of this name.
     file = open(folder / LOCK_FILE, "ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

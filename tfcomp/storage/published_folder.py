@@ -8,8 +8,7 @@
 <source>/index.json            all of them, for those who list an address
 
 A source is a folder, or an address (`file://`, `https://`). Files of others
-are read, never run: sizes have limits, and hashes are compared first. No
-TensorFlow.
+are read, never run: sizes have limits, and hashes are compared first.
 """
 
 from __future__ import annotations
@@ -50,35 +49,22 @@ _SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
 
 @dataclass(frozen=True)
 class Published:
-    """What a list of published models says of one.
+    """What a list of published models says of one."""
 
-    Attributes:
-        name: As `sprites/acting/montero_range`.
-        sha256: The hash of its `SHA256SUMS`, thereby of all that it is.
-        size: Bytes of its files.
-        weights: How many numbers it has.
-        id: Relative MSE of combinations that it was trained on.
-        ood: Of those that were held out; None if none were.
-        r2: R^2 of held-out images about their mean.
-    """
-
-    name: str
-    sha256: str
-    size: int
-    weights: int
-    id: float | None
-    ood: float | None
-    r2: float | None
+    name: str  # as `sprites/acting/montero_range`
+    sha256: str  # of its `SHA256SUMS`, thereby of all that it is
+    size: int  # bytes of its files
+    weights: int  # how many numbers it has
+    id: float | None  # relative MSE of combinations that it was trained on
+    ood: float | None  # of those that were held out; None if none were
+    r2: float | None  # R^2 of held-out images about their mean
 
 
 def find_source(source: str = "") -> str:
     """The folder or address that is meant.
 
     By default `saved_models/published` of the working directory, else of the
-    clone that tfcomp runs from; an installed package brings no models along.
-
-    Raises:
-        RunError: If there is none.
+    clone that tfcomp runs from; RunError if there is none.
     """
     if source:
         return os.path.expanduser(source).rstrip("/")
@@ -93,11 +79,8 @@ def find_source(source: str = "") -> str:
 
 
 def list_published(source: str = "") -> list[Published]:
-    """All models of a folder or an address, by name.
-
-    Raises:
-        RunError: If there are none, or a file cannot be what was written.
-    """
+    """All models of a folder or an address, by name; RunError if there are
+    none, or a file cannot be what was written."""
     source = find_source(source)
     folder = _find_folder(source)
     if folder is None:
@@ -127,15 +110,10 @@ def read_model(
 ) -> dict[str, bytes]:
     """The files of a model, each compared with its hash.
 
-    Args:
-        source: As `find_source` gives it.
-        name: Of the model; empty if the source is the model itself.
-        sha256: What its `SHA256SUMS` must have, for a source that is not
-            trusted.
-
-    Raises:
-        RunError: If there is no such model, or a file is missing, too large
-            or not the one that was published.
+    The source is as `find_source` gives it, the name empty if it is the model
+    itself; `sha256` is what `SHA256SUMS` must have if it is not trusted.
+    RunError if there is no such model, or a file is missing, too large or not
+    the one that was published.
     """
     if name:
         check_name(name)
@@ -157,17 +135,14 @@ def read_model(
         except FileNotFoundError as error:
             raise RunError(f"{place}/{file} is missing") from error
         if hash_bytes(contents[file]) != known[file]:
-            raise RunError(
-                f"{place}/{file} is damaged: its SHA-256 is not that of "
-                f"{SUMS_FILE}"
-            )
+            rule = f"its SHA-256 is not that of {SUMS_FILE}"
+            raise RunError(f"{place}/{file} is damaged: {rule}")
     return contents
 
 
 def format_sums(contents: Mapping[str, bytes]) -> str:
     """The text of `SHA256SUMS`."""
-    sums = {file: hash_bytes(contents[file]) for file in FILES}
-    return "".join(f"{key}  {file}\n" for file, key in sums.items())
+    return "".join(f"{hash_bytes(contents[f])}  {f}\n" for f in FILES)
 
 
 def hash_bytes(content: bytes) -> str:
@@ -176,11 +151,7 @@ def hash_bytes(content: bytes) -> str:
 
 
 def check_name(name: str) -> None:
-    """Refuses names that are no path of plain words.
-
-    Raises:
-        ConfigError: Naming the rule.
-    """
+    """Refuses names that are no path of plain words, by a ConfigError."""
     if not NAME.fullmatch(name) or len(name) > MAX_NAME:
         rule = (
             "must be words of a-z, 0-9, _, . and -, separated by slashes, "
@@ -190,17 +161,12 @@ def check_name(name: str) -> None:
 
 
 def parse_metrics(content: bytes, place: str) -> dict[str, Any]:
-    """The content of a `metrics.json`.
-
-    Raises:
-        RunError: If it has no scores.
-    """
+    """The content of a `metrics.json`; RunError if it has no scores."""
     metrics = _parse_object(content, place)
     if not all(isinstance(part, dict) for part in metrics.values()):
         raise RunError(f"{place} is damaged (it holds other things)")
     for subset, scores in select_scores(metrics).items():
-        numbers = [v for v in scores.values() if v is not None]
-        if not all(isinstance(v, int | float) for v in numbers):
+        if not all(isinstance(v, int | float | None) for v in scores.values()):
             raise RunError(f"{place} is damaged ({subset} are no numbers)")
     if "id" not in metrics:
         raise RunError(f"{place} is damaged (it has no scores)")
@@ -212,10 +178,9 @@ def _describe(source: str, name: str) -> Published:
     place = f"{source}/{name}/{METRICS_FILE}"
     metrics = parse_metrics(_read(source, METRICS_FILE, name), place)
     folder = Path(_find_folder(source) or "", name)
-    sizes = [(folder / f).stat().st_size for f in (*FILES, SUMS_FILE)]
     row = {
         "sha256": hash_bytes(_read(source, SUMS_FILE, name)),
-        "size": sum(sizes),
+        "size": sum((folder / f).stat().st_size for f in (*FILES, SUMS_FILE)),
         "weights": metrics.get("train", {}).get("weights", 0),
         "id": metrics["id"].get("relative_mse"),
         "ood": metrics.get("ood", {}).get("relative_mse"),
@@ -228,23 +193,18 @@ def _make_row(name: str, row: Any, place: str) -> Published:
     """One model, from what may be somebody else's file."""
     kinds = dict.fromkeys(("size", "weights"), int) | {"sha256": str}
     kinds |= dict.fromkeys(("id", "ood", "r2"), float | int | None)
-    is_good = isinstance(row, dict) and row.keys() == kinds.keys()
     if (
-        not is_good
-        or not NAME.fullmatch(name)
-        or not all(isinstance(row[key], kind) for key, kind in kinds.items())
+        isinstance(row, dict)
+        and row.keys() == kinds.keys()
+        and all(isinstance(row[key], kind) for key, kind in kinds.items())
+        and NAME.fullmatch(name)
     ):
-        raise RunError(f"{place} is damaged ({name[:MAX_NAME]!a})")
-    return Published(name, **row)
+        return Published(name, **row)
+    raise RunError(f"{place} is damaged ({name[:MAX_NAME]!a})")
 
 
 def _read(source: str, file: str, name: str = "") -> bytes:
-    """A file of a model, or of the source.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        RunError: If it is too large, no file, or the address does not answer.
-    """
+    """A file of a model, or of the source; errors as of `fetch`."""
     folder, limit = _find_folder(source), LIMITS[file]
     if folder is None:
         return fetch("/".join(filter(None, (source, name, file))), limit)
@@ -259,11 +219,7 @@ def _read(source: str, file: str, name: str = "") -> bytes:
 
 
 def _find_folder(source: str) -> Path | None:
-    """The folder that a source is; None for an address.
-
-    Raises:
-        ConfigError: For another kind of address.
-    """
+    """The folder that a source is; None for an address."""
     parts = urlsplit(source)
     if "://" not in source:
         return Path(source)

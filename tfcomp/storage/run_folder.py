@@ -22,13 +22,8 @@ from typing import IO, Any
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_record
-from tfcomp.storage.files import (
-    PARTIAL,
-    DamagedFileError,
-    check_file,
-    read_json,
-    write_text,
-)
+from tfcomp.storage import files
+from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.model_versions import is_loadable, list_versions
 from tfcomp.storage.output_folders import LOCK_FILE, is_locked, lock_folder
 
@@ -44,14 +39,10 @@ MAX_SHOWN = 5  # flags that differ, in an error
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     """Creates the folder of a run, or takes it over to resume.
 
-    The header is comment lines for `run.flags`.
-
-    Returns:
-        The lock of the folder, for a `with` statement (see `lock_folder`).
-
-    Raises:
-        RunError: If the folder belongs to other flags, holds a part of this
-            run and `resume` is not set, is in use, or cannot be written.
+    The header is comment lines for `run.flags`. Returns the lock of the folder,
+    for a `with` statement (see `lock_folder`). RunError if the folder belongs
+    to other flags, holds a part of this run and `resume` is not set, is in use,
+    or cannot be written.
     """
     path = Path(config.run_dir)
     try:
@@ -64,21 +55,18 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
             if config.overwrite:
                 _empty(path)
             if not (path / FLAGS_FILE).exists():
-                write_text(path / FLAGS_FILE, header + format_flags(config))
+                text = header + format_flags(config)
+                files.write_text(path / FLAGS_FILE, text)
             stack.pop_all()  # it stays locked
     except OSError as error:
-        raise RunError(
-            f"--log_dir and --export_dir must be writable: {error}"
-        ) from error
+        rule = f"--log_dir and --export_dir must be writable: {error}"
+        raise RunError(rule) from error
     return lock
 
 
 def find_finished(config: RunConfig) -> dict[str, Any] | None:
-    """The metrics of a run that has all that it promises, None before it has.
-
-    Raises:
-        RunError: If `claim_run` would refuse its folder.
-    """
+    """The metrics of a run that has all that it promises, None before it has;
+    RunError if `claim_run` would refuse its folder."""
     folder = Path(config.run_dir)
     _check_owner(folder, config)
     if config.overwrite or list_damage(config, thorough=True):
@@ -87,12 +75,8 @@ def find_finished(config: RunConfig) -> dict[str, Any] | None:
 
 
 def check_run(path: str | Path) -> RunConfig:
-    """Reads the settings of a finished run, without TensorFlow.
-
-    Raises:
-        RunError: If the folder is not a run, is of another version, or the
-            run is not finished; one line.
-    """
+    """Reads the settings of a finished run, without TensorFlow; RunError if the
+    folder is not a run, is of another version, or the run is not finished."""
     path = Path(path)
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         raise RunError(f"--run must be a run folder, {path} does not exist")
@@ -101,18 +85,16 @@ def check_run(path: str | Path) -> RunConfig:
     try:
         config = make_config(parse_record(path / FLAGS_FILE))
     except (ConfigError, RunError) as error:
-        raise RunError(
-            f"--run={path} is of another version of tfcomp ({error})"
-        ) from error
+        rule = f"is of another version of tfcomp ({error})"
+        raise RunError(f"--run={path} {rule}") from error
     for name in (METRICS_FILE, MODEL_FILE):
-        check_file(path / name)
+        files.check_file(path / name)
         if not (path / name).exists():
             if is_locked(path):
                 raise RunError(f"--run={path} is running, it has no {name} yet")
-            raise RunError(
-                f"--run={path} is not finished, it has no {name}: go on with "
-                f"{describe_resume(path)}"
-            )
+            state = f"is not finished, it has no {name}"
+            command = describe_resume(path)
+            raise RunError(f"--run={path} {state}: go on with {command}")
     return dataclasses.replace(config, log_dir=str(path.parent))
 
 
@@ -128,16 +110,14 @@ def describe_resume(path: Path) -> str:
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """The content of the `metrics.json` in a run folder.
-
-    Raises:
-        DamagedFileError: If it cannot be what a run has written.
-        OSError: If it cannot be opened.
-    """
-    metrics = read_json(path / METRICS_FILE)
+    """The content of the `metrics.json` in a run folder; DamagedFileError if it
+    cannot be what a run has written, OSError if it cannot be opened."""
+    metrics = files.read_json(path / METRICS_FILE)
     # Names of stages, in a list, are all that is no dictionary.
-    parts = {k: v for k, v in metrics.items() if k != "differences"}
-    is_whole = _holds_dicts(parts) and _holds_dicts(metrics.get("layers", {}))
+    parts = [v for k, v in metrics.items() if k != "differences"]
+    is_whole = all(isinstance(part, dict) for part in parts) and all(
+        isinstance(row, dict) for row in metrics.get("layers", {}).values()
+    )
     if not (is_whole and select_scores(metrics)):
         raise DamagedFileError(path / METRICS_FILE, "it has no scores")
     return metrics
@@ -154,12 +134,9 @@ def find_metrics(path: Path) -> dict[str, Any] | None:
 def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
     """What is missing or damaged of all that a finished run promises.
 
-    Args:
-        thorough: Whether to read all of the model, not its end alone.
-
-    Returns:
-        The files, and the folder of its SavedModels if the last of them
-        cannot be loaded; `metrics.json` if the run is not finished.
+    The files (`metrics.json` if it is not finished), and the folder of its
+    SavedModels if the last of them cannot be loaded. A thorough look reads all
+    of the model, not its end alone.
     """
     folder, exports = Path(config.run_dir), Path(config.export_path)
     versions = list_versions(exports)
@@ -186,12 +163,10 @@ def select_scores(
 def _check_owner(path: Path, config: RunConfig) -> None:
     flags_file = path / FLAGS_FILE
     if not flags_file.exists():
-        leftovers = {LOCK_FILE, f"{PARTIAL}{FLAGS_FILE}"}
+        leftovers = {LOCK_FILE, f"{files.PARTIAL}{FLAGS_FILE}"}
         if path.exists() and set(os.listdir(path)) - leftovers:
-            raise RunError(
-                f"--run_name must be new or name a run, {path} holds "
-                "something else"
-            )
+            rule = "must be new or name a run"
+            raise RunError(f"--run_name {rule}, {path} holds something else")
         return
     try:
         theirs = parse_record(flags_file)
@@ -242,22 +217,15 @@ def _empty(path: Path) -> None:
 def check_model(path: Path) -> None:
     """Refuses a `model.keras` that Keras would not have written.
 
-    Keras does not compress. Whatever unpacks to far more than the file has is
-    made to fill the memory.
-
-    Raises:
-        DamagedFileError: If it is a pipe, or unpacks to too much.
-        zipfile.BadZipFile: If it is no archive.
+    Keras does not compress: what unpacks to far more than the file has is made
+    to fill the memory. DamagedFileError for this and for a pipe,
+    `zipfile.BadZipFile` if it is no archive.
     """
-    check_file(path)
+    files.check_file(path)
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())
     if size > MAX_RATIO * path.stat().st_size:
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
-
-
-def _holds_dicts(part: dict[str, Any]) -> bool:
-    return all(isinstance(value, dict) for value in part.values())
 
 
 def _is_archive(path: Path, thorough: bool) -> bool:

@@ -20,29 +20,18 @@ def split_patterns(text: str) -> list[str]:
 
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
-    """Folders of finished runs, with `run.flags` and `metrics.json`.
-
-    Args and errors as of `find_folders`.
-    """
+    """Folders of finished runs, found as by `find_folders`."""
     return find_folders(patterns, {FLAGS_FILE, METRICS_FILE}.issubset)
 
 
 def find_folders(
     patterns: Sequence[str], is_wanted: Callable[[set[str]], bool]
 ) -> list[Path]:
-    """Folders at or below what patterns match, but not below a run.
+    """Folders at or below what patterns match (*, ? and **), but not below a
+    run: each once, sorted.
 
-    Args:
-        patterns: Paths, which may contain *, ? and **.
-        is_wanted: Says of a folder, by the names of its files, whether it is
-            looked for.
-
-    Returns:
-        Each folder once, sorted.
-
-    Raises:
-        ConfigError: If there is no pattern, or one that matches nothing or the
-            whole machine.
+    Those that are wanted, by the names of their files. ConfigError if there is
+    no pattern, or one that matches nothing or the whole machine.
     """
     if not patterns:
         raise ConfigError("runs", "must name run folders", "")
