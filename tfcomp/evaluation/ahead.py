@@ -1,8 +1,7 @@
 """What a report needs is computed while its pictures are drawn.
 
 Drawing is Python and holds its lock; linear algebra and TensorFlow do not. So
-two threads compute what takes long, and whoever asks for a result that is being
-computed waits for it.
+two threads compute what takes long; who asks for a result meanwhile waits.
 """
 
 import contextlib
@@ -51,8 +50,8 @@ def computed_ahead(
 ) -> Iterator[Callable[[Callable[[], Any]], Callable[[], Any]]]:
     """Computes what sections show of studies while the block runs.
 
-    What fails is left to whoever asks for it next, who then learns why. What
-    is not done when the block is interrupted is given up. Gives what begins a
+    What fails is left to whoever asks for it next, who then learns why; what is
+    not done when the block is interrupted is given up. Gives what begins a
     further computation, which is called for its result.
     """
     threads = [

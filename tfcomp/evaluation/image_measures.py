@@ -1,8 +1,4 @@
-"""Measures of what a model draws: errors, peaks, memories, kernels, gaps.
-
-A function maps a study to numbers by name, or to nothing where it does not
-apply; see `measures`. It declares them here, which needs no TensorFlow.
-"""
+"""Measures of what a model draws: see `measures`. Needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfcomp.analysis import sharing
 from tfcomp.analysis.border import correlate_with_distance
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.gram import compute_cosine_gram
@@ -18,11 +15,6 @@ from tfcomp.analysis.interpolation import summarize_interpolation
 from tfcomp.analysis.kernel_anova import compute_interaction_r2, summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_finite_peaks
-from tfcomp.analysis.sharing import (
-    compute_sharing,
-    find_faint,
-    summarize_sharing,
-)
 from tfcomp.analysis.superposition import FAR
 from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.statistics.measure import declare_runs
@@ -117,23 +109,17 @@ def measure_border(study: Study) -> Numbers | Lists:
     """,
 )
 def measure_sharing(study: Study) -> Numbers:
-    """Are OOD outputs made of memories that share a factor? (figure 1d)
-
-    See `tfcomp.analysis.sharing`. The R^2 of the truth is that at a sample of
-    the points: where it is high, `sharing_far_r2` says nothing.
-    """
+    """Are OOD outputs made of memories that share a factor? (figure 1d)"""
     if not study.has_hole:
         return {}
-    splits, space = study.splits, study.dataset.space
-    r2 = compute_sharing(
-        splits.grid, study.bright_outputs, splits.is_ood, space
+    splits, outputs = study.splits, study.bright_outputs
+    r2 = sharing.compute_sharing(
+        splits.grid, outputs, splits.is_ood, study.dataset.space
     )
-    faint = find_faint(study.bright_outputs, splits.is_ood)
+    faint = sharing.find_faint(outputs, splits.is_ood)
     distance = study.superposition.distance
-    return {
-        **summarize_sharing(r2, distance, faint),
-        "sharing_truth_r2": study.truth_sharing,
-    }
+    found = sharing.summarize_sharing(r2, distance, faint)
+    return found | {"sharing_truth_r2": study.truth_sharing}
 
 
 @declare_runs(
@@ -156,9 +142,9 @@ def measure_peaks(study: Study) -> Numbers:
         return {}
     images, splits = study.evaluation.images, study.splits
     counts = count_finite_peaks(images, study.dataset.polarity)
-    subsets = {"id": counts[splits.is_id], "ood": counts[splits.is_ood]}
     numbers: Numbers = {}
-    for name, found in subsets.items():
+    for name, rows in (("id", splits.is_id), ("ood", splits.is_ood)):
+        found = counts[rows]
         is_known = mean_or_none(found) is not None
         tests = {"multiple_peaks": found > 1, "no_peak": found == 0}
         for kind, shown in tests.items():
@@ -178,20 +164,18 @@ def measure_peaks(study: Study) -> Numbers:
     )
 )
 def measure_image_interaction(study: Study) -> Numbers:
-    """Do images show more than a sum over rows and columns? (section 4.2)
-
-    See `tfcomp.analysis.kernel_anova`.
-    """
+    """Do images show more than a sum over rows and columns? (section 4.2)"""
     if not study.dataset.has_position:
         return {}
     images, truth = study.evaluation.images, study.evaluation.truth
-    subsets = {"id": study.splits.is_id, "ood": study.splits.is_ood}
-    return {
-        f"interaction_r2_{name}": compute_interaction_r2(
-            images[rows], truth[rows]
-        )
-        for name, rows in subsets.items()
-    }
+    numbers: Numbers = {}
+    for name, rows in (
+        ("id", study.splits.is_id),
+        ("ood", study.splits.is_ood),
+    ):
+        r2 = compute_interaction_r2(images[rows], truth[rows])
+        numbers[f"interaction_r2_{name}"] = r2
+    return numbers
 
 
 @declare_runs(
@@ -221,19 +205,17 @@ def measure_image_interaction(study: Study) -> Numbers:
 def measure_alignment(study: Study) -> Numbers:
     """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)
 
-    The numbers of `Study.align` for the cosines of all pairs of outputs, and
-    over two ordered factors those of `summarize_best_alignment`, with kernels
-    of any width. Of other grids the shares of orders, of `summarize_anova`.
+    Of the cosines of all pairs of outputs; widths and best kernels over two
+    ordered factors, shares of orders on other grids.
     """
     if not study.has_hole:
         return {}
-    gram = compute_cosine_gram(study.bright_outputs)
-    points = (study.splits.grid, study.splits.is_ood)
+    gram, splits = compute_cosine_gram(study.bright_outputs), study.splits
     numbers = study.align(gram)
     if study.is_plane:
-        numbers |= summarize_best_alignment(gram, *points)
-    elif study.splits.is_complete:
-        numbers |= summarize_anova(gram, study.splits.grid)
+        numbers |= summarize_best_alignment(gram, splits.grid, splits.is_ood)
+    elif splits.is_complete:
+        numbers |= summarize_anova(gram, splits.grid)
     return numbers
 
 
@@ -254,12 +236,10 @@ def measure_alignment(study: Study) -> Numbers:
 def measure_interpolation(study: Study) -> Numbers:
     """Are outputs in the gap made of the images at its edges? (figure 9a-d)
 
-    R^2 about zero in pixel space; that of the true images is what a network
-    that rotates would have. Means over the curves with a gap, of which a
-    rotated "4" among other digits has one.
+    R^2 about zero in pixel space, means over the curves with a gap; that of the
+    true images is what a network that rotates would have.
     """
-    gaps = list_gaps(study)
-    if not gaps:
+    if not (gaps := list_gaps(study)):
         return {}
     found = [summarize_interpolation(score_gap(study, c)) for c in gaps]
     names = {

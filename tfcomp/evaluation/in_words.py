@@ -5,7 +5,7 @@ trained on is called that first, and an error that is not a number is no error.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 # Relative MSE, where a blank image (or the mean image) has 1.
@@ -41,10 +41,18 @@ def describe_scores(metrics: Mapping[str, Any]) -> str:
         is_whole = metrics.get("points", {}).get("ood") == 0
         why = "nothing was held out" if is_whole else "its OOD error is unknown"
         return f"{fits}; {why}."
+    verdict = "draws" if held_out <= FITTED else "is worse on"
+    if held_out > FAILED:
+        verdict = "fails on"
+    share, hidden = metrics.get("coverage", {}).get("values", 1.0), ""
+    if share < 1:
+        hidden = (
+            f", although no more than {share:.1%} of the values of factors "
+            "occurred in training: this is not about composition alone"
+        )
     return (
-        f"{fits} {_judge(held_out)} held-out combinations "
-        f"({_percent(held_out)}){_describe_hidden(metrics)}"
-        f"{_count_places(metrics)}."
+        f"{fits} and {verdict} held-out combinations ({_percent(held_out)})"
+        f"{hidden}{_count_places(metrics)}."
     )
 
 
@@ -58,7 +66,10 @@ def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
         f"{len(found) - len(unfit)} of {len(found)} networks fit what they saw"
     )
     if unfit:
-        fits += f" (not {_list_names(unfit)}: above {_percent(FITTED)})"
+        names, more = ", ".join(unfit[:MAX_NAMED]), len(unfit) - MAX_NAMED
+        if more > 0:
+            names += f" and {more} more"
+        fits += f" (not {names}: above {_percent(FITTED)})"
     held_out = {name: _find_error(m, "ood") for name, m in found.items()}
     errors = {name: e for name, e in held_out.items() if e is not None}
     if not errors:
@@ -77,59 +88,38 @@ def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
     Of held-out combinations, or of all where nothing is held out; empty if no
     such predictor is known.
     """
-    compared = {}
-    for name, metrics in found.items():
+    compared = []
+    for metrics in found.values():
         subset = "id" if _find_error(metrics, "ood") is None else "ood"
-        error, rivals = _find_error(metrics, subset), {}
-        for rival in REFERENCES:
-            value = metrics.get("references", {}).get(rival, {}).get(subset)
-            if value is not None:
-                rivals[rival] = value
+        error = _find_error(metrics, subset)
+        scores = metrics.get("references", {})
+        rivals = {
+            text: scores[name][subset]
+            for name, text in REFERENCES.items()
+            if scores.get(name, {}).get(subset) is not None
+        }
         if error is not None and rivals:
-            compared[name] = (error, rivals)
+            compared.append((error, rivals))
     if not compared:
         return ""
     if len(found) > 1:
-        better = [n for n, (e, r) in compared.items() if e < min(r.values())]
+        better = sum(error < min(r.values()) for error, r in compared)
         words = " and ".join(REFERENCES.values())
         return (
-            f"{len(better)} of {len(compared)} networks are better there than "
+            f"{better} of {len(compared)} networks are better there than "
             f"{words}, which need no network."
         )
-    ((error, rivals),) = compared.values()
-    texts = [f"{_percent(e)} for {REFERENCES[n]}" for n, e in rivals.items()]
-    beaten = [REFERENCES[n] for n, rival in rivals.items() if error < rival]
-    verdict = "not better than these"
-    if beaten:
-        verdict = f"better than {' and '.join(beaten)}"
-    if len(beaten) == len(rivals):
+    ((error, rivals),) = compared
+    texts = [f"{_percent(rival)} for {text}" for text, rival in rivals.items()]
+    beaten = [text for text, rival in rivals.items() if error < rival]
+    verdict = f"better than {' and '.join(beaten)}"
+    if not beaten:
+        verdict = "not better than these"
+    elif len(beaten) == len(rivals):
         verdict = "better than that"
     return (
         f"Without a network, the error there is {' and '.join(texts)}: the "
         f"network is {verdict}."
-    )
-
-
-def _list_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MAX_NAMED])
-    more = len(names) - MAX_NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _judge(error: float) -> str:
-    if error > FAILED:
-        return "and fails on"
-    return "and draws" if error <= FITTED else "and is worse on"
-
-
-def _describe_hidden(metrics: Mapping[str, Any]) -> str:
-    """Says if the split is no test of composition."""
-    share = metrics.get("coverage", {}).get("values", 1.0)
-    return (
-        ""
-        if share >= 1
-        else f", although no more than {share:.1%} of the values of factors "
-        "occurred in training: this is not about composition alone"
     )
 
 
@@ -141,10 +131,10 @@ def _count_places(metrics: Mapping[str, Any]) -> str:
     count = metrics.get("points", {}).get("ood")
     if share is None:
         return ""
-    if not count:
-        return f"; {_percent(share)} of the held-out positions are in place"
-    right = round(share * count)
-    return f"; {right} of {count} held-out positions are in place"
+    right = f"{_percent(share)} of the"
+    if count:
+        right = f"{round(share * count)} of {count}"
+    return f"; {right} held-out positions are in place"
 
 
 def _find_error(

@@ -44,13 +44,11 @@ def read_outputs(run: LoadedRun, grid: np.ndarray) -> dict[int, np.ndarray]:
         try:
             with np.load(path) as kept:
                 factors, images = kept["factors"], kept["images"]
+            if not np.array_equal(factors, grid):
+                rule = "it has other combinations than the page shows"
+                raise ValueError(rule)
             epoch = int(path.stem.removeprefix("epoch_"))
+            found[epoch] = images.astype(np.float32) / 255
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             print(f"note: {path} is left out: {error}", file=sys.stderr)
-            continue
-        if np.array_equal(factors, grid):
-            found[epoch] = images.astype(np.float32) / 255
-        else:
-            why = "it has other combinations than the page shows"
-            print(f"note: {path} is left out: {why}", file=sys.stderr)
     return dict(sorted(found.items()))

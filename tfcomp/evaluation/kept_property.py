@@ -19,25 +19,12 @@ from tfcomp.storage.kept_results import KeptResults
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
 
 KEPT_FOLDER = "computed"  # in the folder of a run
-# Of what is kept.
-KEPT_CLASSES = {
-    kind.__name__: kind
-    for kind in (
-        Components,
-        KernelFit,
-        Shape,
-        StageNumbers,
-        SuperpositionScores,
-        Tuning,
-    )
-}
+_KINDS = (Components, KernelFit, Shape, StageNumbers, SuperpositionScores)
 
 
 class shared_property(cached_property):  # noqa: N801
-    """A property of a study (`Study`) that takes long.
-
-    Threads compute some ahead: who asks meanwhile waits (`locks`).
-    """
+    """A property of a study (`Study`) that takes long; threads compute some
+    ahead, and who asks meanwhile waits (`locks`)."""
 
     def __get__(self, study: Any, owner: type | None = None) -> Any:
         if study is None:
@@ -70,4 +57,5 @@ def open_kept(path: Path, plugins: str) -> KeptResults:
     """What is kept beside a finished run, as its files and the code are now."""
     files = [(n, path / n) for n in (FLAGS_FILE, METRICS_FILE, MODEL_FILE)]
     version = f"{compute_code_version(plugins)} {hash_files(files)}"
-    return KeptResults(path / KEPT_FOLDER, version, KEPT_CLASSES)
+    classes = {kind.__name__: kind for kind in (*_KINDS, Tuning)}
+    return KeptResults(path / KEPT_FOLDER, version, classes)

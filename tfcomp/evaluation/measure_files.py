@@ -17,10 +17,8 @@ Measures = dict[str, Any]
 
 
 def read_measures(path: Path) -> Measures | None:
-    """The measures of a run folder, of any version; None if there are none.
-
-    A damaged file counts as none: it is made again.
-    """
+    """The measures of a run folder, of any version; None if there are none, or
+    the file is damaged: it is made again."""
     try:
         return read_json(path / MEASURES_FILE)
     except (OSError, DamagedFileError):

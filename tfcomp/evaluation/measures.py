@@ -1,14 +1,10 @@
 """Measures: what the claims need of a finished run beyond `metrics.json`.
 
 A function that declares them (`tfcomp.statistics.measure`) maps a study to
-numbers by name: a number, or a list with one number per stage, in the order of
-`stages` (per distance or per angle where it says so). One that does not apply
-to a run returns nothing, so that any finished run can be measured. The sections
-of the analysis report show the same numbers.
-
-Under `start` are the same measures of the network before training, whose
-weights are a function of the seed: what it shows already, training has not
-made.
+numbers by name: a number, or a list with one per stage, in the order of
+`stages` (per distance or per angle where it says so); to nothing where it does
+not apply. Under `start` are the same measures of the network before training:
+what it shows already, training has not made.
 """
 
 import dataclasses
@@ -17,17 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.analysis.features import finite_or_none
+from tfcomp.evaluation import measure_files
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.measure_files import (
-    Measures,
-    is_measured,
-    read_measures,
-    write_measures,
-)
+from tfcomp.evaluation.measure_files import Measures
 from tfcomp.evaluation.study import Study
 from tfcomp.models.initial_model import make_model
-from tfcomp.statistics.measure import list_measures
+from tfcomp.statistics.measure import Measure, list_measures
 
 
 def measure_run(
@@ -37,20 +29,16 @@ def measure_run(
 
     A run that this version of the code has measured is only read. One of the
     evaluators is used if it is of such a model: it need not be traced again.
-    Returns the content of the file.
-
-    Raises:
-        RunError: If the folder is no finished run, is damaged, or cannot be
-            written.
+    Returns the content of the file; RunError if the folder is no finished run,
+    is damaged, or cannot be written.
     """
     path = Path(path)
-    if not is_measured(path):
+    if not measure_files.is_measured(path):
         run = load_run(path)
-        study = make_study(run, evaluators)
-        found = measure_study(study)
-        start = {"start": measure_start(run, evaluators)}
-        write_measures(path, found | start)
-    return read_measures(path)
+        found = measure_study(make_study(run, evaluators))
+        found["start"] = measure_start(run, evaluators)
+        measure_files.write_measures(path, found)
+    return measure_files.read_measures(path)
 
 
 def make_study(run: LoadedRun, evaluators: Sequence[Evaluator]) -> Study:
@@ -65,38 +53,38 @@ def make_study(run: LoadedRun, evaluators: Sequence[Evaluator]) -> Study:
 
 def measure_study(study: Study) -> Measures:
     """All measures that apply to a run, and the names of its stages."""
-    measures: Measures = {"stages": study.stages}
-    functions = [measure.function for measure in list_measures(of="study")]
-    for function in dict.fromkeys(functions):
-        measures |= {k: _to_plain(v) for k, v in function(study).items()}
-    return measures
+    found = _compute(study, list_measures(of="study"))
+    return {"stages": study.stages, **found}
 
 
 def tabulate_stages(
     study: Study, names: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
     """Some measures of every stage, None where it has none."""
-    found = study.layers.summary
-    known = {name for numbers in found.values() for name in numbers}
-    functions = [
-        measure.function
-        for measure in list_measures("stage", "study")
-        if measure.name in names and measure.name not in known
-    ]
-    columns: Measures = {}
-    for function in dict.fromkeys(functions):
-        columns |= {k: _to_plain(v) for k, v in function(study).items()}
-    return {
-        stage: {
-            name: found.get(stage, {}).get(name)
-            if name in known
-            else columns[name][row]
-            if name in columns
-            else None
-            for name in names
-        }
-        for row, stage in enumerate(study.stages)
-    }
+    summary = study.layers.summary
+    known = {name for numbers in summary.values() for name in numbers}
+    measures = list_measures("stage", "study")
+    wanted = set(names) - known
+    columns = _compute(study, [m for m in measures if m.name in wanted])
+    rows = {}
+    for place, stage in enumerate(study.stages):
+        numbers = {name: columns[name][place] for name in wanted & set(columns)}
+        numbers |= summary.get(stage, {})
+        rows[stage] = {name: numbers.get(name) for name in names}
+    return rows
+
+
+def _compute(study: Study, measures: Sequence[Measure]) -> Measures:
+    found: Measures = {}
+    for function in dict.fromkeys(measure.function for measure in measures):
+        found |= {k: _to_plain(v) for k, v in function(study).items()}
+    return found
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [finite_or_none(item) for item in value]
+    return finite_or_none(value)
 
 
 def measure_start(
@@ -113,9 +101,3 @@ def measure_start(
     measures = measure_study(make_study(start, evaluators))
     del measures["stages"]  # those of the run
     return measures
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [finite_or_none(item) for item in value]
-    return finite_or_none(value)

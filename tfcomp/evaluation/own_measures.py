@@ -22,36 +22,22 @@ TRIED_POINTS, TRIED_UNITS = 64, 5
 
 @dataclass(frozen=True)
 class StageView:
-    """What a measure of stages is given: one stage over the grid.
-
-    Attributes:
-        name: Of the stage.
-        activations: [n, units], float32.
-        factors: Factor values, [n, factors].
-        is_ood: Which points are held out, [n].
-    """
+    """What a measure of stages is given: one stage over the grid."""
 
     name: str
-    activations: np.ndarray
-    factors: np.ndarray
-    is_ood: np.ndarray
+    activations: np.ndarray  # [n, units], float32
+    factors: np.ndarray  # their values, [n, factors]
+    is_ood: np.ndarray  # which points are held out, [n]
 
 
 @dataclass(frozen=True)
 class ImageView:
-    """What a measure of images is given: some points of the grid.
+    """What a measure of images is given: some points of the grid."""
 
-    Attributes:
-        images: What the model draws, [n, rows, columns, channels].
-        truth: True images, of the same shape.
-        factors: Factor values, [n, factors].
-        is_ood: Which points are held out, [n].
-    """
-
-    images: np.ndarray
-    truth: np.ndarray
-    factors: np.ndarray
-    is_ood: np.ndarray
+    images: np.ndarray  # what the model draws, [n, rows, columns, channels]
+    truth: np.ndarray  # of the same shape
+    factors: np.ndarray  # their values, [n, factors]
+    is_ood: np.ndarray  # which points are held out, [n]
 
 
 def measure_stages(
@@ -61,9 +47,9 @@ def measure_stages(
 ) -> dict[str, dict[str, float | None]]:
     """The registered numbers of every stage; its blocks are joined for them.
 
-    Stages are read, as by `Evaluator.read_stages`, if something is registered.
-    A measure that fails has no number there, which is said: what else a run
-    has computed is not lost for it.
+    They are read, as by `Evaluator.read_stages`, if something is registered. A
+    measure that fails has no number there, which is said: what else a run has
+    computed is not lost for it.
     """
     measures = list_measures(of="stage")
     if not measures:
@@ -81,8 +67,7 @@ def measure_stages(
 
 def measure_images(view: ImageView) -> dict[str, np.ndarray]:
     """The registered numbers of every image, [n] by name; NaN of those that
-    fail, which is said.
-    """
+    fail, which is said."""
     nothing = np.full(len(view.images), np.nan)
     found = {}
     for m in list_measures(of="images"):
@@ -94,31 +79,28 @@ def measure_images(view: ImageView) -> dict[str, np.ndarray]:
 def try_measures(dataset: Dataset) -> None:
     """Calls the registered measures on a few points, before any training.
 
-    Stages are random numbers there, and images the true ones.
-
-    Raises:
-        RunError: If one of them fails, or returns something else than numbers
-            of the right shape; it names the measure and its line.
+    Stages are random numbers there, and images the true ones. RunError, which
+    names the measure and its line, if one of them fails or returns something
+    else than numbers of the right shape.
     """
     if not describe_own():
         return
     splits = dataset.splits
-    rows = np.concatenate(
-        [
-            np.flatnonzero(part)[choose_rows(part.sum(), TRIED_POINTS)]
-            for part in (splits.is_id, splits.is_ood)
-        ]
-    )
-    factors, is_ood = splits.grid[rows], splits.is_ood[rows]
+    rows = [
+        np.flatnonzero(part)[choose_rows(part.sum(), TRIED_POINTS)]
+        for part in (splits.is_id, splits.is_ood)
+    ]
+    chosen = np.concatenate(rows)
+    factors, is_ood = splits.grid[chosen], splits.is_ood[chosen]
     rng = np.random.default_rng(0)
-    activations = rng.normal(size=(len(rows), TRIED_UNITS)).astype(np.float32)
+    units = rng.normal(size=(len(chosen), TRIED_UNITS)).astype(np.float32)
     truth = dataset.render_array(factors)
+    stage = StageView("stage_0", units, factors, is_ood)
+    images = ImageView(truth, truth, factors, is_ood)
     for m in list_measures(of="stage"):
-        view = StageView("stage_0", activations, factors, is_ood)
-        _explain(m, lambda m=m, v=view: _measure_stage(m, v))
+        _explain(m, lambda m=m: _measure_stage(m, stage))
     for m in list_measures(of="images"):
-        view = ImageView(truth, truth, factors, is_ood)
-        _explain(m, lambda m=m, v=view: _measure_images(m, v))
+        _explain(m, lambda m=m: _measure_images(m, images))
 
 
 def _measure_stage(measure: Measure, view: StageView) -> float | None:
@@ -126,7 +108,7 @@ def _measure_stage(measure: Measure, view: StageView) -> float | None:
     if value is None:
         return None
     number = _to_array(value)
-    if number.shape != ():
+    if number.shape:
         shape = list(number.shape)
         raise ValueError(f"must return one number, got numbers {shape}")
     return float(number)
@@ -135,10 +117,8 @@ def _measure_stage(measure: Measure, view: StageView) -> float | None:
 def _measure_images(measure: Measure, view: ImageView) -> np.ndarray:
     values, count = _to_array(measure.function(view)), len(view.images)
     if values.shape != (count,):
-        raise ValueError(
-            f"must return a number for each of {count} images, got numbers "
-            f"{list(values.shape)}"
-        )
+        rule = f"must return a number for each of {count} images"
+        raise ValueError(f"{rule}, got numbers {list(values.shape)}")
     return values
 
 
@@ -157,7 +137,9 @@ def _explain(measure: Measure, compute: Callable) -> Any:
     except Exception as error:
         where = describe_plugin_error(error)
         text = where or f"{type(error).__name__}: {error}"
-        text = " ".join((str(error) if _is_shape(error) else text).split())
+        if str(error).startswith("must return"):  # it is one of ours
+            text = str(error)
+        text = " ".join(text.split())
         raise RunError(f"the measure {measure.name!r}: {text}") from error
 
 
@@ -170,19 +152,12 @@ def _attempt(measure: Measure, compute: Callable, place: str) -> Any:
         return None
     if value is None:
         return None
-    values, limits = np.atleast_1d(value), measure.limits
-    text = ""
-    if not np.isfinite(values).all():
+    limits, text = measure.limits, ""
+    if not np.isfinite(value).all():
         text = "is not finite, and has no value there"
-    elif (values < limits.low).any() or (values > limits.high).any():
+    elif np.any(value < limits.low) or np.any(value > limits.high):
         text = f"leaves its range [{limits.low:g}, {limits.high:g}]"
     if text:
-        print(
-            f"note: {place}: the measure {measure.name!r} {text}",
-            file=sys.stderr,
-        )
+        note = f"note: {place}: the measure {measure.name!r} {text}"
+        print(note, file=sys.stderr)
     return finite_or_none(value) if np.ndim(value) == 0 else value
-
-
-def _is_shape(error: Exception) -> bool:
-    return str(error).startswith("must return")

@@ -1,8 +1,4 @@
-"""Pictures of an evaluated run: from dataset and results to figures.
-
-TensorBoard, the analysis command and the few-shot series draw the same
-pictures; this is where they are composed.
-"""
+"""Pictures of an evaluated run, as TensorBoard and reports show them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,12 +13,8 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
+from tfcomp.figures import embedding_plots
 from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.embedding_plots import (
-    draw_embeddings,
-    draw_profiles,
-    draw_spectrum,
-)
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_maps
 
@@ -71,9 +63,7 @@ def label_volume(space: FactorSpace) -> str:
     """
     factors = [space.factors[i] for i in space.ordered]
     counts = Counter(factor.unit or factor.name for factor in factors)
-    units = [
-        unit + _POWERS.get(count, f"^{count}") for unit, count in counts.items()
-    ]
+    units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
     product = "·".join(units)
     return f"log(volume / {f'({product})' if len(units) > 1 else product})"
 
@@ -118,12 +108,9 @@ def picture_maps(
 ) -> Figure:
     """Draws numbers per grid point as maps, one for every pair of factors.
 
-    Args:
-        dataset: Says what the grid is and which part of it is held out.
-        maps: Title of a map to a number per grid point, [n]; of a sample of
-            the grid, those of `Dataset.mapped`.
-        label: As `title`, `limits` and `cmap` for `draw_maps`.
-        planes: Some of `Dataset.planes`, by default all.
+    Maps have a number per grid point, [n], by title; of a sample of the grid,
+    per point of `Dataset.mapped`. The planes are some of those of the dataset,
+    by default all; other arguments are those of `draw_maps`.
     """
     drawn = {}
     for name, values in maps.items():
@@ -135,8 +122,7 @@ def picture_maps(
             if plane.held and len(maps) > 1:
                 place = f"{name}, {place}"
             drawn[place] = whole.cut(plane)
-    look = {"limits": limits, "cmap": cmap}
-    return draw_maps(drawn, label=label, title=title, **look)
+    return draw_maps(drawn, label=label, title=title, limits=limits, cmap=cmap)
 
 
 def picture_volumes(
@@ -160,13 +146,12 @@ def picture_volumes(
 
 def center_volumes(volumes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Log-volumes less the mean of their stage; NaN where they are infinite."""
-    finite = {
-        k: np.where(np.isfinite(v), v, np.nan) for k, v in volumes.items()
-    }
-    return {
-        k: v - (np.nanmean(v) if np.isfinite(v).any() else 0.0)
-        for k, v in finite.items()
-    }
+    centered = {}
+    for name, values in volumes.items():
+        finite = np.where(np.isfinite(values), values, np.nan)
+        mean = np.nanmean(finite) if np.isfinite(values).any() else 0.0
+        centered[name] = finite - mean
+    return centered
 
 
 def find_largest(maps: Mapping[str, np.ndarray]) -> float:
@@ -176,8 +161,7 @@ def find_largest(maps: Mapping[str, np.ndarray]) -> float:
 
 def picture_landscape(dataset: Dataset, evaluation: Evaluation) -> Figure:
     """The error at every combination of two factors."""
-    error = compute_error_ratio(dataset, evaluation)
-    maps = {"error landscape": error}
+    maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
     return picture_maps(dataset, maps, label_error(dataset))
 
 
@@ -191,19 +175,19 @@ def picture_embedding(
 ) -> dict[str, Figure]:
     """All matrices of an embedding, and their profiles or singular values."""
     title = f"embedding of {factor.name}"
-    matrices = draw_embeddings(
-        embedding.matrices,
-        [factor.describe(value) for value in factor.values()],
-        factor_label=factor.label,
-        title=title,
+    levels = [factor.describe(value) for value in factor.values()]
+    matrices = embedding_plots.draw_embeddings(
+        embedding.matrices, levels, factor_label=factor.label, title=title
     )
     if embedding.profiles:
-        profiles = draw_profiles(embedding.profiles, factor=factor, title=title)
-        return {"embedding": matrices, "profiles": profiles}
-    spectrum = draw_spectrum(
+        drawn = embedding_plots.draw_profiles(
+            embedding.profiles, factor=factor, title=title
+        )
+        return {"embedding": matrices, "profiles": drawn}
+    drawn = embedding_plots.draw_spectrum(
         embedding.spectrum, embedding.effective_rank, title=title
     )
-    return {"embedding": matrices, "spectrum": spectrum}
+    return {"embedding": matrices, "spectrum": drawn}
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
@@ -217,8 +201,7 @@ def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
     """The region over the pixels, where factors are pixel positions."""
     rows, columns, _ = dataset.image_shape
-    if not dataset.has_position or dataset.space.shape != (columns, rows):
+    is_pixels = dataset.has_position and dataset.space.shape == (columns, rows)
+    if not (is_pixels and dataset.splits.is_complete):
         return None
-    is_ood = dataset.splits.is_ood
-    is_complete = dataset.splits.is_complete
-    return dataset.make_map(is_ood).mask if is_complete else None
+    return dataset.make_map(dataset.splits.is_ood).mask

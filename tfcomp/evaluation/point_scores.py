@@ -30,9 +30,9 @@ Draw = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 class Evaluation:
     """Outputs and truth over the grid [n, H, W, C]; scores of `Splits.scored`.
 
-    These are `{"id": {...}, "ood": {...}}`, plus `id_test` when some ID cells
-    were not trained on, and `id_<name>`, `ood_<name>` for every other truth;
-    keys as in `tfcomp.analysis.scores`.
+    These are `{"id": {...}, "ood": {...}}` with the keys of
+    `tfcomp.analysis.scores`, plus `id_test` when some ID cells were not trained
+    on, and `id_<name>`, `ood_<name>` for every other truth.
     """
 
     images: np.ndarray
@@ -116,25 +116,22 @@ def _score(
     points that are scored are drawn if the grid is not all. By default,
     outputs are compared with the truth.
     """
-    splits = dataset.splits
-    factors = splits.scored.factors
-    starts: Iterable[int] = range(0, len(factors), BLOCK)
-    if splits.is_streamed:
+    scored = dataset.splits.scored
+    starts: Iterable[int] = range(0, len(scored.factors), BLOCK)
+    if dataset.splits.is_streamed:
         kept = {}
         starts = show_progress(starts, "scores", "block", len(starts))
     parts = []
     for start in starts:
         rows = slice(start, start + BLOCK)
-        values = factors[rows]
+        points = scored.factors[rows], scored.is_ood[rows]
         known = {name: images[rows] for name, images in kept.items()}
         if "image" not in known:
-            batch = (draw, values, STREAMED_BATCH)
-            known["image"] = evaluate_in_batches(*batch)["image"]
+            known |= evaluate_in_batches(draw, points[0], STREAMED_BATCH)
         if "truth" not in known:
-            known["truth"] = dataset.render_array(values, render)
+            known["truth"] = dataset.render_array(points[0], render)
         pair = known["image"], known["truth"]
-        is_ood = splits.scored.is_ood[rows]
-        parts.append(score_points(dataset, *pair, values, is_ood))
+        parts.append(score_points(dataset, *pair, *points))
     return {
         name: np.concatenate([part[name] for part in parts])
         for name in parts[0]
@@ -148,5 +145,5 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
     """
     truth = evaluation.truth
     blank = np.broadcast_to(dataset.reference, truth.shape)
-    error = compute_mse_per_image(evaluation.images, evaluation.truth)
-    return error / compute_mse_per_image(blank, evaluation.truth)
+    error = compute_mse_per_image(evaluation.images, truth)
+    return error / compute_mse_per_image(blank, truth)

@@ -1,8 +1,6 @@
 """Data for TensorBoard's embedding projector: the manifolds of figure 9b.
 
-Rotate, color and search the activations of every stage in the browser, each
-point with the image that it stands for. The Keras callback's own support for
-the projector does not work in Keras 3, so the files are written here:
+Keras 3 writes none of its own:
 
 projector_config.pbtxt    which tensors there are; TensorBoard looks for it
                           in folders that hold event files, and only there
@@ -49,28 +47,30 @@ def write_projector(
     """Writes what the projector shows for one run, replacing what was there.
 
     Args:
-        folder: A run directory, with event files in it.
-        stages: Finite features of every stage, [n, ...], flattened. Those of
-            more than 49 dimensions are replaced by their first 49 principal
-            components; others are written as they are.
+        folder: Of the run; RunError if it has no event files.
+        stages: Finite features of every stage, [n, ...]. Those of more than 49
+            dimensions are replaced by their first 49 principal components.
         metadata: Name of a column to one value per point, [n]. NaN, as of an
             absent factor, is left empty. Points are labelled by the first
             column that is not numeric.
-        images: One image per point, gray [n, H, W] or [n, H, W, C],
-            values in [0, 1], row 0 at the bottom as in all figures.
+        images: One per point, gray [n, H, W] or [n, H, W, C], values in [0, 1],
+            row 0 at the bottom as in all figures.
 
-    Returns:
-        The configuration file, which is written last.
-
-    Raises:
-        RunError: If `folder` has no event files.
+    Returns the configuration file, which is written last.
     """
     if not any(folder.glob("*tfevents*")):
         raise RunError(
             f"{folder} must hold event files of TensorBoard, or its projector "
             "does not look there"
         )
-    _check_lengths(stages, metadata, images)
+    lengths = {name: len(values) for name, values in stages.items()}
+    lengths |= {name: np.size(values) for name, values in metadata.items()}
+    lengths["images"] = len(images)
+    if not stages or not metadata or len(set(lengths.values())) != 1:
+        raise ValueError(
+            "stages and metadata must have at least one entry, and all of "
+            f"them and the images one length, received {lengths}."
+        )
     (folder / SUBFOLDER).mkdir(exist_ok=True)
     write_text(folder / METADATA_FILE, _format_metadata(metadata))
     size = _write_sprite(folder / SPRITE_FILE, images)
@@ -95,12 +95,10 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
 
     Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom. They
     are thinned to every second, third, ... pixel if the whole would exceed
-    8192 pixels. Each has a gray frame, as a white one could not be seen on the
-    white page.
+    8192 pixels, and framed in gray, since the page is white.
 
-    Returns:
-        Gray or RGB values, uint8, black where images are missing in the last
-        row; and width and height of a single image with its frame.
+    Returns gray or RGB values, uint8, black where images are missing in the
+    last row; and width and height of a single image with its frame.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     rows = math.ceil(len(images) / columns)
@@ -153,18 +151,3 @@ def _format_cell(value: object) -> str:
     if isinstance(value, float | np.floating):
         return "" if np.isnan(value) else f"{value:.6g}"
     return " ".join(str(value).split())  # no tab and no line of its own
-
-
-def _check_lengths(
-    stages: Mapping[str, np.ndarray],
-    metadata: Mapping[str, ArrayLike],
-    images: np.ndarray,
-) -> None:
-    lengths = {name: len(values) for name, values in stages.items()}
-    lengths |= {name: np.size(values) for name, values in metadata.items()}
-    lengths["images"] = len(images)
-    if not stages or not metadata or len(set(lengths.values())) != 1:
-        raise ValueError(
-            "stages and metadata must have at least one entry, and all of "
-            f"them and the images one length, received {lengths}."
-        )

@@ -40,9 +40,8 @@ def load_published_run(
 ) -> LoadedRun:
     """Loads a published model; arguments are those of `read_model`.
 
-    Raises:
-        RunError: If a file is missing, damaged or not of this kind.
-        ConfigError: If the name or the source is none.
+    RunError if a file is missing, damaged or not of this kind, ConfigError if
+    the name or the source is none.
     """
     source = find_source(source)
     contents = read_model(source, name, sha256)
@@ -50,11 +49,8 @@ def load_published_run(
 
 
 def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
-    """The run that the files of a published model describe.
-
-    Raises:
-        RunError: As `load_published_run`.
-    """
+    """The run that the files of a published model describe; RunError as of
+    `load_published_run`."""
     try:
         config = parse_published_flags(contents[FLAGS_FILE], name)
         metrics = parse_metrics(contents[METRICS_FILE], METRICS_FILE)
@@ -66,12 +62,8 @@ def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
 
 
 def parse_published_flags(content: bytes, name: str) -> RunConfig:
-    """The settings of a published model, at places of this machine.
-
-    Raises:
-        RunError: If they ask for code or files, or are no flags.
-        ConfigError: If one of them breaks a rule.
-    """
+    """The settings of a published model, at places of this machine; RunError or
+    ConfigError if they are none, or ask for code or files."""
     try:
         lines = split_lines(content.decode())
     except UnicodeDecodeError as error:
@@ -93,11 +85,8 @@ def make_run_name(name: str) -> str:
 
 
 def check_publishable(config: RunConfig) -> None:
-    """Refuses a run whose model needs code or files of somebody.
-
-    Raises:
-        ConfigError: Naming the flag.
-    """
+    """Refuses a run whose model needs code or files of somebody, by a
+    ConfigError that names the flag."""
     for flag, is_foreign in {
         "plugins": bool(config.plugins),
         "dataset": config.data.dataset == "table",

@@ -21,32 +21,26 @@ HEADER_BYTES = 4096  # of a member, at most
 
 
 def format_weights(weights: Sequence[np.ndarray], dtype: str) -> bytes:
-    """The archive; the same weights give the same bytes.
-
-    Raises:
-        RunError: If a number is not finite.
-    """
+    """The archive, the same bytes for the same weights; RunError if a number is
+    not finite."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, values in enumerate(weights):
-            member = io.BytesIO()
+            name, member = _name(number), io.BytesIO()
             with np.errstate(over="ignore"):
                 stored = np.ascontiguousarray(values, dtype)
-            _check_finite(stored, number)
+            _check_finite(stored, name)
             np.lib.format.write_array(member, stored.reshape(values.shape))
             # Without the time of writing.
-            info = zipfile.ZipInfo(_name(number), (1980, 1, 1, 0, 0, 0))
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, member.getvalue(), compresslevel=9)
     return content.getvalue()
 
 
 def count_numbers(content: bytes) -> int:
-    """How many numbers an archive can have, by its table of contents.
-
-    Raises:
-        RunError: If it is none.
-    """
+    """How many numbers an archive can have, by its table of contents; RunError
+    if it is none."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return sum(info.file_size for info in archive.infolist()) // 2
@@ -59,9 +53,8 @@ def parse_weights(
 ) -> list[np.ndarray]:
     """The weights of a model whose variables have these shapes, float32.
 
-    Raises:
-        RunError: If the archive is damaged or one of another model, or a
-            number is not finite.
+    RunError if the archive is damaged or one of another model, or a number is
+    not finite.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -70,8 +63,8 @@ def parse_weights(
                 rule = f"must have {len(shapes)} arrays, 000.npy and so on"
                 raise _damaged(rule)
             return [
-                _read_member(archive, number, tuple(shape))
-                for number, shape in enumerate(shapes)
+                _read_member(archive, name, tuple(shape))
+                for name, shape in zip(names, shapes, strict=True)
             ]
     except RunError:
         raise
@@ -81,30 +74,28 @@ def parse_weights(
 
 
 def _read_member(
-    archive: zipfile.ZipFile, number: int, shape: tuple[int, ...]
+    archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]
 ) -> np.ndarray:
-    size, info = math.prod(shape), archive.getinfo(_name(number))
-    if info.file_size > HEADER_BYTES + 4 * size:
-        raise _damaged(f"must have {size:,} numbers in {info.filename}")
-    with archive.open(info) as file:
-        version = np.lib.format.read_magic(file)
-        if version != (1, 0):
-            raise _damaged(f"must have NumPy's format 1.0 in {info.filename}")
+    size = math.prod(shape)
+    if archive.getinfo(name).file_size > HEADER_BYTES + 4 * size:
+        raise _damaged(f"must have {size:,} numbers in {name}")
+    with archive.open(name) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise _damaged(f"must have NumPy's format 1.0 in {name}")
         found, is_turned, dtype = np.lib.format.read_array_header_1_0(file)
         if found != shape or dtype.str not in ("<f4", "<f2"):
-            rule = f"must have {' or '.join(TYPES)} {list(shape)}"
-            got = f"{dtype} {list(found)}"
-            raise _damaged(f"{rule} in {info.filename}, got {got}")
+            rule = f"must have {' or '.join(TYPES)} {list(shape)} in {name}"
+            raise _damaged(f"{rule}, got {dtype} {list(found)}")
         if is_turned:
-            raise _damaged(f"must have C's order in {info.filename}")
+            raise _damaged(f"must have C's order in {name}")
         values = np.frombuffer(file.read(), dtype).reshape(shape)
-    _check_finite(values, number)
+    _check_finite(values, name)
     return values.astype(np.float32)
 
 
-def _check_finite(values: np.ndarray, number: int) -> None:
+def _check_finite(values: np.ndarray, name: str) -> None:
     if not np.isfinite(values).all():
-        raise _damaged(f"must have finite numbers alone in {_name(number)}")
+        raise _damaged(f"must have finite numbers alone in {name}")
 
 
 def _name(number: int) -> str:

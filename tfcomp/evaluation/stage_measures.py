@@ -1,9 +1,5 @@
-"""Measures of what happens inside a model, most of them one per stage.
-
-A function maps a study to lists of numbers by name, in the order of the
-stages, or to nothing where it does not apply; see `measures`. It declares
-them here, which needs no TensorFlow.
-"""
+"""Measures of what happens inside a model, most of them lists in the order of
+the stages: see `measures`. Needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -57,10 +53,7 @@ GAPS = {
     """
 )
 def measure_probes(study: Study) -> Lists:
-    """Can the factors be read out by linear probes? (figures 2, 11 to 14)
-
-    Scores within ID and from ID to OOD are in `metrics.json`.
-    """
+    """Can the factors be read out by linear probes? (figures 2, 11 to 14)"""
     return {"probe_r2_grid": list(study.grid_probes.values())}
 
 
@@ -73,17 +66,14 @@ def measure_probes(study: Study) -> Lists:
 def measure_neighbors(study: Study) -> Numbers:
     """How alike are the matrices of neighboring values? (figure 3)
 
-    The mean over the values of a factor, then over factors. Values of a
-    categorical factor have no neighbors.
+    The mean over the values of a factor, then over ordered factors.
     """
-    space = study.dataset.space
-    factors = [space.factors[column] for column in space.ordered]
-    cosines = [
-        compute_neighbor_cosines(study.embeddings[f.name].matrices, f.periodic)
-        for f in factors
-        if f.name in study.embeddings
-    ]
-    means = [mean_or_none(values) for values in cosines]
+    space, means = study.dataset.space, []
+    for factor in (space.factors[column] for column in space.ordered):
+        if factor.name in study.embeddings:
+            matrices = study.embeddings[factor.name].matrices
+            cosines = compute_neighbor_cosines(matrices, factor.periodic)
+            means.append(mean_or_none(cosines))
     return {"neighbor_cosine": average(means)} if means else {}
 
 
@@ -214,22 +204,18 @@ def measure_gap(study: Study) -> Lists:
     Numbers are 1 for a curve that does not know of the gap; a jump is a longest
     step far above 1. Means over the curves with a gap.
     """
-    gaps = list_gaps(study)
-    if not gaps:
+    if not (gaps := list_gaps(study)):
         return {}
     stages = [
         [compare_gap(study, curve, stage) for curve in gaps]
         for stage in study.stages
     ]
-    names = {
-        "gap_speed": "speed_ratio",
-        "gap_max_speed": "max_speed_ratio",
-        "gap_turning": "turning_ratio",
-        "gap_max_turning": "max_turning_ratio",
-    }
     return {
-        name: [average(ratios[key] for ratios in stage) for stage in stages]
-        for name, key in names.items()
+        f"gap_{key}": [
+            average(ratios[f"{key}_ratio"] for ratios in stage)
+            for stage in stages
+        ]
+        for key in GAPS
     }
 
 

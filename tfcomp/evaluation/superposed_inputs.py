@@ -2,12 +2,8 @@
 
 The paper superposes *inputs*. At an unseen (x, y) it averages the codes g
 of the known points that share x, and of those that share y, and compares
-the output with
-
-    f(g(x), mean g(y'))   and   f(mean g(x'), g(y))
-
-The mean *outputs* of these points, of which `tfcomp.analysis.superposition`
-tells, are the same only where f is linear.
+the output with f(g(x), mean g(y')) and f(mean g(x'), g(y)). The mean *outputs*
+of these points (`tfcomp.analysis.superposition`) are the same for a linear f.
 """
 
 import math
@@ -31,8 +27,7 @@ def draw_superposed_inputs(
 
     For every OOD point and factor one, [n_ood, F, H, W, C], NaN where no ID
     point shares the value. None for a model whose image depends on more than
-    the stage `code`, for a code that is an index, of which a mean has no
-    meaning, and where the images are too large.
+    the stage `code`, for a code that is an index, and for too large images.
     """
     decode = find_decoder(model)
     size = splits.is_ood.sum() * splits.grid.shape[1]
