@@ -50,9 +50,9 @@ def computed_ahead(
 ) -> Iterator[Callable[[Callable[[], Any]], Callable[[], Any]]]:
     """Computes what sections show of studies while the block runs.
 
-    What fails is left to whoever asks for it next, who then learns why; what is
-    not done when the block is interrupted is given up. Gives what begins a
-    further computation, which is called for its result.
+    What fails is left to whoever asks for it next; what is not done when the
+    block is interrupted is given up. Gives what begins a further computation,
+    which is called for its result.
     """
     threads = [
         threading.Thread(target=_compute, args=(lane, studies, sections))
@@ -106,11 +106,9 @@ def _compute(
 
 
 def _give_up(thread: threading.Thread) -> None:
-    """Ends a thread between two steps of its computation, as a batch.
-
-    To interrupt a report of a large grid does not take its minutes. Where the
-    exception is lost, as in the callback of a weak reference, it is repeated.
-    """
+    """Ends a thread between two steps of its computation, as a batch; where the
+    exception is lost, as in the callback of a weak reference, it is
+    repeated."""
     report = sys.unraisablehook
     sys.unraisablehook = lambda found: (
         None if found.exc_type is SystemExit else report(found)

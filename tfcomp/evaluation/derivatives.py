@@ -126,12 +126,10 @@ def make_interaction_fn(
     num_units: int,
     is_traced: bool = False,
 ) -> Callable[[np.ndarray], Interactions]:
-    """From points [n, F] to the numbers of every stage, by exact derivatives.
-
-    To nothing for a one-hot code, operations that cannot be differentiated as
+    """From points [n, F] to the numbers of every stage, by exact derivatives;
+    to nothing for a one-hot code, operations that cannot be differentiated as
     often, or fewer than two ordered factors. Models with many units are traced
-    in any case.
-    """
+    in any case."""
     exact, fallback = list_jacobians(model, space)
     ordered = [space.factors[column] for column in space.ordered]
     ranges = [factor.high - factor.low for factor in ordered]

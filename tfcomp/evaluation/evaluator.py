@@ -35,22 +35,17 @@ from tfcomp.models.stages import make_stage_model
 
 @dataclass(frozen=True)
 class LayerAnalysis:
-    """Geometry and probes of every stage.
-
-    The summary has its numbers, as in `metrics.json`, and `log_volume` the log
-    volume at every grid point, [n].
-    """
+    """Geometry and probes of every stage as in `metrics.json`, and its log
+    volume at every grid point, [n]."""
 
     summary: dict[str, dict[str, float | None]]
     log_volume: dict[str, np.ndarray]
 
 
 def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
-    """What a linear probe should find, [n, T].
-
-    A factor's value; cos and sin of a periodic one, which jumps where it
-    wraps; nothing for a categorical one, whose values have no order.
-    """
+    """What a linear probe should find, [n, T]: the value of a factor; cos and
+    sin of a periodic one, which jumps where it wraps; nothing of a categorical
+    one."""
     targets = [np.zeros((len(grid), 0))]
     for column in space.ordered:
         factor, values = space.factors[column], grid[:, column]
@@ -131,11 +126,8 @@ class Evaluator:
     def measure_geometry(
         self, points: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
-        """Metric tensors [n, F, F] of every stage at points, by default all.
-
-        Of differences in stages with no useful derivative, which is said on
-        standard error.
-        """
+        """Metric tensors [n, F, F] of every stage at points, by default all; of
+        differences in stages with no useful derivative, which is said."""
         grid = self._dataset.splits.grid if points is None else points
         self.nondifferentiable = []
         metrics = evaluate_in_batches(self._measure, grid)
@@ -153,11 +145,9 @@ class Evaluator:
     def measure_interactions(
         self, num_points: int, is_traced: bool = False
     ) -> derivatives.Interactions:
-        """How factors interact in every stage, at a sample of the grid.
-
-        Stages that `measure_geometry` found to have no derivatives have none.
-        To trace the function pays where it is used some ten times.
-        """
+        """How factors interact in every stage, at a sample of the grid; None
+        where `measure_geometry` found no derivatives. Tracing pays for some ten
+        uses."""
         grid = self._dataset.splits.grid
         points = derivatives.choose_points(grid, num_points)
         found = self._make_interaction_fn(is_traced)(points)
@@ -169,11 +159,9 @@ class Evaluator:
         metrics: dict[str, np.ndarray],
         probes: Mapping[str, Scores] | None = None,
     ) -> LayerAnalysis:
-        """Geometry and probes of every stage over the whole grid.
-
-        From what `measure_geometry` gave for the same weights, and the scores
-        of `probe` by stage, where they are known.
-        """
+        """Geometry and probes of every stage over the whole grid, from what
+        `measure_geometry` gave, and the scores of `probe` where they are
+        known."""
         grid, is_ood = self._dataset.splits.grid, self._dataset.splits.is_ood
         if probes is None:
             probes = {

@@ -128,11 +128,7 @@ def measure_log_volume(study: Study) -> Lists:
     charts={"ratio_factorization": FACTORIZATION},
 )
 def measure_factorization(study: Study) -> Lists:
-    """How orthogonal are the directions of the factors? (figures 2a to 2d)
-
-    Also `factorization`, as `metrics.json` has it. See
-    `tfcomp.analysis.geometry` for what makes it readable.
-    """
+    """How orthogonal are the directions of the factors? (figures 2a to 2d)"""
     if len(study.dataset.space.ordered) < 2:
         return {}  # of one direction there is nothing to factorize
     metrics = study.metrics.values()

@@ -203,11 +203,7 @@ def measure_image_interaction(study: Study) -> Numbers:
     ),
 )
 def measure_alignment(study: Study) -> Numbers:
-    """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)
-
-    Of the cosines of all pairs of outputs; widths and best kernels over two
-    ordered factors, shares of orders on other grids.
-    """
+    """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)"""
     if not study.has_hole:
         return {}
     gram, splits = compute_cosine_gram(study.bright_outputs), study.splits

@@ -83,11 +83,9 @@ def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """How the errors of runs compare with those that need no network.
-
-    Of held-out combinations, or of all where nothing is held out; empty if no
-    such predictor is known.
-    """
+    """How the errors of runs compare with those that need no network, on
+    held-out combinations, or on all if none is held out; empty if none is
+    known."""
     compared = []
     for metrics in found.values():
         subset = "id" if _find_error(metrics, "ood") is None else "ood"

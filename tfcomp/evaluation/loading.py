@@ -33,12 +33,9 @@ class LoadedRun:
 
 
 def load_run(path: str | Path) -> LoadedRun:
-    """Loads a finished run.
-
-    RunError as of `check_run`, or if a file is damaged or would run code, or if
-    the run asks for plugins that are not imported; OSError if the system has no
-    room for temporary files.
-    """
+    """Loads a finished run; RunError as of `check_run`, or if a file is damaged
+    or would run code, or if plugins that the run asks for are not imported;
+    OSError if the system has no room for temporary files."""
     path = Path(path)
     config = run_folder.check_run(path)
     model_file = path / run_folder.MODEL_FILE

@@ -25,12 +25,12 @@ from tfcomp.statistics.measure import Measure, list_measures
 def measure_run(
     path: str | Path, evaluators: Sequence[Evaluator] = ()
 ) -> Measures:
-    """Measures a finished run and writes `measures.json` into its folder.
+    """Measures a finished run and writes `measures.json` into its folder, if
+    this version of the code has not done so; returns its content.
 
-    A run that this version of the code has measured is only read. One of the
-    evaluators is used if it is of such a model: it need not be traced again.
-    Returns the content of the file; RunError if the folder is no finished run,
-    is damaged, or cannot be written.
+    One of the evaluators is used if it is of such a model: it need not be
+    traced again. RunError if the folder is no finished run, is damaged, or
+    cannot be written.
     """
     path = Path(path)
     if not measure_files.is_measured(path):

@@ -45,12 +45,9 @@ def measure_stages(
     factors: np.ndarray,
     is_ood: np.ndarray,
 ) -> dict[str, dict[str, float | None]]:
-    """The registered numbers of every stage; its blocks are joined for them.
-
-    They are read, as by `Evaluator.read_stages`, if something is registered. A
-    measure that fails has no number there, which is said: what else a run has
-    computed is not lost for it.
-    """
+    """The registered numbers of every stage, which `Evaluator.read_stages`
+    reads if something is registered. A measure that fails has no number there,
+    which is said: what else a run has computed is not lost for it."""
     measures = list_measures(of="stage")
     if not measures:
         return {}
@@ -77,12 +74,9 @@ def measure_images(view: ImageView) -> dict[str, np.ndarray]:
 
 
 def try_measures(dataset: Dataset) -> None:
-    """Calls the registered measures on a few points, before any training.
-
-    Stages are random numbers there, and images the true ones. RunError, which
-    names the measure and its line, if one of them fails or returns something
-    else than numbers of the right shape.
-    """
+    """Calls the registered measures on a few points, before any training, with
+    random numbers as stages and true images; RunError, with the measure and its
+    line, if one fails or returns no numbers of the right shape."""
     if not describe_own():
         return
     splits = dataset.splits

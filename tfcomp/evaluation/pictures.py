@@ -57,10 +57,8 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str] | None:
 
 
 def label_volume(space: FactorSpace) -> str:
-    """Axis label of log-volumes, which are per unit of the ordered factors.
-
-    As `log(volume / px²)`; a factor without a unit stands for itself.
-    """
+    """Axis label of log-volumes, as `log(volume / px²)`, per unit of the
+    ordered factors; one without a unit stands for itself."""
     factors = [space.factors[i] for i in space.ordered]
     counts = Counter(factor.unit or factor.name for factor in factors)
     units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
@@ -132,11 +130,8 @@ def picture_volumes(
     planes: Sequence[Plane] = (),
     limit: float | None = None,
 ) -> Figure:
-    """Log-volumes [n] of stages, less their means, as maps on one scale.
-
-    The limit is the largest deviation that colors tell apart, by default that
-    of these stages.
-    """
+    """Log-volumes [n] of stages, less their means, as maps on one scale up to a
+    limit, by default the largest deviation of these stages."""
     centered = center_volumes(volumes)
     limit = limit or find_largest(centered)
     label = f"{label_volume(dataset.space)} less its mean"
@@ -191,10 +186,8 @@ def picture_embedding(
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
-    """At most so many entries of `rows`, always the same, in order.
-
-    Drawn at random: evenly spaced rows of a grid lie on a line.
-    """
+    """At most so many entries of `rows`, always the same, in order; at random,
+    since evenly spaced rows of a grid lie on a line."""
     return rows[choose_rows(len(rows), count)]
 
 

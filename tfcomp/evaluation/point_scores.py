@@ -59,10 +59,8 @@ def score_points(
     factors: np.ndarray,
     is_ood: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Scores of every image, [n] by name, at points of the data.
-
-    With those of users if it is said which points are held out.
-    """
+    """Scores of every image, [n] by name, at points of the data; with those of
+    users if it is said which points are held out."""
     found = score_images(
         images,
         truth,
@@ -110,12 +108,8 @@ def _score(
     kept: dict[str, np.ndarray],
     render: Render | None = None,
 ) -> dict[str, np.ndarray]:
-    """Scores of every point that is scored, [n] by name, in blocks.
-
-    Kept are `image` and `truth` over the grid, where they are known; all
-    points that are scored are drawn if the grid is not all. By default,
-    outputs are compared with the truth.
-    """
+    """Scores of every point that is scored, [n] by name, in blocks, from the
+    `image` and `truth` that are kept over the grid."""
     scored = dataset.splits.scored
     starts: Iterable[int] = range(0, len(scored.factors), BLOCK)
     if dataset.splits.is_streamed:
@@ -139,10 +133,8 @@ def _score(
 
 
 def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:
-    """MSE of every grid point over that of `Dataset.reference` there, [n].
-
-    Not `relative_mse`, which is the ratio of the two means over points.
-    """
+    """MSE of every grid point over that of `Dataset.reference` there, [n]; not
+    `relative_mse`, which is the ratio of the two means over points."""
     truth = evaluation.truth
     blank = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse_per_image(evaluation.images, truth)

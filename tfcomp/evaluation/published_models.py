@@ -38,11 +38,9 @@ _FILE_REGION = re.compile(r"(^|[&|:])file:")
 def load_published_run(
     name: str, source: str = "", sha256: str = ""
 ) -> LoadedRun:
-    """Loads a published model; arguments are those of `read_model`.
-
-    RunError if a file is missing, damaged or not of this kind, ConfigError if
-    the name or the source is none.
-    """
+    """Loads a published model, arguments as of `read_model`; RunError if a file
+    is missing, damaged or not of this kind, ConfigError for no name or
+    source."""
     source = find_source(source)
     contents = read_model(source, name, sha256)
     return make_published(contents, name or source)

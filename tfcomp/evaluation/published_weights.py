@@ -51,11 +51,9 @@ def count_numbers(content: bytes) -> int:
 def parse_weights(
     content: bytes, shapes: Sequence[tuple[int, ...]]
 ) -> list[np.ndarray]:
-    """The weights of a model whose variables have these shapes, float32.
-
-    RunError if the archive is damaged or one of another model, or a number is
-    not finite.
-    """
+    """The weights of a model whose variables have these shapes, float32;
+    RunError if the archive is damaged or another one, or a number is not
+    finite."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = [_name(number) for number in range(len(shapes))]

@@ -57,10 +57,8 @@ class StageReader:
     def iterate(
         self, grid: np.ndarray
     ) -> Iterator[tuple[str, int, Iterable[np.ndarray]]]:
-        """The name of a stage, its number of units, and its blocks.
-
-        A block is [n, units of the block], float32; the grid is [n, F].
-        """
+        """The name of a stage, its number of units, and its blocks, float32 [n,
+        units of the block]; the grid is [n, F]."""
         for group, functions in self._passes:
             passes = (evaluate_in_batches(fn, grid) for fn in functions)
             if len(functions) > 1:
@@ -105,10 +103,8 @@ def _group_stages(sizes: dict[str, int], num_points: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class StageNumbers:
-    """One stage, its linear probe and its first principal components.
-
-    Tuning and maps are None without a complete grid.
-    """
+    """One stage, its linear probe and its first principal components; tuning
+    and maps are None without a complete grid."""
 
     tuning: Tuning | None
     units: np.ndarray  # those that are shown, [k]
@@ -127,9 +123,8 @@ def reduce_stage(
 ) -> StageNumbers:
     """Reduces the blocks of a stage while they pass by, once.
 
-    They and the further arguments are those of `compute_rows`, which `probe`
-    scores; `shape` is the size of the grid per factor, None if it is not
-    complete.
+    Blocks, units and OOD points are those of `compute_rows`, which `probe`
+    scores; `shape` is that of a complete grid, else None.
     """
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
@@ -182,11 +177,8 @@ def measure_stage(
     num_points: int,
     probe: Callable[[np.ndarray], float | None],
 ) -> tuple[Tuning | None, float | None]:
-    """The tuning of a stage and its probe over all of so many points.
-
-    Arguments are those of `reduce_stage`; `probe` gets rows in whose
-    normalization every point takes part.
-    """
+    """The tuning of a stage and its probe over so many points, which all take
+    part in the normalization; arguments are those of `reduce_stage`."""
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     if shape is not None:
         blocks = _pass_by(

@@ -158,10 +158,7 @@ def measure_tuning(study: Study) -> Lists:
     },
 )
 def measure_interaction(study: Study) -> Lists:
-    """Does a factor change what another one does to a stage?
-
-    From exact second derivatives, see `tfcomp.analysis.interaction`.
-    """
+    """Does a factor change what another one does to a stage?"""
     stages = study.interactions.values()
     names = dict.fromkeys(name for numbers in stages for name in numbers)
     return {name: [numbers[name] for numbers in stages] for name in names}

@@ -49,10 +49,10 @@ FEW_POINTS = 1024
 class Study:
     """Results of a finished run, each computed when it is first asked for.
 
-    An evaluator of the run's model is used where there is one; it must not be
-    used for other weights before the last result. A study like many others is
-    worth tracing more functions. What takes long is taken from `kept` results,
-    which lie beside a run, if they are given.
+    An evaluator of the run's model is not to be used for other weights before
+    the last result. A study like many others is worth tracing more functions.
+    What takes long is taken from `kept` results beside the run, if they are
+    given.
     """
 
     def __init__(

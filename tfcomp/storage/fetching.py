@@ -18,11 +18,9 @@ HANDLERS = (
 
 
 def fetch(address: str, limit: int) -> bytes:
-    """The content of a file of at most so many bytes.
-
-    Raises FileNotFoundError if the address says that there is none, RunError
-    if it is longer or does not answer.
-    """
+    """The content of a file; RunError if it is longer than so many bytes or the
+    address does not answer, FileNotFoundError if that says that there is
+    none."""
     opener = web.OpenerDirector()
     for handler in HANDLERS:
         opener.add_handler(handler())

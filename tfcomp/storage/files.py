@@ -34,10 +34,8 @@ def check_file(path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Reads a text file; DamagedFileError if it is not UTF-8, or no file.
-
-    All readers here raise OSError if a file cannot be opened.
-    """
+    """Reads a text file; DamagedFileError if it is not UTF-8, or no file. As of
+    all readers here, OSError if it cannot be opened."""
     check_file(path)
     try:
         return path.read_text("utf-8")
@@ -83,11 +81,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """Gives a path to write to, which becomes `path` when the block ends.
-
-    If the block fails, `path` is as it was, and nothing else takes up room. An
-    OSError of the system names `path`.
-    """
+    """Gives a path to write to, which becomes `path` when the block ends; if it
+    fails, `path` is as it was. An OSError of the system names `path`."""
     partial = path.with_name(f"{PARTIAL}{path.name}")
     try:
         yield partial

@@ -39,14 +39,11 @@ def add_version(
     is_same: Callable[[Path], bool],
 ) -> tuple[Path, bool]:
     """Writes the next version into a folder, which is made, unless the last one
-    is the same model.
+    is the same model; returns the version that has it, and whether it is new.
 
     Processes that do so at once take turns. One that is killed leaves no
-    version, and what it has written is removed by the next. `write` is given a
-    path where nothing is yet.
-
-    Returns the folder of the version that has the model, and whether it is new;
-    OSError if the folder cannot be written.
+    version, and what it has written is removed by the next. OSError if the
+    folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, wait=True):

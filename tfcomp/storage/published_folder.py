@@ -61,11 +61,9 @@ class Published:
 
 
 def find_source(source: str = "") -> str:
-    """The folder or address that is meant.
-
-    By default `saved_models/published` of the working directory, else of the
-    clone that tfcomp runs from; RunError if there is none.
-    """
+    """The folder or address that is meant: by default `saved_models/published`
+    of the working directory, else of the clone that tfcomp runs from; RunError
+    if there is none."""
     if source:
         return os.path.expanduser(source).rstrip("/")
     for folder in (DEFAULT, CLONE / DEFAULT):
@@ -108,10 +106,9 @@ def write_index(folder: Path) -> None:
 def read_model(
     source: str, name: str = "", sha256: str = ""
 ) -> dict[str, bytes]:
-    """The files of a model, each compared with its hash.
+    """The files of a model, each compared with its hash; without a name, the
+    source is the model itself. `sha256` is what `SHA256SUMS` must have.
 
-    The source is as `find_source` gives it, the name empty if it is the model
-    itself; `sha256` is what `SHA256SUMS` must have if it is not trusted.
     RunError if there is no such model, or a file is missing, too large or not
     the one that was published.
     """

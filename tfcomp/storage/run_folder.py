@@ -37,12 +37,11 @@ MAX_SHOWN = 5  # flags that differ, in an error
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
-    """Creates the folder of a run, or takes it over to resume.
+    """Creates the folder of a run, or takes it over to resume; returns its lock
+    (see `lock_folder`). The header is comment lines for `run.flags`.
 
-    The header is comment lines for `run.flags`. Returns the lock of the folder,
-    for a `with` statement (see `lock_folder`). RunError if the folder belongs
-    to other flags, holds a part of this run and `resume` is not set, is in use,
-    or cannot be written.
+    RunError if the folder belongs to other flags, holds a part of this run and
+    `resume` is not set, is in use, or cannot be written.
     """
     path = Path(config.run_dir)
     try:
@@ -132,12 +131,9 @@ def find_metrics(path: Path) -> dict[str, Any] | None:
 
 
 def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
-    """What is missing or damaged of all that a finished run promises.
-
-    The files (`metrics.json` if it is not finished), and the folder of its
-    SavedModels if the last of them cannot be loaded. A thorough look reads all
-    of the model, not its end alone.
-    """
+    """What is missing or damaged of all that a finished run promises: files
+    (`metrics.json` if it is not finished), and the folder of its SavedModels if
+    the last cannot be loaded. A thorough look reads all of the model."""
     folder, exports = Path(config.run_dir), Path(config.export_path)
     versions = list_versions(exports)
     is_good = {
@@ -215,12 +211,9 @@ def _empty(path: Path) -> None:
 
 
 def check_model(path: Path) -> None:
-    """Refuses a `model.keras` that Keras would not have written.
-
-    Keras does not compress: what unpacks to far more than the file has is made
-    to fill the memory. DamagedFileError for this and for a pipe,
-    `zipfile.BadZipFile` if it is no archive.
-    """
+    """Refuses a `model.keras` that Keras would not have written: what unpacks
+    to far more than the file has is made to fill the memory. DamagedFileError
+    for this and for a pipe, `zipfile.BadZipFile` if it is no archive."""
     files.check_file(path)
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())

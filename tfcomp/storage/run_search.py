@@ -27,12 +27,9 @@ def find_runs(patterns: Sequence[str]) -> list[Path]:
 def find_folders(
     patterns: Sequence[str], is_wanted: Callable[[set[str]], bool]
 ) -> list[Path]:
-    """Folders at or below what patterns match (*, ? and **), but not below a
-    run: each once, sorted.
-
-    Those that are wanted, by the names of their files. ConfigError if there is
-    no pattern, or one that matches nothing or the whole machine.
-    """
+    """Folders at or below what patterns match (*, ? and **), not below a run,
+    that are wanted by the names of their files: each once, sorted. ConfigError
+    if there is no pattern, or one that matches nothing or the whole machine."""
     if not patterns:
         raise ConfigError("runs", "must name run folders", "")
     found = set()
