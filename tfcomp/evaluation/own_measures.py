@@ -55,10 +55,7 @@ def measure_stages(
     for name, _, blocks in read():
         joined = np.concatenate(list(blocks), axis=1)
         view = StageView(name, joined, factors, is_ood)
-        found[name] = {
-            m.name: _attempt(m, lambda m=m, v=view: _measure_stage(m, v), name)
-            for m in measures
-        }
+        found[name] = {m.name: _attempt(m, view, name) for m in measures}
     return found
 
 
@@ -68,7 +65,7 @@ def measure_images(view: ImageView) -> dict[str, np.ndarray]:
     nothing = np.full(len(view.images), np.nan)
     found = {}
     for m in list_measures(of="images"):
-        values = _attempt(m, lambda m=m: _measure_images(m, view), "images")
+        values = _attempt(m, view, "images")
         found[m.name] = nothing if values is None else values
     return found
 
@@ -91,56 +88,47 @@ def try_measures(dataset: Dataset) -> None:
     truth = dataset.render_array(factors)
     stage = StageView("stage_0", units, factors, is_ood)
     images = ImageView(truth, truth, factors, is_ood)
-    for m in list_measures(of="stage"):
-        _explain(m, lambda m=m: _measure_stage(m, stage))
-    for m in list_measures(of="images"):
-        _explain(m, lambda m=m: _measure_images(m, images))
+    for measure in list_measures(of="stage"):
+        _compute(measure, stage)
+    for measure in list_measures(of="images"):
+        _compute(measure, images)
 
 
-def _measure_stage(measure: Measure, view: StageView) -> float | None:
-    value = measure.function(view)
-    if value is None:
-        return None
-    number = _to_array(value)
-    if number.shape:
-        shape = list(number.shape)
-        raise ValueError(f"must return one number, got numbers {shape}")
-    return float(number)
+def _compute(measure: Measure, view: StageView | ImageView) -> Any:
+    """What a measure gives: a number of a stage, or None, or one per image.
 
-
-def _measure_images(measure: Measure, view: ImageView) -> np.ndarray:
-    values, count = _to_array(measure.function(view)), len(view.images)
-    if values.shape != (count,):
-        rule = f"must return a number for each of {count} images"
-        raise ValueError(f"{rule}, got numbers {list(values.shape)}")
-    return values
-
-
-def _to_array(value: Any) -> np.ndarray:
+    RunError, a line about the measure, if it fails or gives something else.
+    """
+    name, is_stage = (
+        f"the measure {measure.name!r}",
+        isinstance(view, StageView),
+    )
     try:
-        return np.asarray(value, float)
-    except (TypeError, ValueError):
-        kind = type(value).__name__
-        raise ValueError(f"must return numbers, got {kind}") from None
-
-
-def _explain(measure: Measure, compute: Callable) -> Any:
-    """What `compute` returns; one line about the measure if it fails."""
-    try:
-        return compute()
+        value = measure.function(view)
     except Exception as error:
         where = describe_plugin_error(error)
         text = where or f"{type(error).__name__}: {error}"
-        if str(error).startswith("must return"):  # it is one of ours
-            text = str(error)
-        text = " ".join(text.split())
-        raise RunError(f"the measure {measure.name!r}: {text}") from error
-
-
-def _attempt(measure: Measure, compute: Callable, place: str) -> Any:
-    """What `compute` returns; None, which is said, if it fails or is NaN."""
+        raise RunError(f"{name}: {' '.join(text.split())}") from error
+    if value is None and is_stage:
+        return None
     try:
-        value = _explain(measure, compute)
+        values = np.asarray(value, float)
+    except Exception as error:
+        kind = type(value).__name__
+        raise RunError(f"{name}: must return numbers, got {kind}") from error
+    if values.shape != (() if is_stage else (len(view.images),)):
+        rule = "must return one number"
+        if not is_stage:
+            rule = f"must return a number for each of {len(view.images)} images"
+        got = f"got numbers {list(values.shape)}"
+        raise RunError(f"{name}: {rule}, {got}")
+    return float(values) if is_stage else values
+
+
+def _attempt(measure: Measure, view: StageView | ImageView, place: str) -> Any:
+    """What `_compute` gives; None, which is said, if it fails or is NaN."""
+    try:
+        value = _compute(measure, view)
     except RunError as error:
         print(f"note: {place}: {error}; it has no value there", file=sys.stderr)
         return None

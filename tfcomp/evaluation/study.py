@@ -37,7 +37,6 @@ from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.evaluation.reference_scores import References, score_references
 from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
-from tfcomp.models.stages import list_stages
 from tfcomp.storage.kept_results import KeptResults
 
 # At which the truth is tested for being a sum.
@@ -64,6 +63,8 @@ class Study:
     ) -> None:
         self.run, self.name = run, run.name
         self.dataset, self.splits = run.dataset, run.dataset.splits
+        is_complete = self.splits.is_complete
+        self._shape = self.dataset.space.shape if is_complete else None
         self.kept = kept
         self.locks = defaultdict(threading.RLock)
         # Whether all that is shown of stages is wanted, in one pass over them.
@@ -77,16 +78,9 @@ class Study:
         self._is_repeated = is_repeated
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
         self._evaluator.turn_to(run.dataset, seed)
-
-    @property
-    def stages(self) -> list[str]:
-        """Names of the stages in the order of the data flow."""
-        return list_stages(self.run.model)
-
-    @property
-    def stage_sizes(self) -> dict[str, int]:
-        """Number of units of every stage."""
-        return self._evaluator.stage_sizes
+        # Numbers of units, in the order of the data flow.
+        self.stage_sizes = self._evaluator.stage_sizes
+        self.stages = list(self.stage_sizes)
 
     @property
     def has_map(self) -> bool:
@@ -185,9 +179,8 @@ class Study:
     @cached_property
     def error(self) -> np.ndarray:
         """MSE over pixels at every grid point, [n]."""
-        return compute_mse_per_image(
-            self.evaluation.images, self.evaluation.truth
-        )
+        found = self.evaluation
+        return compute_mse_per_image(found.images, found.truth)
 
     @cached_property
     def error_ratio(self) -> np.ndarray:
@@ -326,11 +319,6 @@ class Study:
         row = (self.run.metrics.get("layers") or {}).get(stage) or {}
         is_known = NO_SCORES.keys() <= row.keys()
         return {name: row[name] for name in NO_SCORES} if is_known else None
-
-    @property
-    def _shape(self) -> tuple[int, ...] | None:
-        """Size of the grid per factor, None if it is not complete."""
-        return self.dataset.space.shape if self.splits.is_complete else None
 
     @property
     def superposition(self) -> SuperpositionScores:
