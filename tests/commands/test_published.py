@@ -15,7 +15,7 @@ import tfcomp
 from tfcomp import published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import format_flags, parse_config
-from tfcomp.storage import fetching, published_folder
+from tfcomp.storage import published_folder
 from tfcomp.storage.published_folder import (
     FILES,
     SUMS_FILE,
@@ -144,9 +144,9 @@ def test_addresses_that_are_not_trusted(
         with pytest.raises(ConfigError, match="--source must be a folder"):
             list_published(place)
     with pytest.raises(RunError, match="does not answer"):  # leads to http
-        fetching.fetch(f"{address}/elsewhere", 10)
+        published_folder.fetch(f"{address}/elsewhere", 10)
     with pytest.raises(RunError, match="too large: at most 10 bytes"):
-        fetching.fetch(f"{address}/index.json", 10)
+        published_folder.fetch(f"{address}/index.json", 10)
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(RunError, match="CERTIFICATE_VERIFY_FAILED"):
         list_published(address)

@@ -1,8 +1,7 @@
 """Any model as a Keras model with named stages, to be measured as one of ours.
 
-Exact derivatives pass through Keras models and SavedModels. A function of
-NumPy arrays (PyTorch, JAX, ONNX, ...) has none that TensorFlow can see: they
-are differences over the grid there, which is said (`find_nondifferentiable`).
+Exact derivatives pass through Keras models and SavedModels; those of functions
+of NumPy arrays are differences over the grid (`find_nondifferentiable`).
 """
 
 import zipfile
@@ -29,22 +28,12 @@ Call = Callable[[tf.Tensor], Mapping[str, Any]]
 def wrap_model(
     model: Any, dataset: Dataset, stages: Sequence[str], inputs: str
 ) -> keras.Model:
-    """A Keras model with the stages `stages` and `image`.
+    """A Keras model with the stages `stages` and `image`; arguments are those
+    of `tfcomp.evaluate`.
 
-    Args:
-        model: A Keras model, the folder of a SavedModel or the file of a Keras
-            model, or a function from factors [n, F] (NumPy, float32) to
-            images, or to a dictionary with `image` and the stages.
-        stages: Names of layers, of outputs of a SavedModel's signature
-            `activations`, or of entries of the dictionary. For a model of
-            tfcomp the default are its own.
-        inputs: What the model takes, `values`, `classes` (integers from 0) or
-            `unit` (every factor from 0 to 1).
-
-    Raises:
-        ValueError: If `inputs` is none of these, a stage does not exist, or
-            an output is no image of the data's size.
-        RunError: If there is no model at that path.
+    ValueError if `inputs` is none of `INPUTS`, a stage does not exist, or an
+    output is no image of the data's size; RunError if there is no model at a
+    path.
     """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")

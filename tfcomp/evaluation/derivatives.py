@@ -45,12 +45,12 @@ def choose_jacobian(model: keras.Model, space: FactorSpace) -> Callable:
 def list_jacobians(
     model: keras.Model, space: FactorSpace
 ) -> tuple[Callable, Callable]:
-    """Exact Jacobians, and what replaces them where they are all zero.
+    """Exact Jacobians, and what replaces them where they are all zero, as of a
+    one-hot code and of steps: central differences over the grid (one-sided at
+    its border), on the scale of the exact ones.
 
-    A one-hot code has derivative zero everywhere. There, and in stages that
-    turn out to be steps, they are central differences over the grid (one-sided
-    at its border), on the scale of the exact ones. Jacobians have a column for
-    each *ordered* factor: a categorical one has no derivative.
+    Jacobians have a column for each *ordered* factor: a categorical one has no
+    derivative.
     """
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(

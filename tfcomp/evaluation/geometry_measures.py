@@ -74,8 +74,7 @@ def measure_log_volume(study: Study) -> Lists:
     """How evenly does a stage spread the factors? (section 3.4, figure 2e)
 
     The spread of log sqrt(det g) is 0 for a manifold that is stretched
-    everywhere alike, whatever its scale. A point at the floor moves the mean by
-    up to 14 over the number of points. Where a manifold folds, volume is lost
+    everywhere alike, whatever its scale. Where a manifold folds, volume is lost
     at some points and gained at others: neither shows in a mean, and the
     deviation does not ask which.
     """

@@ -56,16 +56,14 @@ Numbers = dict[str, float | None]
 Lists = dict[str, list[float | None]]
 
 
-@declare_runs(
-    """
+@declare_runs("""
     border_rank_correlation: rank correlation of OOD error and distance to ID \
         [-1, 1]
         Spearman's, over OOD points, of the relative error and the distance
         to the nearest ID grid point
     border_relative_mse: relative MSE by distance to ID [0, inf] low
         mean relative error at a distance of 1, 2, ... grid steps (a list)
-    """
-)
+    """)
 def measure_border(study: Study) -> Numbers | Lists:
     """Does the OOD error rise with the distance to ID? (section 3.2)"""
     if not study.splits.is_ood.any():
@@ -250,14 +248,12 @@ def measure_interpolation(study: Study) -> Numbers:
     }
 
 
-@declare_runs(
-    """
+@declare_runs("""
     curve_values: factor
         values along the curve (a list)
     curve_mse: MSE along the curve with a gap [0, inf] low
         MSE over pixels at each of curve_values (a list)
-    """
-)
+    """)
 def measure_error_curve(study: Study) -> Lists:
     """The error along the one curve with a gap (figure 9a)."""
     gaps = list_gaps(study)

@@ -1,8 +1,5 @@
-"""What the scores of runs say, a sentence each; needs no TensorFlow.
-
-It says no more than the numbers carry: a network that does not fit what it was
-trained on is called that first, and an error that is not a number is no error.
-"""
+"""What the scores of runs say, a sentence each, and no more than they carry: a
+network that does not fit what it was trained on is called that first."""
 
 import math
 from collections.abc import Mapping

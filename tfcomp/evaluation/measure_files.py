@@ -1,8 +1,7 @@
-"""`measures.json` in a run folder, of one version of the code.
+"""`measures.json` in a run folder, of one version of the code; no TensorFlow.
 
-A name has a number, null, or a list of these; besides the measures there are
-`stages`, the names of the stages, `version`, and `start`, which has the same
-measures of the untrained network. Reading needs no TensorFlow.
+Names have a number, null, or a list of these; besides there are `stages` (their
+names), `version`, and `start` with the same measures of the untrained network.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Measures that users have registered, computed on stages and images.
-
-See `tfcomp.register_measure` for what a function is given and returns.
-"""
+"""Measures that users have registered (`tfcomp.register_measure`), computed."""
 
 import sys
 from collections.abc import Callable, Iterable

@@ -73,15 +73,27 @@ def write_projector(
         )
     (folder / SUBFOLDER).mkdir(exist_ok=True)
     write_text(folder / METADATA_FILE, _format_metadata(metadata))
-    size = _write_sprite(folder / SPRITE_FILE, images)
+    sprite, size = make_sprite(arrange_channels(images))
+    if sprite.ndim == 2:
+        # Colors are explicit, or the file would be scaled to its own extremes.
+        sprite = np.stack([sprite] * 3, axis=-1)
+    with write_whole(folder / SPRITE_FILE) as partial:
+        matplotlib.image.imsave(partial, sprite)
     config = ProjectorConfig()
     for index, (stage, features) in enumerate(stages.items()):
         safe = re.sub(r"[^\w.-]", "_", stage)  # a stage may be called block/1
         path = f"{SUBFOLDER}/{index:02d}_{safe}.tsv"
+        flat = np.reshape(features, (len(features), -1))
+        if flat.shape[1] > MAX_COMPONENTS:
+            flat = compute_pca(flat, MAX_COMPONENTS).features
+        # Text, since TensorBoard takes bytes for text as well when they happen
+        # to be valid characters, which the zeros of a dead stage are.
+        with write_whole(folder / path) as partial:
+            np.savetxt(partial, flat, fmt="%.6g", delimiter="\t")
         embedding = config.embeddings.add(
             tensor_name=stage,
             tensor_path=path,
-            tensor_shape=_write_tensor(folder / path, features),
+            tensor_shape=flat.shape,
             metadata_path=METADATA_FILE,
         )
         embedding.sprite.image_path = SPRITE_FILE
@@ -91,14 +103,12 @@ def write_projector(
 
 
 def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-    """All images in one, row by row from the top left.
+    """All images in one, row by row from the top left; with width and height of
+    a single one with its gray frame (the page is white).
 
-    Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom. They
-    are thinned to every second, third, ... pixel if the whole would exceed
-    8192 pixels, and framed in gray, since the page is white.
-
-    Returns gray or RGB values, uint8, black where images are missing in the
-    last row; and width and height of a single image with its frame.
+    Images are [n, H, W] or [n, H, W, 3] in [0, 1], row 0 at the bottom, thinned
+    to every second, third, ... pixel if the whole would exceed 8192 pixels.
+    Gray or RGB values, uint8, black where images are missing in the last row.
     """
     columns = math.ceil(math.sqrt(len(images)))  # nearly a square
     rows = math.ceil(len(images) / columns)
@@ -114,27 +124,6 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
     grid = cells.reshape(rows, columns, height, width, *colors).swapaxes(1, 2)
     sprite = grid.reshape(rows * height, columns * width, *colors)
     return sprite, (width, height)
-
-
-def _write_sprite(path: Path, images: np.ndarray) -> tuple[int, int]:
-    sprite, size = make_sprite(arrange_channels(images))
-    if sprite.ndim == 2:
-        # Colors are explicit, or the file would be scaled to its own extremes.
-        sprite = np.stack([sprite] * 3, axis=-1)
-    with write_whole(path) as partial:
-        matplotlib.image.imsave(partial, sprite)
-    return size
-
-
-def _write_tensor(path: Path, features: np.ndarray) -> tuple[int, int]:
-    flat = np.reshape(features, (len(features), -1))
-    if flat.shape[1] > MAX_COMPONENTS:
-        flat = compute_pca(flat, MAX_COMPONENTS).features
-    # Text, since TensorBoard takes bytes for text as well when they happen
-    # to be valid characters, which the zeros of a dead stage are.
-    with write_whole(path) as partial:
-        np.savetxt(partial, flat, fmt="%.6g", delimiter="\t")
-    return flat.shape
 
 
 def _format_metadata(metadata: Mapping[str, ArrayLike]) -> str:

@@ -1,7 +1,6 @@
 """Published models, loaded: built from their flags, filled with numbers.
 
-No code comes with them: flags are checked as those of a training, plugins and
-files that they name are refused, and the weights are numbers.
+No code comes with them: plugins and files that flags name are refused.
 """
 
 from __future__ import annotations

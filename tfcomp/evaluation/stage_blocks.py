@@ -1,8 +1,7 @@
 """Activations of a stage over the whole grid, in blocks of units.
 
-On a grid of 64 x 64 points, a stage of 64 channels has 4 GB of activations: a
-large stage is computed several times. Each time some units are kept, reduced to
-what the report shows, and dropped.
+A stage of 64 channels has 4 GB of activations on a grid of 64 x 64 points: a
+large one is computed several times, for some of its units each time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -121,11 +120,9 @@ def reduce_stage(
     is_ood: np.ndarray,
     probe: Callable[[np.ndarray], dict[str, float | None]],
 ) -> StageNumbers:
-    """Reduces the blocks of a stage while they pass by, once.
-
-    Blocks, units and OOD points are those of `compute_rows`, which `probe`
-    scores; `shape` is that of a complete grid, else None.
-    """
+    """Reduces the blocks of a stage while they pass by, once; arguments are
+    those of `compute_rows`, which `probe` scores, and the shape of a complete
+    grid."""
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
     columns: list[np.ndarray] = []

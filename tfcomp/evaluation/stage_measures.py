@@ -45,24 +45,20 @@ GAPS = {
 }
 
 
-@declare_stages(
-    """
+@declare_stages("""
     probe_r2_grid: linear probes, R² over the grid [-inf, 1] high
         out-of-fold R² of a ridge regression from the activations to the
         factors, over all grid points
-    """
-)
+    """)
 def measure_probes(study: Study) -> Lists:
     """Can the factors be read out by linear probes? (figures 2, 11 to 14)"""
     return {"probe_r2_grid": list(study.grid_probes.values())}
 
 
-@declare_runs(
-    """
+@declare_runs("""
     neighbor_cosine: cosine of neighboring embeddings [-1, 1]
         mean cosine between the low-rank embeddings of neighboring values
-    """
-)
+    """)
 def measure_neighbors(study: Study) -> Numbers:
     """How alike are the matrices of neighboring values? (figure 3)
 
@@ -216,13 +212,11 @@ def measure_gap(study: Study) -> Lists:
     }
 
 
-@declare_runs(
-    """
+@declare_runs("""
     axis_ratio: ratio of axes [1, inf]
         norm of the profiles of hard rendering along the stronger axis over
         that along the weaker one, of the factor in which they are closest
-    """
-)
+    """)
 def measure_axes(study: Study) -> Numbers:
     """How clearly hard rendering has found the axes, known on ID alone."""
     found = [e.summary.get("ratio") for e in study.embeddings.values()]

@@ -94,16 +94,16 @@ def _pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         arrays[name] = value
         return {"array": name}
     if dataclasses.is_dataclass(value):
-        fields = [f.name for f in dataclasses.fields(value)]
-        pairs = [(name, getattr(value, name)) for name in fields]
+        fields = dataclasses.fields(value)
+        found = {field.name: getattr(value, field.name) for field in fields}
     elif hasattr(value, "_asdict"):
-        pairs = [*value._asdict().items()]
+        found = value._asdict()
     elif isinstance(value, dict):
-        pairs = [*value.items()]
+        found = value
     elif isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
         return {kind: [_pack(item, arrays) for item in value]}
     else:
         return value.item() if isinstance(value, np.generic) else value
     kind = "dict" if isinstance(value, dict) else type(value).__name__
-    return {kind: [(key, _pack(item, arrays)) for key, item in pairs]}
+    return {kind: [(key, _pack(item, arrays)) for key, item in found.items()]}

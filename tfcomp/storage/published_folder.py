@@ -17,14 +17,15 @@ import hashlib
 import json
 import os
 import re
+import urllib.request as web
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tfcomp.config.errors import ConfigError, RunError, suggest
-from tfcomp.storage.fetching import fetch
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 
@@ -45,6 +46,16 @@ CLONE = Path(__file__).parents[2]
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*(/[a-z0-9][a-z0-9_.-]*)*")
 MAX_NAME = 120  # characters
 _SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
+SECONDS = 30  # without an answer
+# No handler of other protocols, to which an address may lead.
+HANDLERS = (
+    web.ProxyHandler,
+    web.HTTPSHandler,
+    web.HTTPRedirectHandler,
+    web.HTTPDefaultErrorHandler,
+    web.HTTPErrorProcessor,
+    web.UnknownHandler,
+)
 
 
 @dataclass(frozen=True)
@@ -212,6 +223,26 @@ def _read(source: str, file: str, name: str = "") -> bytes:
         content = stream.read(limit + 1)
     if len(content) > limit:
         raise RunError(f"{path} is too large: at most {limit:,} bytes")
+    return content
+
+
+def fetch(address: str, limit: int) -> bytes:
+    """The content of a file; RunError if it is longer than so many bytes or the
+    address does not answer, FileNotFoundError if that says that there is
+    none."""
+    opener = web.OpenerDirector()
+    for handler in HANDLERS:
+        opener.add_handler(handler())
+    try:
+        with opener.open(address, timeout=SECONDS) as stream:
+            content = stream.read(limit + 1)
+    except (OSError, ValueError, HTTPException) as error:
+        if getattr(error, "code", None) in (404, 410):
+            raise FileNotFoundError(address) from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise RunError(f"{address} does not answer: {reason}") from error
+    if len(content) > limit:
+        raise RunError(f"{address} is too large: at most {limit:,} bytes")
     return content
 
 
