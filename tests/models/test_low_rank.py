@@ -9,7 +9,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.embedding_analysis import analyze_embedding
+from tfcomp.evaluation.evaluator import analyze_embedding
 from tfcomp.models.low_rank import NarrowConvolution, list_embeddings
 from tfcomp.training.prepared_models import make_model
 

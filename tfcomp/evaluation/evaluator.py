@@ -1,10 +1,10 @@
-"""Evaluation of a decoder: scores of images, numbers of stages."""
+"""Evaluation of a decoder: scores of images, numbers of its parts."""
 
 import copy
 import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import keras
 import numpy as np
@@ -16,21 +16,22 @@ from tfcomp.analysis import (
     evaluate_in_batches,
     summarize_geometry,
 )
+from tfcomp.analysis.effective_rank import compute_effective_rank
 from tfcomp.analysis.features import compute_rows
 from tfcomp.analysis.probes import Scores, probe_rows
 from tfcomp.config.quiet import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation import derivatives
-from tfcomp.evaluation.embedding_analysis import (
-    EmbeddingAnalysis,
-    analyze_embedding,
-)
 from tfcomp.evaluation.own_measures import measure_stages
 from tfcomp.evaluation.point_scores import Evaluation, evaluate_images
 from tfcomp.evaluation.stage_blocks import StageReader
+from tfcomp.models.axis_embedding import AxisEmbedding
 from tfcomp.models.low_rank import list_embeddings
+from tfcomp.models.model_rules import AXES
+from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.stages import make_stage_model
+from tfcomp.models.value_embedding import ValueEmbedding
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,26 @@ class LayerAnalysis:
 
     summary: dict[str, dict[str, float | None]]
     log_volume: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class EmbeddingAnalysis:
+    """One embedding.
+
+    The summary has `effective_rank` (mean over values). Of a `LowRankEmbedding`
+    also the penalties of equations 10 and 11 averaged over values and modes
+    whatever the training does: `entropy` (nats), `variance_raw` and
+    `variance_unit` (mean of left and right). Of an `AxisEmbedding` the `ratio`
+    of its axes, stronger over weaker (None if it was given one), and the `axis`
+    that was left, 0 for rows and 1 for columns (None while both are).
+    """
+
+    matrices: np.ndarray  # those rendered for all values, [V, rows, columns]
+    spectrum: np.ndarray  # their singular values, largest first, [V, R]
+    effective_rank: np.ndarray  # of each matrix, by its spectrum, [V]
+    summary: dict[str, float | None]
+    # Of an `AxisEmbedding`, by axis, [V, rows or columns].
+    profiles: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
@@ -57,6 +78,27 @@ def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
     return np.column_stack(targets)
 
 
+def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
+    """Measures one embedding layer."""
+    spectrum = np.asarray(layer.spectrum())
+    rank = compute_effective_rank(np.square(spectrum, dtype=np.float64))
+    summary: dict[str, float | None] = {"effective_rank": float(rank.mean())}
+    profiles = {}
+    if isinstance(layer, AxisEmbedding):
+        axis, profiles = layer.find_axis(), layer.profiles()
+        summary["ratio"] = layer.measure_ratio()
+        summary["axis"] = None if axis is None else AXES.index(axis)
+    else:
+        entropy = EntropyRegularizer(1.0, "mean")(layer.coefficients)
+        summary["entropy"] = float(entropy)
+        for basis in ("raw", "unit"):
+            variance = VarianceRegularizer(1.0, basis, "mean")
+            both = variance(layer.left) + variance(layer.right)
+            summary[f"variance_{basis}"] = float(both) / 2
+    matrices = np.asarray(layer.matrices())
+    return EmbeddingAnalysis(matrices, spectrum, rank, summary, profiles)
+
+
 class Evaluator:
     """Evaluates one model over and over, as its weights change.
 
@@ -70,11 +112,8 @@ class Evaluator:
     def __init__(
         self, model: keras.Model, dataset: Dataset, seed: int = 0
     ) -> None:
-        self._dataset = dataset
-        self._seed = seed
-        self._embeddings = list_embeddings(model)
+        self.model, self._dataset, self._seed = model, dataset, seed
         stages = make_stage_model(model)
-        self.model = model
         self._draw = tf.function(lambda f: {"image": model(f)}, autograph=False)
         # By exact derivatives, and by differences where these are all zero.
         self._measure, self._measure_steps = (
@@ -178,10 +217,8 @@ class Evaluator:
 
     def analyze_embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """The low-rank embeddings of the model by factor, if it has any."""
-        return {
-            factor: analyze_embedding(layer)
-            for factor, layer in self._embeddings.items()
-        }
+        layers = list_embeddings(self.model)
+        return {name: analyze_embedding(part) for name, part in layers.items()}
 
     def read_stages(self) -> Iterable[tuple[str, int, Iterable[np.ndarray]]]:
         """What `StageReader.iterate` gives, with a progress bar."""

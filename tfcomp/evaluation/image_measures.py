@@ -51,7 +51,14 @@ ORDERS = {
     "anova_higher": "terms of more factors",
     "factorization_ratio": "all terms of one factor",
 }
-EDGES = "on the two images at the edges of the gap"
+_PAIR = "on the two images at the edges of the gap"
+# From which number of a curve, over its held-out points, and what it is.
+EDGES = {
+    "edge_r2": ("interpolation_r2", "mean over", _PAIR),
+    "edge_r2_min": ("interpolation_r2_min", "least over", _PAIR),
+    "edge_linear_r2": ("linear_r2", "mean over", f"{_PAIR}, linear weights"),
+    "edge_truth_r2": ("truth_r2", "mean over", f"{_PAIR}, of the true image"),
+}
 Numbers = dict[str, float | None]
 Lists = dict[str, list[float | None]]
 
@@ -165,13 +172,9 @@ def measure_image_interaction(study: Study) -> Numbers:
     """Do images show more than a sum over rows and columns? (section 4.2)"""
     if not study.dataset.has_position:
         return {}
-    images, truth = study.evaluation.images, study.evaluation.truth
-    numbers: Numbers = {}
-    for name, rows in (
-        ("id", study.splits.is_id),
-        ("ood", study.splits.is_ood),
-    ):
-        r2 = compute_interaction_r2(images[rows], truth[rows])
+    found, splits, numbers = study.evaluation, study.splits, {}
+    for name, rows in (("id", splits.is_id), ("ood", splits.is_ood)):
+        r2 = compute_interaction_r2(found.images[rows], found.truth[rows])
         numbers[f"interaction_r2_{name}"] = r2
     return numbers
 
@@ -219,12 +222,7 @@ def measure_alignment(study: Study) -> Numbers:
     {name}: R² {text}, {over.split()[0]} [0, 1]
         R² {text}, {over} the held-out points of a gap
     """
-        for name, over, text in (
-            ("edge_r2", "mean over", EDGES),
-            ("edge_r2_min", "least over", EDGES),
-            ("edge_linear_r2", "mean over", f"{EDGES}, linear weights"),
-            ("edge_truth_r2", "mean over", f"{EDGES}, of the true image"),
-        )
+        for name, (_, over, text) in EDGES.items()
     )
 )
 def measure_interpolation(study: Study) -> Numbers:
@@ -236,15 +234,9 @@ def measure_interpolation(study: Study) -> Numbers:
     if not (gaps := list_gaps(study)):
         return {}
     found = [summarize_interpolation(score_gap(study, c)) for c in gaps]
-    names = {
-        "edge_r2": "interpolation_r2",
-        "edge_r2_min": "interpolation_r2_min",
-        "edge_linear_r2": "linear_r2",
-        "edge_truth_r2": "truth_r2",
-    }
     return {
         name: average(summary[key] for summary in found)
-        for name, key in names.items()
+        for name, (key, *_) in EDGES.items()
     }
 
 

@@ -11,7 +11,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
-from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
+from tfcomp.evaluation.evaluator import EmbeddingAnalysis
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
 from tfcomp.figures import embedding_plots
 from tfcomp.figures.curve_plots import draw_curves

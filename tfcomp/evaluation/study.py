@@ -30,8 +30,11 @@ from tfcomp.datasets.dataset import Dataset, brighten, choose_rows
 from tfcomp.datasets.explored import choose_explored, choose_few
 from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.evaluation import derivatives, stage_blocks
-from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import Evaluator, LayerAnalysis
+from tfcomp.evaluation.evaluator import (
+    EmbeddingAnalysis,
+    Evaluator,
+    LayerAnalysis,
+)
 from tfcomp.evaluation.kept_property import kept_property, shared_property
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio

@@ -31,8 +31,7 @@ from tensorboard.plugins.hparams import api as hparams
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
-from tfcomp.evaluation.embedding_analysis import EmbeddingAnalysis
-from tfcomp.evaluation.evaluator import LayerAnalysis
+from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
 from tfcomp.evaluation.pictures import (
     center_volumes,
     find_largest,
