@@ -18,9 +18,10 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.published_models import (
     check_publishable,
+    format_weights,
     load_published_run,
+    parse_weights,
 )
-from tfcomp.evaluation.published_weights import format_weights, parse_weights
 from tfcomp.report.evaluated import Evaluated
 from tfcomp.storage.published_folder import (
     FILES,

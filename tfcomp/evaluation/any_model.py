@@ -28,12 +28,11 @@ Call = Callable[[tf.Tensor], Mapping[str, Any]]
 def wrap_model(
     model: Any, dataset: Dataset, stages: Sequence[str], inputs: str
 ) -> keras.Model:
-    """A Keras model with the stages `stages` and `image`; arguments are those
-    of `tfcomp.evaluate`.
+    """A Keras model with these stages and `image`, from arguments of
+    `tfcomp.evaluate`.
 
-    ValueError if `inputs` is none of `INPUTS`, a stage does not exist, or an
-    output is no image of the data's size; RunError if there is no model at a
-    path.
+    ValueError if inputs are none of `INPUTS`, a stage does not exist, or images
+    are not of the data's size; RunError if there is no model at a path.
     """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")

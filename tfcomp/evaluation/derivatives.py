@@ -47,11 +47,8 @@ def list_jacobians(
 ) -> tuple[Callable, Callable]:
     """Exact Jacobians, and what replaces them where they are all zero, as of a
     one-hot code and of steps: central differences over the grid (one-sided at
-    its border), on the scale of the exact ones.
-
-    Jacobians have a column for each *ordered* factor: a categorical one has no
-    derivative.
-    """
+    its border), on the scale of the exact ones. They have a column for each
+    *ordered* factor."""
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
         compute_difference_jacobians,
@@ -69,8 +66,8 @@ def list_jacobians(
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
     """Stages that move with a factor although their derivative is exactly zero
-    at all of a few points: behind a rounding, a stopped gradient, or a function
-    outside of TensorFlow."""
+    at a few points: behind a rounding, a stopped gradient, a foreign
+    function."""
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     usual, fallback = list_jacobians(model, space)
@@ -128,8 +125,7 @@ def make_interaction_fn(
 ) -> Callable[[np.ndarray], Interactions]:
     """From points [n, F] to the numbers of every stage, by exact derivatives;
     to nothing for a one-hot code, operations that cannot be differentiated as
-    often, or fewer than two ordered factors. Models with many units are traced
-    in any case."""
+    often, or fewer than two ordered factors. Many units are traced anyway."""
     exact, fallback = list_jacobians(model, space)
     ordered = [space.factors[column] for column in space.ordered]
     ranges = [factor.high - factor.low for factor in ordered]

@@ -64,8 +64,8 @@ class EmbeddingAnalysis:
 
 
 def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
-    """What a linear probe should find, [n, T]: the value of a factor; cos and
-    sin of a periodic one, which jumps where it wraps; nothing of a categorical
+    """What a linear probe should find, [n, T]: the value of a factor, cos and
+    sin of a periodic one, which jumps where it wraps, nothing of a categorical
     one."""
     targets = [np.zeros((len(grid), 0))]
     for column in space.ordered:
@@ -185,7 +185,7 @@ class Evaluator:
         self, num_points: int, is_traced: bool = False
     ) -> derivatives.Interactions:
         """How factors interact in every stage, at a sample of the grid; None
-        where `measure_geometry` found no derivatives. Tracing pays for some ten
+        where `measure_geometry` found no derivatives. Tracing pays in some ten
         uses."""
         grid = self._dataset.splits.grid
         points = derivatives.choose_points(grid, num_points)
@@ -199,8 +199,7 @@ class Evaluator:
         probes: Mapping[str, Scores] | None = None,
     ) -> LayerAnalysis:
         """Geometry and probes of every stage over the whole grid, from what
-        `measure_geometry` gave, and the scores of `probe` where they are
-        known."""
+        `measure_geometry` gave, and scores of `probe` that are known."""
         grid, is_ood = self._dataset.splits.grid, self._dataset.splits.is_ood
         if probes is None:
             probes = {

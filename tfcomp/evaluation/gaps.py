@@ -36,8 +36,7 @@ def score_gap(study: Study, curve: Curve) -> interpolation.Interpolation:
 def compare_gap(
     study: Study, curve: Curve, stage: str
 ) -> dict[str, float | None]:
-    """Steps and angles of a stage, or of `TRUTH` (the true images), inside a
-    gap over those outside."""
+    """Steps and angles of a stage, or of `TRUTH`, inside a gap over outside."""
     if stage == TRUTH:
         values = study.bright_truth[curve.rows]
     else:

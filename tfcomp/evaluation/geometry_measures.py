@@ -74,9 +74,9 @@ def measure_log_volume(study: Study) -> Lists:
     """How evenly does a stage spread the factors? (section 3.4, figure 2e)
 
     The spread of log sqrt(det g) is 0 for a manifold that is stretched
-    everywhere alike, whatever its scale. Where a manifold folds, volume is lost
-    at some points and gained at others: neither shows in a mean, and the
-    deviation does not ask which.
+    everywhere alike, whatever its scale. A fold loses volume at some points and
+    gains it at others: no mean shows this, and the deviation does not ask
+    which.
     """
     is_id, is_ood = study.splits.is_id, study.splits.is_ood
     volumes = list(study.log_volume.values())

@@ -81,7 +81,7 @@ def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
     """How the errors of runs compare with those that need no network, on
-    held-out combinations, or on all if none is held out; empty if none is
+    held-out combinations, or on all if none is; empty if no such error is
     known."""
     compared = []
     for metrics in found.values():

@@ -28,9 +28,8 @@ def measure_run(
     """Measures a finished run and writes `measures.json` into its folder, if
     this version of the code has not done so; returns its content.
 
-    One of the evaluators is used if it is of such a model: it need not be
-    traced again. RunError if the folder is no finished run, is damaged, or
-    cannot be written.
+    An evaluator of such a model need not be traced again. RunError if the
+    folder is no finished run, is damaged, or cannot be written.
     """
     path = Path(path)
     if not measure_files.is_measured(path):

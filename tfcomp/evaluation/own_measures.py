@@ -57,8 +57,8 @@ def measure_stages(
 
 
 def measure_images(view: ImageView) -> dict[str, np.ndarray]:
-    """The registered numbers of every image, [n] by name; NaN of those that
-    fail, which is said."""
+    """The registered numbers of every image, [n] by name; NaN where they
+    fail."""
     nothing = np.full(len(view.images), np.nan)
     found = {}
     for m in list_measures(of="images"):

@@ -63,12 +63,10 @@ def score_references(dataset: Dataset, truth: np.ndarray) -> References:
 def score_certified(
     dataset: Dataset, evaluation: Evaluation, certificate: Certificate | None
 ) -> dict[str, float | None]:
-    """R^2 (`compute_r2`) over the points of the grid, for `metrics.json`.
-
-    Of `id`, of `ood` and, by a certificate of order 1 (`certify_dataset`),
-    among the held-out points of `certified` ones and `others`: where there are
-    such points.
-    """
+    """R^2 (`compute_r2`) over the points of the grid, for `metrics.json`: of
+    `id`, of `ood` and, by a certificate of order 1 (`certify_dataset`), among
+    the held-out points of `certified` ones and `others`, where there are
+    any."""
     rows = {"id": dataset.splits.is_id, "ood": dataset.splits.is_ood}
     if certificate is not None:
         marks = mark_certified(dataset, certificate)

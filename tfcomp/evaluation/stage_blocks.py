@@ -121,8 +121,8 @@ def reduce_stage(
     probe: Callable[[np.ndarray], dict[str, float | None]],
 ) -> StageNumbers:
     """Reduces the blocks of a stage while they pass by, once; arguments are
-    those of `compute_rows`, which `probe` scores, and the shape of a complete
-    grid."""
+    those of `compute_rows`, which `probe` scores, and the shape if it is
+    complete."""
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
     columns: list[np.ndarray] = []

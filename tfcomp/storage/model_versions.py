@@ -41,9 +41,8 @@ def add_version(
     """Writes the next version into a folder, which is made, unless the last one
     is the same model; returns the version that has it, and whether it is new.
 
-    Processes that do so at once take turns. One that is killed leaves no
-    version, and what it has written is removed by the next. OSError if the
-    folder cannot be written.
+    Processes that do so at once take turns. What one that is killed has written
+    is no version, and removed by the next. OSError if that cannot be done.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, wait=True):

@@ -72,9 +72,9 @@ class Published:
 
 
 def find_source(source: str = "") -> str:
-    """The folder or address that is meant: by default `saved_models/published`
-    of the working directory, else of the clone that tfcomp runs from; RunError
-    if there is none."""
+    """The folder or address that is meant, by default `saved_models/published`
+    of the working directory, else of the clone that tfcomp runs from; or
+    RunError."""
     if source:
         return os.path.expanduser(source).rstrip("/")
     for folder in (DEFAULT, CLONE / DEFAULT):
@@ -227,8 +227,8 @@ def _read(source: str, file: str, name: str = "") -> bytes:
 
 
 def fetch(address: str, limit: int) -> bytes:
-    """The content of a file; RunError if it is longer than so many bytes or the
-    address does not answer, FileNotFoundError if that says that there is
+    """The content of a file; RunError if it has more bytes than the limit or
+    there is no answer, FileNotFoundError if the address says that there is
     none."""
     opener = web.OpenerDirector()
     for handler in HANDLERS:

@@ -139,15 +139,12 @@ def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
     is_good = {
         folder / METRICS_FILE: find_metrics(folder) is not None,
         folder / MODEL_FILE: _is_archive(folder / MODEL_FILE, thorough),
-        exports: not config.export
-        or (bool(versions) and is_loadable(versions[-1])),
+        exports: not config.export or any(map(is_loadable, versions[-1:])),
     }
     return [path for path, good in is_good.items() if not good]
 
 
-def select_scores(
-    metrics: Mapping[str, Any],
-) -> dict[str, dict[str, float | None]]:
+def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The sets of scores in a `metrics.json`: `id`, `ood`, `ood_plus` etc."""
     return {
         subset: scores

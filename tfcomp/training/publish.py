@@ -17,10 +17,10 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.published_models import (
     check_publishable,
+    format_weights,
     make_published,
     rename_published,
 )
-from tfcomp.evaluation.published_weights import format_weights
 from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import forget_candidates
 from tfcomp.statistics.seed_statistics import Statistics
