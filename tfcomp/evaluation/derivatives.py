@@ -7,14 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfcomp.analysis import evaluate_in_batches
+from tfcomp.analysis import jacobians
 from tfcomp.analysis.interaction import Interaction, compute_jet_products
-from tfcomp.analysis.jacobians import (
-    BATCH_SIZE,
-    compute_difference_jacobians,
-    compute_stage_jacobians,
-    compute_stage_metrics,
-)
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.models.stages import make_stage_model
 
@@ -51,7 +45,7 @@ def list_jacobians(
     *ordered* factor."""
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
-        compute_difference_jacobians,
+        jacobians.compute_difference_jacobians,
         low=[factor.low for factor in ordered],
         high=[factor.values()[-1] for factor in ordered],
         step=[factor.step for factor in ordered],
@@ -61,7 +55,9 @@ def list_jacobians(
     layers = {layer.name: layer for layer in model.layers}
     if not getattr(layers.get("code"), "differentiable", True):
         return differences, differences
-    return _keep_names_fixed(compute_stage_jacobians, space), differences
+    return _keep_names_fixed(
+        jacobians.compute_stage_jacobians, space
+    ), differences
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
@@ -71,11 +67,11 @@ def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     usual, fallback = list_jacobians(model, space)
-    exact = compute_stage_metrics(stages, factors, usual)
+    exact = jacobians.compute_stage_metrics(stages, factors, usual)
     flat = {stage: is_flat(g) for stage, g in exact.items()}
     if not any(column.any() for column in flat.values()):
         return []
-    found = compute_stage_metrics(stages, factors, fallback)
+    found = jacobians.compute_stage_metrics(stages, factors, fallback)
     return [s for s in flat if (flat[s] & ~is_flat(found[s])).any()]
 
 
@@ -135,7 +131,7 @@ def make_interaction_fn(
     is_traced = is_traced or num_units > TRACED_UNITS
     columns = len(ranges) * (len(ranges) + 5) // 2
     size = max(1, MAX_NUMBERS // (num_units * columns))
-    size = min(size, BATCH_SIZE) if is_traced else size
+    size = min(size, jacobians.BATCH_SIZE) if is_traced else size
 
     def compute(factors: tf.Tensor) -> dict[str, tf.Tensor]:
         return compute_jet_products(stages, factors, exact)
@@ -145,7 +141,9 @@ def make_interaction_fn(
 
     def measure(points: np.ndarray) -> Interactions:
         try:
-            found = evaluate_in_batches(compute, points, size, is_traced)
+            found = jacobians.evaluate_in_batches(
+                compute, points, size, is_traced
+            )
         except LookupError:  # an operation without a further gradient
             return {}
         return {s: Interaction(p, ranges).summarize() for s, p in found.items()}

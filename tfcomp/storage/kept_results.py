@@ -41,38 +41,32 @@ class KeptResults:
 
     def get(self, name: str, compute: Callable[[], Any]) -> Any:
         """What is kept by a name, or else what is computed, and kept now."""
-        path = self._folder / f"{name}.npz"
-        try:
-            return self._read(path)
-        except UNREADABLE:
-            value = compute()
+        with (
+            contextlib.suppress(*UNREADABLE),
+            open(self._folder / f"{name}.npz", "rb") as raw,
+            np.load(raw, allow_pickle=False) as file,
+        ):
+            content = json.loads(file[_TREE].tobytes())
+            if content["version"] == self._version:
+                return self._unpack(content["value"], file)
+        value = compute()
         self.keep(name, value)
         return value
 
     def keep(self, name: str, value: Any) -> None:
-        """Keeps a value by a name, in place of what was kept by it, where
-        something can be written."""
-        # A folder of somebody else's, or a full disk.
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(exist_ok=True)
-            self._write(self._folder / f"{name}.npz", value)
-
-    def _read(self, path: Path) -> Any:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            content = json.loads(file[_TREE].tobytes())
-            if content["version"] != self._version:
-                raise LookupError(content["version"])
-            return self._unpack(content["value"], file)
-
-    def _write(self, path: Path, value: Any) -> None:
+        """Keeps a value in place of another one, where that can be written."""
         arrays: dict[str, np.ndarray] = {}
         content = {"version": self._version, "value": _pack(value, arrays)}
         if sum(array.nbytes for array in arrays.values()) > MAX_BYTES:
             return
         tree = json.dumps(content).encode()
         arrays[_TREE] = np.frombuffer(tree, np.uint8)
-        with write_whole(path) as partial, partial.open("wb") as file:
-            np.savez(file, **arrays)
+        path = self._folder / f"{name}.npz"
+        # A folder of somebody else's, or a full disk.
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(exist_ok=True)
+            with write_whole(path) as partial, partial.open("wb") as file:
+                np.savez(file, **arrays)
 
     def _unpack(self, tree: Any, file: Mapping[str, np.ndarray]) -> Any:
         if not isinstance(tree, dict):
