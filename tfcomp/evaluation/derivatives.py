@@ -55,9 +55,8 @@ def list_jacobians(
     layers = {layer.name: layer for layer in model.layers}
     if not getattr(layers.get("code"), "differentiable", True):
         return differences, differences
-    return _keep_names_fixed(
-        jacobians.compute_stage_jacobians, space
-    ), differences
+    exact = _keep_names_fixed(jacobians.compute_stage_jacobians, space)
+    return exact, differences
 
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:

@@ -45,14 +45,13 @@ class LayerAnalysis:
 
 @dataclass(frozen=True)
 class EmbeddingAnalysis:
-    """One embedding.
+    """One embedding. The summary has `effective_rank` (mean over values).
 
-    The summary has `effective_rank` (mean over values). Of a `LowRankEmbedding`
-    also the penalties of equations 10 and 11 averaged over values and modes
-    whatever the training does: `entropy` (nats), `variance_raw` and
-    `variance_unit` (mean of left and right). Of an `AxisEmbedding` the `ratio`
-    of its axes, stronger over weaker (None if it was given one), and the `axis`
-    that was left, 0 for rows and 1 for columns (None while both are).
+    Of a `LowRankEmbedding` also the penalties of equations 10 and 11, averaged
+    over values and modes: `entropy` (nats), `variance_raw` and `variance_unit`.
+    Of an `AxisEmbedding` the `ratio` of its axes, stronger over weaker (None if
+    it was given one), and the `axis` that was left, 0 for rows (None while both
+    are).
     """
 
     matrices: np.ndarray  # those rendered for all values, [V, rows, columns]

@@ -16,7 +16,6 @@ from tfcomp.analysis.kernel_anova import compute_interaction_r2, summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_finite_peaks
 from tfcomp.analysis.superposition import FAR
-from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.statistics.measure import declare_runs
 
 if TYPE_CHECKING:
@@ -231,9 +230,10 @@ def measure_interpolation(study: Study) -> Numbers:
     R^2 about zero in pixel space, means over the curves with a gap; that of the
     true images is what a network that rotates would have.
     """
-    if not (gaps := list_gaps(study)):
+    if not study.gaps:
         return {}
-    found = [summarize_interpolation(score_gap(study, c)) for c in gaps]
+    scores = [study.score_gap(curve) for curve in study.gaps]
+    found = [summarize_interpolation(score) for score in scores]
     return {
         name: average(summary[key] for summary in found)
         for name, (key, *_) in EDGES.items()
@@ -248,10 +248,9 @@ def measure_interpolation(study: Study) -> Numbers:
     """)
 def measure_error_curve(study: Study) -> Lists:
     """The error along the one curve with a gap (figure 9a)."""
-    gaps = list_gaps(study)
-    if len(gaps) != 1:
+    if len(study.gaps) != 1:
         return {}
-    (curve,) = gaps
+    (curve,) = study.gaps
     return {
         "curve_values": curve.factor.values().tolist(),
         "curve_mse": study.error[curve.rows].tolist(),

@@ -28,12 +28,9 @@ Draw = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Outputs and truth over the grid [n, H, W, C]; scores of `Splits.scored`.
-
-    These are `{"id": {...}, "ood": {...}}` with the keys of
-    `tfcomp.analysis.scores`, plus `id_test` when some ID cells were not trained
-    on, and `id_<name>`, `ood_<name>` for every other truth.
-    """
+    """Outputs and truth over the grid [n, H, W, C]; scores of `Splits.scored`:
+    `id` and `ood`, `id_test` when some ID cells were not trained on, and
+    `id_<name>`, `ood_<name>` for every other truth."""
 
     images: np.ndarray
     truth: np.ndarray

@@ -50,13 +50,10 @@ def write_projector(
         folder: Of the run; RunError if it has no event files.
         stages: Finite features of every stage, [n, ...]. Those of more than 49
             dimensions are replaced by their first 49 principal components.
-        metadata: Name of a column to one value per point, [n]. NaN, as of an
-            absent factor, is left empty. Points are labelled by the first
-            column that is not numeric.
+        metadata: Columns with a value per point, [n]; NaN is left empty. The
+            first one that is not numeric is the label of points.
         images: One per point, gray [n, H, W] or [n, H, W, C], values in [0, 1],
-            row 0 at the bottom as in all figures.
-
-    Returns the configuration file, which is written last.
+            row 0 at the bottom.
     """
     if not any(folder.glob("*tfevents*")):
         raise RunError(

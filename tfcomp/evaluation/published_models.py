@@ -127,7 +127,7 @@ def format_weights(weights: Sequence[np.ndarray], dtype: str) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, values in enumerate(weights):
-            name, member = _name(number), io.BytesIO()
+            name, member = f"{number:03d}.npy", io.BytesIO()
             with np.errstate(over="ignore"):
                 stored = np.ascontiguousarray(values, dtype)
             _check_finite(stored, name)
@@ -156,7 +156,7 @@ def parse_weights(
     finite."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            names = [_name(number) for number in range(len(shapes))]
+            names = [f"{number:03d}.npy" for number in range(len(shapes))]
             if archive.namelist() != names:
                 rule = f"must have {len(shapes)} arrays, 000.npy and so on"
                 raise _damaged(rule)
@@ -194,10 +194,6 @@ def _read_member(
 def _check_finite(values: np.ndarray, name: str) -> None:
     if not np.isfinite(values).all():
         raise _damaged(f"must have finite numbers alone in {name}")
-
-
-def _name(number: int) -> str:
-    return f"{number:03d}.npy"
 
 
 def _damaged(rule: str) -> RunError:

@@ -1,17 +1,27 @@
-"""Scores beside those of a run: of predictors without a network, of splits."""
+"""What stands beside a run: predictors without a network, certified points, and
+what its decoder draws for superposed codes."""
 
+import math
+
+import keras
 import numpy as np
+import tensorflow as tf
 
+from tfcomp.analysis import evaluate_in_batches
 from tfcomp.analysis import reference_predictors as predictors
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.certificate import Certificate
 from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
 from tfcomp.datasets.solvable import mark_certified
+from tfcomp.datasets.splits import Splits
 from tfcomp.evaluation.point_scores import Evaluation
+from tfcomp.models.encodings.scalar_codes import FactorIndex
+from tfcomp.models.stages import make_stage_model
 
 # Training points among which the nearest is looked for.
 MAX_KNOWN = 2**16
+MAX_SIZE = 2**27  # numbers of images for superposed codes
 
 References = dict[str, dict[str, float]]
 
@@ -86,3 +96,47 @@ def compute_r2(images: np.ndarray, truth: np.ndarray) -> float | None:
     if not spread or not np.isfinite(wrong):
         return None
     return float(1 - wrong / spread)
+
+
+def draw_superposed_inputs(
+    model: keras.Model, splits: Splits
+) -> np.ndarray | None:
+    """Images for the mean codes of the ID points that share a factor (fig. 1d).
+
+    At an OOD (x, y), for codes g, those of f(g(x), mean g(y')) and of
+    f(mean g(x'), g(y)): [n_ood, F, H, W, C], NaN where no ID point shares the
+    value. The mean *outputs* of these points (`tfcomp.analysis.superposition`)
+    are the same for a linear f. None for a model whose image depends on more
+    than the stage `code`, a code that is an index, and too large images.
+    """
+    decode = find_decoder(model)
+    size = splits.is_ood.sum() * splits.grid.shape[1]
+    if decode is None or size * math.prod(model.output_shape[1:]) > MAX_SIZE:
+        return None
+    grid, is_id = splits.grid, splits.is_id
+    encode = tf.function(make_stage_model(model, ["code"]), autograph=False)
+    codes = evaluate_in_batches(encode, grid)["code"]  # [n, code]
+    images = []
+    for column in grid.T:
+        values, place = np.unique(column, return_inverse=True)
+        means = [_mean(codes[is_id & (column == v)]) for v in values]
+        drawn = evaluate_in_batches(decode, np.stack(means))["image"]
+        images.append(drawn[place[splits.is_ood]])
+    return np.stack(images, axis=1)
+
+
+def find_decoder(model: keras.Model) -> tf.types.experimental.Callable | None:
+    """The function from codes [m, code] to `{"image": [m, H, W, C]}`."""
+    layers = {layer.name: layer for layer in model.layers}
+    code = layers.get("code")
+    if code is None or isinstance(code, FactorIndex):
+        return None
+    try:
+        decoder = keras.Model(code.output, model.output)
+    except ValueError:  # the image depends on something else, too
+        return None
+    return tf.function(lambda codes: {"image": decoder(codes)}, autograph=False)
+
+
+def _mean(codes: np.ndarray) -> np.ndarray:
+    return codes.mean(axis=0) if len(codes) else codes.sum(axis=0) * np.nan

@@ -9,7 +9,6 @@ from tfcomp.analysis.features import mean_or_none
 from tfcomp.analysis.gram import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
-from tfcomp.evaluation.gaps import compare_gap, list_gaps
 from tfcomp.evaluation.image_measures import Lists, Numbers, average
 from tfcomp.statistics.measure import Chart, declare_runs, declare_stages
 
@@ -105,16 +104,17 @@ def measure_tuning(study: Study) -> Lists:
     Additive shares are 1 for stripes. Types of units exist for two factors,
     shares of pairs for more.
     """
-    if len(study.dataset.space) < 2 or not study.splits.is_complete:
+    num_factors = len(study.dataset.space)
+    if num_factors < 2 or not study.splits.is_complete:
         return {}  # of one factor everything is additive
     summaries = [summarize_tuning(t) for t in study.tuning.values()]
     names = {
         "additive_share": "additive_share_mean",
         "additive_share_weighted": "additive_share_weighted",
     }
-    if len(study.dataset.space) == 2:
+    if num_factors == 2:
         names |= {name: name for name in NO_TYPES}
-    if len(study.dataset.space) > 2:
+    else:
         names["pair_share"] = "pair_share_mean"
         names["pair_share_weighted"] = "pair_share_weighted"
     lists = {name: [s[key] for s in summaries] for name, key in names.items()}
@@ -197,10 +197,10 @@ def measure_gap(study: Study) -> Lists:
     Numbers are 1 for a curve that does not know of the gap; a jump is a longest
     step far above 1. Means over the curves with a gap.
     """
-    if not (gaps := list_gaps(study)):
+    if not study.gaps:
         return {}
     stages = [
-        [compare_gap(study, curve, stage) for curve in gaps]
+        [study.compare_gap(curve, stage) for curve in study.gaps]
         for stage in study.stages
     ]
     return {

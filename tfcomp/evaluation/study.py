@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tfcomp.analysis import similarity
+from tfcomp.analysis import interpolation, similarity
 from tfcomp.analysis.border import compute_border_distance
 from tfcomp.analysis.features import compute_gram, mean_or_none
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.analysis.kernel_regression import KernelFit, fit_all_kernels
 from tfcomp.analysis.kernels import summarize_alignment
+from tfcomp.analysis.manifolds import compute_gap_statistics
 from tfcomp.analysis.probes import NO_SCORES, Scores
 from tfcomp.analysis.scores import compute_mse_per_image
 from tfcomp.analysis.sharing import compute_sharing
@@ -38,10 +39,14 @@ from tfcomp.evaluation.evaluator import (
 from tfcomp.evaluation.kept_property import kept_property, shared_property
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
-from tfcomp.evaluation.reference_scores import References, score_references
-from tfcomp.evaluation.superposed_inputs import draw_superposed_inputs
+from tfcomp.evaluation.reference_scores import (
+    References,
+    draw_superposed_inputs,
+    score_references,
+)
 from tfcomp.storage.kept_results import KeptResults
 
+TRUTH = "truth"  # the true images, as a stage
 # At which the truth is tested for being a sum.
 TRUTH_POINTS = 32
 # Of a sample of a large space; the time grows with the square of the points.
@@ -336,11 +341,9 @@ class Study:
     @kept_property
     def _superposed(self) -> list[SuperpositionScores]:
         grid, is_ood = self.splits.grid, self.splits.is_ood
-        outputs, truth = self.bright_outputs, self.bright_truth
-        compared = [outputs[is_ood], truth[is_ood]]
-        return compare_superpositions(
-            grid, outputs, compared, is_ood, self.dataset.space
-        )
+        outputs, space = self.bright_outputs, self.dataset.space
+        compared = [outputs[is_ood], self.bright_truth[is_ood]]
+        return compare_superpositions(grid, outputs, compared, is_ood, space)
 
     @kept_property
     def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
@@ -351,7 +354,7 @@ class Study:
 
     @shared_property
     def superposed_inputs(self) -> np.ndarray | None:
-        """Bright images of mean codes, [n_ood, F, pixels]; see the module."""
+        """Bright images of mean codes, [n_ood, F, pixels]."""
         images = draw_superposed_inputs(self.run.model, self.splits)
         if images is None:
             return None
@@ -373,10 +376,9 @@ class Study:
     def align(self, gram: np.ndarray) -> dict[str, float | None]:
         """Agreement of similarities [n, n] with ideal kernels, over OOD points.
 
-        Those of `summarize_alignment`; over two ordered factors also with the
-        overlap of two bumps in place of each delta:
-        `alignment_factorized_smooth`, and `alignment_radial`, the conjunctive
-        one, which then is a Gaussian of the distance alone.
+        Over two ordered factors also with the overlap of two bumps in place of
+        each delta (`alignment_factorized_smooth`); `alignment_radial` is the
+        conjunctive one, which then is a Gaussian of the distance alone.
         """
         points = (gram, self.splits.grid, self.splits.is_ood)
         if not self.is_plane:
@@ -393,6 +395,37 @@ class Study:
         """Lines through a complete grid, where one factor is ordered."""
         is_complete = self.splits.is_complete
         return list_curves(self.dataset.space) if is_complete else []
+
+    @cached_property
+    def gaps(self) -> list[Curve]:
+        """The curves with a held-out point between two known ones."""
+        return [
+            curve
+            for curve in self.curves
+            if len(interpolation.find_edges(*self._describe_curve(curve))[0])
+        ]
+
+    def score_gap(self, curve: Curve) -> interpolation.Interpolation:
+        """Interpolation scores of the held-out points of a curve."""
+        images = self.bright_outputs, self.bright_truth
+        return interpolation.compute_interpolation(
+            *(part[curve.rows] for part in images), *self._describe_curve(curve)
+        )
+
+    def compare_gap(self, curve: Curve, stage: str) -> dict[str, float | None]:
+        """Steps and angles of a stage, or of `TRUTH`, in a gap over outside."""
+        if stage == TRUTH:
+            values = self.bright_truth[curve.rows]
+        else:
+            grid, model = self.splits.grid[curve.rows], self.run.model
+            reader = stage_blocks.StageReader(model, len(grid), [stage])
+            ((_, _, blocks),) = reader.iterate(grid)
+            values = np.concatenate(list(blocks), axis=1)  # [points, units]
+        return compute_gap_statistics(values, *self._describe_curve(curve))
+
+    def _describe_curve(self, curve: Curve) -> tuple[np.ndarray, bool]:
+        """Which points are held out, and whether the curve is closed."""
+        return self.splits.is_ood[curve.rows], curve.factor.periodic
 
     @cached_property
     def bright_outputs(self) -> np.ndarray:

@@ -7,9 +7,8 @@ import numpy as np
 from tfcomp.analysis import interpolation
 from tfcomp.analysis.interpolation import Interpolation
 from tfcomp.datasets.grid_maps import Curve
-from tfcomp.evaluation.gaps import TRUTH, compare_gap, list_gaps, score_gap
 from tfcomp.evaluation.pictures import describe_points, picture_error_curve
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.study import TRUTH, Study
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
@@ -69,9 +68,9 @@ def make_gaps(studies: Sequence[Study]) -> Section:
 def list_scored_gaps(studies: Sequence[Study]) -> list[Gap]:
     """The curves with a held-out range, and their scores."""
     return [
-        (study, curve, score_gap(study, curve))
+        (study, curve, study.score_gap(curve))
         for study in studies
-        for curve in list_gaps(study)
+        for curve in study.gaps
     ]
 
 
@@ -179,7 +178,7 @@ def _make_table(rows: Sequence[Row]) -> Exhibit:
 def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
     rows = [
         {"run": study.name, "curve": curve.label, "stage": stage}
-        | compare_gap(study, curve, stage)
+        | study.compare_gap(curve, stage)
         for study, curve, _ in gaps
         for stage in [*study.stages, TRUTH]
     ]

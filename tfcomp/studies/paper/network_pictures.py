@@ -10,7 +10,6 @@ from pathlib import Path
 
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import make_factorized_kernel
-from tfcomp.evaluation.gaps import list_gaps, score_gap
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.study import Study
 from tfcomp.figures.exhibits import Exhibit
@@ -96,8 +95,8 @@ def show_units(study: Study, *stages: int) -> list[Exhibit]:
 def show_gap(study: Study) -> list[Exhibit]:
     """Images across a gap beside the interpolation of its edges."""
     return [
-        gap_section.make_images(study, curve, score_gap(study, curve))
-        for curve in list_gaps(study)
+        gap_section.make_images(study, curve, study.score_gap(curve))
+        for curve in study.gaps
     ]
 
 
