@@ -106,9 +106,8 @@ def _compute(
 
 
 def _give_up(thread: threading.Thread) -> None:
-    """Ends a thread between two steps of its computation, as a batch; an
-    exception that is lost, as in the callback of a weak reference, is
-    repeated."""
+    """Ends a thread between two steps of its computation, as a batch; where the
+    exception is lost, as in the callback of a weak reference, again."""
     report = sys.unraisablehook
     sys.unraisablehook = lambda found: (
         None if found.exc_type is SystemExit else report(found)

@@ -41,8 +41,8 @@ def list_jacobians(
 ) -> tuple[Callable, Callable]:
     """Exact Jacobians, and what replaces them where they are all zero, as of a
     one-hot code and of steps: central differences over the grid (one-sided at
-    its border), on the scale of the exact ones. They have a column for each
-    *ordered* factor."""
+    its border), on the same scale. They have a column for each *ordered*
+    factor."""
     ordered = [space.factors[column] for column in space.ordered]
     differences = functools.partial(
         jacobians.compute_difference_jacobians,
@@ -61,8 +61,7 @@ def list_jacobians(
 
 def find_nondifferentiable(model: keras.Model, space: FactorSpace) -> list[str]:
     """Stages that move with a factor although their derivative is exactly zero
-    at a few points: behind a rounding, a stopped gradient, a foreign
-    function."""
+    at a few points: behind a rounding, a stopped gradient, other software."""
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors, stages = tf.constant(points, tf.float32), make_stage_model(model)
     usual, fallback = list_jacobians(model, space)

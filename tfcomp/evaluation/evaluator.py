@@ -50,8 +50,7 @@ class EmbeddingAnalysis:
     Of a `LowRankEmbedding` also the penalties of equations 10 and 11, averaged
     over values and modes: `entropy` (nats), `variance_raw` and `variance_unit`.
     Of an `AxisEmbedding` the `ratio` of its axes, stronger over weaker (None if
-    it was given one), and the `axis` that was left, 0 for rows (None while both
-    are).
+    given), and the `axis` that was left, 0 for rows (None while both are).
     """
 
     matrices: np.ndarray  # those rendered for all values, [V, rows, columns]
@@ -63,9 +62,8 @@ class EmbeddingAnalysis:
 
 
 def make_probe_targets(space: FactorSpace, grid: np.ndarray) -> np.ndarray:
-    """What a linear probe should find, [n, T]: the value of a factor, cos and
-    sin of a periodic one, which jumps where it wraps, nothing of a categorical
-    one."""
+    """What a linear probe should find, [n, T]: the value of an ordered factor,
+    or cos and sin of a periodic one, which jumps where it wraps."""
     targets = [np.zeros((len(grid), 0))]
     for column in space.ordered:
         factor, values = space.factors[column], grid[:, column]
@@ -184,7 +182,7 @@ class Evaluator:
         self, num_points: int, is_traced: bool = False
     ) -> derivatives.Interactions:
         """How factors interact in every stage, at a sample of the grid; None
-        where `measure_geometry` found no derivatives. Tracing pays in some ten
+        where `measure_geometry` found no derivatives. Tracing pays in ten
         uses."""
         grid = self._dataset.splits.grid
         points = derivatives.choose_points(grid, num_points)

@@ -75,8 +75,7 @@ def measure_log_volume(study: Study) -> Lists:
 
     The spread of log sqrt(det g) is 0 for a manifold that is stretched
     everywhere alike, whatever its scale. A fold loses volume at some points and
-    gains it at others: no mean shows this, and the deviation does not ask
-    which.
+    gains it at others: no mean shows this, but the deviation does.
     """
     is_id, is_ood = study.splits.is_id, study.splits.is_ood
     volumes = list(study.log_volume.values())

@@ -81,8 +81,7 @@ def describe_runs(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 def describe_references(found: Mapping[str, Mapping[str, Any]]) -> str:
     """How the errors of runs compare with those that need no network, on
-    held-out combinations, or on all if none is; empty if no such error is
-    known."""
+    held-out combinations, or on all if none is; empty if they are unknown."""
     compared = []
     for metrics in found.values():
         subset = "id" if _find_error(metrics, "ood") is None else "ood"

@@ -1,10 +1,8 @@
 """Measures: what the claims need of a finished run beyond `metrics.json`.
 
 A function that declares them (`tfcomp.statistics.measure`) maps a study to
-numbers by name: a number, or a list with one per stage, in the order of
-`stages` (per distance or per angle where it says so); to nothing where it does
-not apply. Under `start` are the same measures of the network before training:
-what it shows already, training has not made.
+numbers by name, or lists with one per stage; to nothing where it does not
+apply. `start` has those before training: what it shows, training has not made.
 """
 
 import dataclasses

@@ -57,8 +57,7 @@ def measure_stages(
 
 
 def measure_images(view: ImageView) -> dict[str, np.ndarray]:
-    """The registered numbers of every image, [n] by name; NaN where they
-    fail."""
+    """The registered numbers of every image, [n] by name; NaN if one fails."""
     nothing = np.full(len(view.images), np.nan)
     found = {}
     for m in list_measures(of="images"):

@@ -44,7 +44,7 @@ def write_projector(
     metadata: Mapping[str, ArrayLike],
     images: np.ndarray,
 ) -> Path:
-    """Writes what the projector shows for one run, replacing what was there.
+    """Writes what the projector shows for one run; returns the main file.
 
     Args:
         folder: Of the run; RunError if it has no event files.

@@ -45,16 +45,14 @@ def load_published_run(
     name: str, source: str = "", sha256: str = ""
 ) -> LoadedRun:
     """Loads a published model, arguments as of `read_model`; RunError if a file
-    is missing, damaged or not of this kind, ConfigError for a wrong name or
-    source."""
+    is missing, damaged or of another kind, ConfigError for a wrong name."""
     source = find_source(source)
     contents = read_model(source, name, sha256)
     return make_published(contents, name or source)
 
 
 def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
-    """The run that the files of a published model describe; RunError if
-    none."""
+    """The run that files of a published model describe; RunError if none."""
     try:
         config = parse_published_flags(contents[FLAGS_FILE], name)
         metrics = parse_metrics(contents[METRICS_FILE], METRICS_FILE)
@@ -122,8 +120,7 @@ def rename_published(run: LoadedRun, name: str) -> LoadedRun:
 
 
 def format_weights(weights: Sequence[np.ndarray], dtype: str) -> bytes:
-    """The archive, the same bytes for the same weights; RunError if not
-    finite."""
+    """An archive, the same bytes for the same weights; RunError for NaN."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, values in enumerate(weights):
@@ -152,8 +149,7 @@ def parse_weights(
     content: bytes, shapes: Sequence[tuple[int, ...]]
 ) -> list[np.ndarray]:
     """The weights of a model whose variables have these shapes, float32;
-    RunError if the archive is damaged, another one, or has numbers that are not
-    finite."""
+    RunError if the archive is damaged, another one, or has infinite numbers."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = [f"{number:03d}.npy" for number in range(len(shapes))]

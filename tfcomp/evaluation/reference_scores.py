@@ -74,8 +74,8 @@ def score_certified(
     dataset: Dataset, evaluation: Evaluation, certificate: Certificate | None
 ) -> dict[str, float | None]:
     """R^2 (`compute_r2`) over the points of the grid, for `metrics.json`: of
-    `id`, of `ood` and, by a certificate of order 1 (`certify_dataset`), among
-    the held-out points of `certified` ones and `others`, where there are
+    `id`, of `ood` and, by a certificate of order 1 (`certify_dataset`), of the
+    held-out points that are `certified` and of the `others`, where there are
     any."""
     rows = {"id": dataset.splits.is_id, "ood": dataset.splits.is_ood}
     if certificate is not None:

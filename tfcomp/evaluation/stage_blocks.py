@@ -121,8 +121,7 @@ def reduce_stage(
     probe: Callable[[np.ndarray], dict[str, float | None]],
 ) -> StageNumbers:
     """Reduces the blocks of a stage while they pass by, once; arguments are
-    those of `compute_rows`, which `probe` scores, and the shape if it is
-    complete."""
+    those of `compute_rows`, which `probe` scores, and a complete shape."""
     decomposed: list[tuple[np.ndarray, np.ndarray]] = []
     candidates: list[int] = []
     columns: list[np.ndarray] = []

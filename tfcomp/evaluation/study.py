@@ -58,8 +58,7 @@ class Study:
 
     An evaluator of the run's model is not to be used for other weights before
     the last result. A study like many others is worth tracing more functions.
-    What takes long is taken from what is `kept` beside the run, if that is
-    given.
+    What takes long is taken from what is `kept` beside the run, if given.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class Study:
         return self._look_at(choose_few(self.dataset, FEW_POINTS))
 
     def explore(self, limit: int) -> Study:
-        """The run at the points that an explorer shows; itself if they are its
+        """The run at the points that an explorer shows; itself if at its
         own."""
         if limit not in self._explored:
             dataset = choose_explored(self.dataset, limit)

@@ -48,8 +48,8 @@ def is_locked(folder: Path) -> bool:
 def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
     """Takes a folder that can be written; RunError if another process has it
     and is not waited for. Returns the open lock file, for a `with` statement:
-    the folder is free again when it is closed, at the latest with the end of
-    the process."""
+    the folder is free when it is closed, at the latest when the process
+    ends."""
     # It stays: removing it would let two processes lock two files of this name.
     file = open(folder / LOCK_FILE, "ab")
     try:

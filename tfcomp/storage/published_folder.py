@@ -73,8 +73,7 @@ class Published:
 
 def find_source(source: str = "") -> str:
     """The folder or address that is meant, by default `saved_models/published`
-    of the working directory, else of the clone that tfcomp runs from; or
-    RunError."""
+    of the working directory, else of the clone that tfcomp runs from."""
     if source:
         return os.path.expanduser(source).rstrip("/")
     for folder in (DEFAULT, CLONE / DEFAULT):
@@ -228,8 +227,7 @@ def _read(source: str, file: str, name: str = "") -> bytes:
 
 def fetch(address: str, limit: int) -> bytes:
     """The content of a file; RunError if it has more bytes than the limit or
-    there is no answer, FileNotFoundError if the address says that there is
-    none."""
+    there is no answer, FileNotFoundError if the address has no such file."""
     opener = web.OpenerDirector()
     for handler in HANDLERS:
         opener.add_handler(handler())
