@@ -57,11 +57,7 @@ SHARED = "Of every study, instead of these:"
 
 
 def main(argv: list[str]) -> int:
-    """Lists the studies, or does one; returns the exit status.
-
-    Raises:
-        RunError: If there is no such study.
-    """
+    """Lists the studies, or does one; RunError if there is no such study."""
     name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
     if COMPLETES in os.environ:
         raise RunError("the study must be named")
@@ -90,12 +86,8 @@ def main(argv: list[str]) -> int:
 def follow_plan(settings: dict[str, Any], name: str) -> int:
     """Says how far the plan of a study is, or runs what is missing and judges.
 
-    Returns:
-        1 if something failed; what is finished is judged all the same.
-
-    Raises:
-        ConfigError: If a folder cannot be written, or a flag breaks a rule.
-        RunError: As `run_missing`.
+    Returns 1 if something failed; what is finished is judged all the same.
+    Raises as `run_missing`, and ConfigError if a flag breaks a rule.
     """
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
@@ -124,9 +116,7 @@ def _judge(name: str, program: list[str]) -> int:
 def pack(settings: dict[str, Any]) -> int:
     """Packs what the flags name, and prints what was written.
 
-    Raises:
-        ConfigError: If there is no folder to write, or nothing to read.
-        RunError: If a file cannot be read or written.
+    Raises as `pack_evidence`; RunError if a file cannot be read or written.
     """
     check_folder("pack", settings["pack"])
     from tfcomp.studies.claims.packed_evidence import ENDING, pack_evidence

@@ -1,8 +1,4 @@
-"""What each study runs, how far that is, and how long the rest will take.
-
-What is finished is never run again, so that a plan that was interrupted goes on
-where it stopped.
-"""
+"""What each study runs, how far that is, and how long the rest will take."""
 
 import io
 import shlex
@@ -26,13 +22,8 @@ from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.sweep_progress import format_seconds
 from tfcomp.sweeps.workload import Workload
 
-STUDIES = {
-    each.name: each
-    for each in (
-        *(claims.STUDY, decoders.STUDY, prediction.STUDY),
-        *(thresholds.STUDY, paper.STUDY),
-    )
-}
+_COMMANDS = (claims, decoders, prediction, thresholds, paper)
+STUDIES = {command.STUDY.name: command.STUDY for command in _COMMANDS}
 HEADS = ["part", "items", "finished", "in evidence", "time for the rest"]
 
 
@@ -41,10 +32,10 @@ class Progress:
     """How far a part of a plan is.
 
     Attributes:
-        num_finished: How many of them have finished in their folder.
+        num_finished: How many items have finished in their folder.
         num_known: How many of the others the evidence has.
-        seconds: What those that are not finished take, one after another, by
-            runs of the evidence like them; None if there is none.
+        seconds: What these take, one after another, by runs of the evidence
+            like them; None if there is none.
     """
 
     work: Workload
@@ -52,24 +43,12 @@ class Progress:
     num_known: int
     seconds: float | None
 
-    def list_cells(self) -> list[str]:
-        """A row of the table of a plan."""
-        total = len(self.work.items)
-        left = "-" if self.num_finished == total else "not known"
-        if self.seconds:
-            left = format_seconds(self.seconds)
-        counts = total, self.num_finished, self.num_known
-        return [self.work.folder.name, *map(str, counts), left]
-
 
 def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
     """The sweeps and searches of a plan, in order; writes nothing.
 
-    The places are flags to add to each of them, as `--log_dir=...`.
-
-    Raises:
-        ConfigError: If a flag breaks a rule.
-        RunError: If there is no such flagfile.
+    The places are flags to add to each of them, as `--log_dir=...`. Raises
+    ConfigError if a flag breaks a rule, RunError without such a flagfile.
     """
     works = []
     for line in plan:
@@ -90,14 +69,19 @@ def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
 def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
     """A table of what would run, what is finished, and how long the rest takes.
 
-    Args:
-        works: As `list_works` gives them.
-        runs: Evidence with measured times, patterns separated by commas.
+    `runs` are patterns of evidence with measured times, separated by commas.
     """
     evidence = read_evidence(split_patterns(runs)) if runs else Evidence()
-    found = measure_progress(works, evidence)
-    table = format_rows([HEADS, *(part.list_cells() for part in found)])
-    missing = sum(len(part.work.items) - part.num_finished for part in found)
+    found, rows, missing = measure_progress(works, evidence), [HEADS], 0
+    for part in found:
+        total = len(part.work.items)
+        left = "-" if part.num_finished == total else "not known"
+        if part.seconds:
+            left = format_seconds(part.seconds)
+        counts = total, part.num_finished, part.num_known
+        rows.append([part.work.folder.name, *map(str, counts), left])
+        missing += total - part.num_finished
+    table = format_rows(rows)
     seconds = sum(part.seconds or 0.0 for part in found) / max(workers, 1)
     total = f"{missing} to run, about {format_seconds(seconds)} of training"
     total += f" with {workers} at a time" if workers > 1 else ""
@@ -111,47 +95,40 @@ def measure_progress(
 ) -> list[Progress]:
     """How far each part is; runs of the evidence count by their flags."""
     times: dict[Any, list[float]] = {}
-    known = {_name_run(run.flags) for run in evidence.runs}
+    known = set()
     for run in evidence.runs:
+        keys = _list_keys(run.flags)
+        known.add((keys[0], run.seed))
         if seconds := run.get("train/seconds"):
-            for key in (_identify(run.flags), _name_kind(run.flags)):
+            for key in keys:
                 times.setdefault(key, []).append(seconds)
-    return [_measure(work, known, times) for work in works]
-
-
-def _measure(
-    work: Workload, known: set, times: Mapping[Any, list[float]]
-) -> Progress:
-    missing = work.list_missing()
-    num_finished = len(work.items) - len(missing)
-    if not isinstance(work, sweep_run.Sweep):  # searches keep no times
-        return Progress(work, num_finished, 0, None if missing else 0.0)
-    flags = [trial.config.to_flags() for trial in missing]
-    seconds = [_guess(each, times) for each in flags]
-    num_known = sum(_name_run(each) in known for each in flags)
-    total = None if None in seconds else sum(seconds)
-    return Progress(work, num_finished, num_known, total)
+    progress = []
+    for work in works:
+        missing = work.list_missing()
+        num_known, seconds = 0, None if missing else 0.0
+        if isinstance(work, sweep_run.Sweep):  # searches keep no times
+            flags = [trial.config.to_flags() for trial in missing]
+            found = [_list_keys(each) for each in flags]
+            seeds = [each["seed"] for each in flags]
+            pairs = zip(found, seeds, strict=True)
+            num_known = sum((keys[0], seed) in known for keys, seed in pairs)
+            guesses = [_guess(keys, times) for keys in found]
+            seconds = None if None in guesses else sum(guesses)
+        num_finished = len(work.items) - len(missing)
+        progress.append(Progress(work, num_finished, num_known, seconds))
+    return progress
 
 
 def _guess(
-    flags: Mapping[str, Any], times: Mapping[Any, list[float]]
+    keys: Sequence[Any], times: Mapping[Any, list[float]]
 ) -> float | None:
-    """Seconds of runs with the same flags, else of their kind, on average."""
-    keys = _identify(flags), _name_kind(flags)
     found = next((times[key] for key in keys if key in times), None)
     return fmean(found) if found else None
 
 
-def _identify(flags: Mapping[str, Any]) -> str:
-    """What decides a run, but for its seed."""
+def _list_keys(flags: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    """What decides a run, but for its seed; and what kind of run it is."""
     kept = {k: v for k, v in flags.items() if k not in UNIMPORTANT}
-    return repr(sorted(kept.items()))
-
-
-def _name_run(flags: Mapping[str, Any]) -> tuple[str, int]:
-    return _identify(flags), flags["seed"]
-
-
-def _name_kind(flags: Mapping[str, Any]) -> tuple[Any, ...]:
     names = ("dataset", "model", "grid_size", "depth", "width", "epochs")
-    return tuple(flags.get(name) for name in names)
+    kind = tuple(flags.get(name) for name in names)
+    return repr(sorted(kept.items())), kind

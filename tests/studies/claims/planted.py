@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.controls import (
-    FIRST_SEED,
-    Kind,
-    plant_study,
-    read_setting,
-)
+from tfcomp.studies.claims.controls import FIRST_SEED, Kind, plant_study
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.judgement import ClaimResult
 from tfcomp.studies.claims.packed_evidence import ThresholdStudy
+from tfcomp.studies.claims.selection import read_setting
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 # How many of ten seeds of an undecided claim are of the positive kind.

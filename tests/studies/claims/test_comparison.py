@@ -13,9 +13,12 @@ from tests.studies.claims.planted import (
 )
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.studies.claims.experiments.stripe_training import ARMS
-from tfcomp.studies.claims.families import count_steps
 from tfcomp.studies.claims.packed_evidence import parse_run_flags
-from tfcomp.studies.claims.selection import Group, list_differences
+from tfcomp.studies.claims.selection import (
+    Group,
+    count_steps,
+    list_differences,
+)
 from tfcomp.studies.claims.verdict import Verdict
 
 # Runs on bumps alone, of all that C17 needs.

@@ -14,7 +14,7 @@ import pytest
 
 from tests.studies.claims.test_packed_evidence import write_study, write_sweep
 from tfcomp.studies.claims import read_evidence
-from tfcomp.studies.claims.claim_report import make_tables
+from tfcomp.studies.claims.claim_report import judge_all, make_tables
 from tfcomp.studies.claims.packed_evidence import pack_evidence
 from tfcomp.studies.decoders import command as decoders
 
@@ -36,7 +36,8 @@ def list_mismatches(text: str, made: Mapping[str, str]) -> list[str]:
 
 @pytest.mark.skipif(not EVIDENCE.exists(), reason="no evidence is committed")
 def test_the_tables_of_the_pages_are_those_of_the_evidence() -> None:
-    made = make_tables(read_evidence([str(EVIDENCE)]))
+    evidence = read_evidence([str(EVIDENCE)])
+    made = make_tables(evidence, judge_all(evidence))
     pages = {page: (ROOT / page).read_text("utf-8") for page in PAGES}
     for page, text in pages.items():
         assert list_mismatches(text, made) == [], page
@@ -83,7 +84,8 @@ def test_a_mismatch_is_found(tmp_path: Path) -> None:
     write_sweep(tmp_path / "logs" / "donuts")
     write_study(tmp_path / "logs" / "slopes")
     pack_evidence([str(tmp_path / "logs")], tmp_path / "evidence")
-    made = make_tables(read_evidence([str(tmp_path / "evidence")]))
+    evidence = read_evidence([str(tmp_path / "evidence")])
+    made = make_tables(evidence, judge_all(evidence))
     names = [f"docs/reports/campaign/{name}" for name in made]
     tables = {n: t for n, t in zip(names, made.values(), strict=True)}
     del tables["docs/reports/campaign/report.md"]  # no table alone

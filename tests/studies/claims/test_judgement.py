@@ -6,7 +6,7 @@ import pytest
 
 from tests.studies.claims.planted import judge_evidence, plant_claim
 from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.claim import FITTED, Measured, Number
+from tfcomp.studies.claims.claim import FITTED, Number, measure_each
 from tfcomp.studies.claims.controls import (
     FIRST_SEED,
     NEXT_SEED,
@@ -175,7 +175,7 @@ def test_the_sign_for_the_cnn_alone_is_no_part_of_a_badge() -> None:
 
 
 def make_claim(*numbers: Number, controls=(), gates=(FITTED,)) -> Claim:
-    test = Measured("bump", make_cnn("bump"), numbers, gates)
+    test = measure_each({"bump": make_cnn("bump")}, *numbers, gates=gates)
     return Claim("C0", "", "", "", "", "", [test], controls=controls)
 
 
@@ -236,9 +236,9 @@ def test_untrained_networks_must_not_pass(start, gates, verdict) -> None:
 
 def test_untrained_networks_must_not_pass_a_part_that_was_run() -> None:
     number = Number("a number", "a", above(0.5))
-    bump = Measured("bump", make_cnn("bump"), [number])
-    ramp = Measured("ramp", make_cnn("ramp"), [number])
-    claim = Claim("C0", "", "", "", "", "", [bump, ramp])
+    settings = {code: make_cnn(code) for code in ("bump", "ramp")}
+    test = measure_each(settings, number, gates=())
+    claim = Claim("C0", "", "", "", "", "", [test])
     result = claim.judge(plant_numbers(**{"a": 0.9, "start/a": 0.8}).plant())
     assert result.verdict is Verdict.NOT_VALID
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfcomp.studies.claims.margin_plot import (
+from tfcomp.studies.claims.claim_pictures import (
     draw_margins,
     list_rows,
     to_margins,

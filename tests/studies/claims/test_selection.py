@@ -6,12 +6,17 @@ from tests.studies.claims.planted import make_runs
 from tfcomp.statistics.seed_tests import correlate_ranks
 from tfcomp.studies.claims.estimation import estimate
 from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.families import Arms, Series
 from tfcomp.studies.claims.run_numbers import (
     log_ratio,
     take_largest_drop,
 )
-from tfcomp.studies.claims.selection import Group, Setting, region_is
+from tfcomp.studies.claims.selection import (
+    Arms,
+    Group,
+    Series,
+    Setting,
+    region_is,
+)
 
 DONUT = Setting(
     "donut.flags",

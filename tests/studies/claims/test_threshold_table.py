@@ -6,15 +6,12 @@ import pytest
 
 from tests.studies.claims.planted import make_study
 from tests.studies.claims.test_score_table import read_rows
-from tfcomp.studies.claims.score_table import (
-    format_study,
-    make_threshold_tables,
-)
+from tfcomp.studies.claims.score_table import format_study
 
 
 def test_numbers_of_a_study() -> None:
     study = make_study("study")
-    table = make_threshold_tables([study])["study"]
+    table = format_study(study)
     assert (
         "| N = 16 | N = 20 | N = 24 | N = 32 | slope |" in table.splitlines()[0]
     )

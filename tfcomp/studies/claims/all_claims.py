@@ -1,10 +1,6 @@
-"""The claims of all experiments, in their order, and their verdicts.
+"""The claims of all experiments, in their order, and their verdicts."""
 
-Their words, rules and controls are in `claims.toml`, their tests in
-`experiments/`.
-"""
-
-from tfcomp.studies.claims.controls import describe_claim, list_controls
+from tfcomp.studies.claims.controls import describe_claim
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import (
     composition,
@@ -27,17 +23,10 @@ _EXPERIMENTS = (
     rotated_digits,
 )
 _PICTURES = {k: v for e in _EXPERIMENTS for k, v in e.PICTURES.items()}
+_TESTS = {k: v for e in _EXPERIMENTS for k, v in e.TESTS.items()}
 CLAIMS = tuple(
-    Claim(
-        **describe_claim(name),
-        tests=tests,
-        draw=_PICTURES.get(name),
-        controls=list_controls(name),
-    )
-    for name, tests in sorted(
-        (item for e in _EXPERIMENTS for item in e.TESTS.items()),
-        key=lambda item: int(item[0][1:]),
-    )
+    Claim(**describe_claim(name), tests=_TESTS[name], draw=_PICTURES.get(name))
+    for name in sorted(_TESTS, key=lambda name: int(name[1:]))
 )
 
 

@@ -1,13 +1,9 @@
 """The vocabulary that claims are declared in.
 
 Most claims say that a number of some runs obeys a rule. `Number` is the number
-with its rule, `Measured` names the runs of one setting that it is taken from,
-and `Compared` takes it from two settings at equal seeds:
-
-    Measured("donut, bump", make_cnn("bump"), [Number(...)], [FITTED])
-
-Both are tests: functions from the evidence to judged parts. A claim that they
-cannot express has a plain function among its tests.
+with its rule; a test takes it from the runs of each of some settings
+(`measure_each`), or from several settings at equal seeds (`compare`). A claim
+that these cannot express has another function from evidence to judged parts.
 """
 
 import itertools
@@ -24,13 +20,12 @@ from tfcomp.studies.claims.estimation import (
     estimate_trend,
 )
 from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.families import Arms
 from tfcomp.studies.claims.run_numbers import (
     PerStage,
     list_stages,
     subtract_start,
 )
-from tfcomp.studies.claims.selection import Group, Setting
+from tfcomp.studies.claims.selection import Arms, Group, Setting
 from tfcomp.studies.claims.verdict import Part, Rule, above, below
 
 Test = Callable[[Evidence], list[Part]]
@@ -44,8 +39,7 @@ class Number:
         quantity: What it is, with its unit.
         read: The name of a score or measure of a run; or a function of a run,
             or of the runs that are compared.
-        name: What tells it from other numbers of the same runs; the label of
-            the part ends with it.
+        name: Where runs have several: the label of its part ends with it.
         decides: Whether it counts for the claim or only supports it.
         limits: Its range; by default that of the score or measure.
         by: How the numbers of the seeds become one.
@@ -73,10 +67,11 @@ def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
     """Share of the seeds whose scores obey rules, which is above one half."""
 
     def read(run: Run) -> bool | None:
-        found = [(run.get(name), rule) for name, rule in rules.items()]
-        if any(score is None for score, _ in found):
+        scores = [run.get(name) for name in rules]
+        if None in scores:
             return None
-        return all(rule.is_met(score, score) for score, rule in found)
+        pairs = zip(scores, rules.values(), strict=True)
+        return all(rule.is_met(score, score) for score, rule in pairs)
 
     return Number(f"seeds with {words}", read, above(0.5), by=estimate_share)
 
@@ -85,10 +80,8 @@ def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
 class Gate:
     """What training must have reached: an unfitted network proves nothing.
 
-    A run that has not reached it is left out, and counted.
-
-    Attributes:
-        name: The score of trained (ID) combinations in `metrics.json`.
+    `name` is a score of trained (ID) combinations. A run that has not reached
+    it is left out, and counted.
     """
 
     name: str
@@ -96,17 +89,16 @@ class Gate:
 
     def select(self, group: Group) -> tuple[Group, str]:
         """The runs of a group that have a say; how many, unless all have."""
-        scores = [run.get(f"id/{self.name}") for run in group.runs]
         fitted = [
             run
-            for run, score in zip(group.runs, scores, strict=True)
-            if score is not None and self.rule.is_met(score, score)
+            for run in group.runs
+            if (score := run.get(f"id/{self.name}")) is not None
+            and self.rule.is_met(score, score)
         ]
         words = []
         if len(fitted) < len(group.runs):
             words.append(f"{len(fitted)} of {len(group.runs)} fitted")
-        again = sum(run.num_trainings > 1 for run in fitted)
-        if again:
+        if again := sum(run.num_trainings > 1 for run in fitted):
             words.append(f"{again} started again")
         return replace(group, runs=tuple(fitted)), ", ".join(words)
 
@@ -138,17 +130,17 @@ def measure(
     Args:
         label: Of which runs.
         groups: The runs; several groups if they are compared.
-        gates: What training must have reached, in each group; if anything.
+        gates: One for all groups, or one for each; none for any run.
         problem: Why the runs prove nothing, though they pass their gates.
         decides: Whether the numbers that decide do so for these runs.
     """
     num_runs = min(len(group.runs) for group in groups)
-    chosen = [
-        gate.select(group) if gate else (group, "")
-        for group, gate in itertools.zip_longest(groups, gates[: len(groups)])
-    ]
-    groups = [group for group, _ in chosen]
-    notes = [note for _, note in chosen if note]
+    notes = []
+    if gates:
+        pairs = zip(groups, itertools.cycle(gates), strict=False)
+        chosen = [gate.select(group) for group, gate in pairs]
+        groups = [group for group, _ in chosen]
+        notes = [note for _, note in chosen if note]
     is_run = any(note.startswith("0 of") for note in notes)
     if is_run:
         problem = f"not fitted: {', '.join(notes)}"
@@ -170,43 +162,37 @@ def measure(
     ]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A test: numbers of the runs of one setting. Arguments as in `measure`."""
+def measure_each(
+    settings: Mapping[str, Setting],
+    *numbers: Number,
+    gates: Sequence[Gate] = (FITTED,),
+) -> Test:
+    """A test: numbers of the runs of every setting, by its label."""
 
-    label: str
-    setting: Setting
-    numbers: Sequence[Number]
-    gates: Sequence[Gate] = ()
-    decides: bool = True
+    def test(evidence: Evidence) -> list[Part]:
+        return [
+            part
+            for label, setting in settings.items()
+            for part in measure(label, [setting.find(evidence)], numbers, gates)
+        ]
 
-    def __call__(self, evidence: Evidence) -> list[Part]:
-        return measure(
-            self.label,
-            [self.setting.find(evidence)],
-            self.numbers,
-            self.gates,
-            decides=self.decides,
-        )
+    return test
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A test: numbers of two settings, seed by seed. See also `measure`.
+def compare(
+    label: str,
+    arms: Arms,
+    names: Sequence[str],
+    *numbers: Number,
+    gates: Sequence[Gate] = (FITTED,),
+) -> Test:
+    """A test: numbers of some arms, seed by seed; all arms are alike else."""
 
-    Attributes:
-        arms: All settings that are chosen together.
-        pair: Names of the two that are compared.
-    """
+    def test(evidence: Evidence) -> list[Part]:
+        found = arms.find(evidence)
+        first, *others = groups = [found[name] for name in names]
+        problems = [arms.find_mismatch(first, other) for other in others]
+        problem = next(filter(None, problems), "")
+        return measure(label, groups, numbers, gates, problem)
 
-    label: str
-    arms: Arms
-    pair: tuple[str, str]
-    numbers: Sequence[Number]
-    gates: Sequence[Gate] = ()
-
-    def __call__(self, evidence: Evidence) -> list[Part]:
-        found = self.arms.find(evidence)
-        groups = [found[name] for name in self.pair]
-        problem = self.arms.find_mismatch(*groups)
-        return measure(self.label, groups, self.numbers, self.gates, problem)
+    return test

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,10 +15,13 @@ from tfcomp.statistics.measure import find_limits
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.studies.claims.run_numbers import PerStage, read_stages
 from tfcomp.studies.claims.selection import Group
-from tfcomp.studies.claims.verdict import Part
+from tfcomp.studies.claims.verdict import Part, Rule, Verdict
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from tfcomp.studies.claims.judgement import ClaimResult
 
 VOLUME = "log-volume"
 MAX_ROWS = 16
@@ -26,6 +32,15 @@ BARS = {
     "sizes": "the bar is the 95 % interval of a slope over sizes",
 }
 
+# The picture of all verdicts.
+OVERVIEW = (
+    "Every part that decides a claim and has an interval, with its 95 % "
+    "interval. 0 is the bound of its rule, to the right is what the claim "
+    "says, and 1 is farther by as much as the bound is from 0 (of a rule with "
+    "two bounds: its middle)."
+)
+NEAREST = 2.0  # from here on its axis is logarithmic
+
 Figures = dict[str, "Figure"]
 # Lines of a panel by name, and the number that they show at every stage.
 Panel = tuple[Mapping[str, Group], PerStage]
@@ -34,10 +49,7 @@ Column = Sequence[float | None]
 
 
 def draw_parts(parts: Sequence[Part]) -> Figures:
-    """The numbers of the deciding parts, if there are any, with their rules.
-
-    Parts of one quantity and one rule share a panel.
-    """
+    """The numbers of the parts that decide, a panel for a number and a rule."""
     from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 
     shown = [part for part in parts if part.decides and part.estimate]
@@ -59,22 +71,14 @@ def draw_parts(parts: Sequence[Part]) -> Figures:
         ]
     )
     bars = [BARS[unit] for unit in sorted({p.estimate.unit for p in shown})]
-    caption = (
-        f"Numbers of the parts that decide: {', '.join(bars)}; shaded: what "
-        "agrees with the rule."
-    )
-    return {caption: figure}
+    words = f"Numbers of the parts that decide: {', '.join(bars)}"
+    return {f"{words}; shaded: what agrees with the rule.": figure}
 
 
 def draw_stages(
     panels: Mapping[str, Panel], ylabel: str, caption: str
 ) -> Figures:
-    """Numbers per stage: mean over the seeds of a group, and its interval.
-
-    Args:
-        panels: Title of a panel to its groups and what is read from them.
-        caption: Of the figure, which is drawn if a group has the numbers.
-    """
+    """Numbers per stage, if any: mean over seeds, and its interval."""
     from tfcomp.figures.curve_plots import draw_stage_panels
 
     means: dict[str, dict] = {}
@@ -123,14 +127,12 @@ def draw_lines(
     caption: str,
     logy: bool = False,
 ) -> Figures:
-    """Errors over places: mean over seeds, and its interval.
+    """Errors over places, if there are any: mean over seeds, and its interval.
 
     Args:
         x: The places; a line may end before the last of them.
         lines: Name of a line to its columns, one a place.
         ylabel: What the numbers are, none of which is below 0.
-        caption: Of the figure, which is drawn if a line has a number.
-        logy: Whether the scale of the numbers is logarithmic.
     """
     from tfcomp.figures.curve_plots import draw_curves
 
@@ -173,3 +175,108 @@ def summarize(
         ends = (found.low, found.high) if has_ends else (means[-1],) * 2
         widths.append(np.abs(np.subtract(ends, means[-1])))
     return np.array(means), np.nan_to_num(np.reshape(widths, (-1, 2)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A part as it is drawn: where its interval lies in units of its margin."""
+
+    label: str
+    verdict: str
+    low: float
+    mean: float
+    high: float
+
+
+def list_rows(results: Sequence[ClaimResult]) -> list[Row]:
+    """The deciding parts with an interval, in the order of the claims."""
+    rows = []
+    for result in results:
+        for part in result.parts:
+            found, rule = part.estimate, part.rule
+            if not (part.decides and found) or None in (found.low, found.high):
+                continue
+            is_valid = result.verdict != Verdict.NOT_VALID
+            verdict = part.verdict if is_valid else result.verdict
+            # Of two bounds, the middle is farthest from what is outside.
+            middle = (rule.low + rule.high) / 2
+            turns = [middle] if found.low < middle < found.high else []
+            places = found.low, found.high, *turns
+            ends = [to_margins(place, rule) for place in places]
+            mean = to_margins(found.mean, rule)
+            label = f"{result.claim.name} {part.label}"
+            rows.append(Row(label, str(verdict), min(ends), mean, max(ends)))
+    return rows
+
+
+def to_margins(number: float, rule: Rule) -> float:
+    """How far a number is beyond the bound of a rule, in units of that.
+
+    Positive if the number meets the rule. The unit is the distance of the
+    bound from 0, of a rule with two bounds half of their distance.
+    """
+    if rule.outside or not math.isinf(rule.low) and not math.isinf(rule.high):
+        half = (rule.high - rule.low) / 2
+        inside = half - abs(number - (rule.low + half))
+        return (-inside if rule.outside else inside) / (half or 1.0)
+    if math.isinf(rule.high):
+        return (number - rule.low) / (abs(rule.low) or 1.0)
+    return (rule.high - number) / (abs(rule.high) or 1.0)
+
+
+def draw_margins(results: Sequence[ClaimResult]) -> Figure | None:
+    """All verdicts: every deciding part against the margin of its rule.
+
+    None if no part has an interval.
+    """
+    from matplotlib.figure import Figure
+
+    rows = list_rows(results)
+    if not rows:
+        return None
+    figure = Figure(figsize=(12.8, 7.2), layout="constrained")  # a screen
+    half = -(-len(rows) // 2)
+    panels = figure.subplots(1, 2)
+    for axes, shown in zip(panels, (rows[:half], rows[half:]), strict=True):
+        _draw_panel(axes, shown, half)
+    handles = {
+        text: handle
+        for axes in panels
+        for handle, text in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(),
+        handles,
+        loc="outside lower center",
+        ncols=len(handles),
+        frameon=False,
+    )
+    return figure
+
+
+def _draw_panel(axes: Axes, rows: Sequence[Row], height: int) -> None:
+    from tfcomp.figures.forest_plots import KIND_COLORS
+
+    for place, row in enumerate(rows):
+        axes.errorbar(
+            row.mean,
+            place,
+            # A mean of logarithms can lie outside of an interval of the mean.
+            xerr=[[max(0, row.mean - row.low)], [max(0, row.high - row.mean)]],
+            fmt="o" if row.verdict == "reproduced" else "s",
+            color=KIND_COLORS.get(row.verdict, "0.4"),
+            markersize=4,
+            label=row.verdict,
+        )
+    axes.axvline(0.0, color="0.3", linewidth=1)
+    axes.axvspan(0.0, 1e6, color="0.93", zorder=0)
+    axes.set_xscale("symlog", linthresh=NEAREST)
+    ends = [x for row in rows for x in (row.low, row.high)] or [0.0]
+    axes.set_xlim(min(-1.0, *ends) * 1.3, max(1.0, *ends) * 1.3)
+    axes.set_ylim(height - 0.4, -0.6)
+    axes.xaxis.set_major_formatter("{x:g}")
+    labels = [shorten(row.label, 52, placeholder=" …") for row in rows]
+    axes.set_yticks(range(len(rows)), labels)
+    axes.tick_params(axis="y", labelsize=7, length=0)
+    axes.set_xlabel("distance to the bound of the rule, in margins")
+    axes.grid(axis="y", color="0.9", linewidth=0.5)

@@ -17,17 +17,17 @@ from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.studies.claims import result_text
 from tfcomp.studies.claims.all_claims import judge
-from tfcomp.studies.claims.claim_pictures import draw_parts
+from tfcomp.studies.claims.claim_pictures import (
+    OVERVIEW,
+    Figures,
+    draw_margins,
+    draw_parts,
+)
 from tfcomp.studies.claims.controls import read_declarations
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, Run
 from tfcomp.studies.claims.judgement import ClaimResult
-from tfcomp.studies.claims.margin_plot import CAPTION, draw_margins
 from tfcomp.studies.claims.packed_evidence import count_searches
-from tfcomp.studies.claims.score_table import (
-    make_score_tables,
-    make_threshold_tables,
-)
-from tfcomp.studies.claims.selection import Group
+from tfcomp.studies.claims.score_table import format_study, make_score_tables
 
 Pictures = dict[str, bytes]  # PNG files by caption
 TEMPLATES = Path(__file__).parent / "templates"
@@ -60,36 +60,33 @@ def write_report(
     Raises:
         RunError: If the folder cannot be written.
     """
+    from tfcomp.report.page import render_template
+
     output = Path(output)
     shown = judge_all(evidence, command)
     results = shown["results"]
-    shown["pictures"] = draw_claims(evidence, results)
-    shown["overview"] = draw_overview(results)
-    pages = {path.name: render(path, shown) for path in TEMPLATES.iterdir()}
+    shown["pictures"] = draw_pictures(evidence, results)
+    pages = make_tables(evidence, shown)
+    pages["report.html"] = render_template(
+        TEMPLATES / "report.html", title="Reproduction report", **shown
+    )
     claims = list(map(result_text.describe_result, results))
     content = {"origin": shown["facts"], "claims": claims}
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    pages |= _name_tables(evidence) | {"claims.json": text}
+    pages["claims.json"] = text
     rows = [row for r in results for row in result_text.list_rows(r)]
     try:
         (output / "figures").mkdir(parents=True, exist_ok=True)
-        for claim, drawn in shown["pictures"].items():
-            save_pictures(output / "figures", claim, drawn)
-        for picture in shown["overview"].values():
-            write_bytes(output / "figures" / "verdicts.png", picture)
+        for name, drawn in shown["pictures"].items():
+            for number, picture in enumerate(drawn.values(), 1):
+                file = f"{name}_{number}.png" if number > 1 else f"{name}.png"
+                write_bytes(output / "figures" / file, picture)
         write_csv(output / "claims.csv", rows)
         for name, page in pages.items():
             write_text(output / name, page)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
     return Report(output / "report.html", tuple(results))
-
-
-def make_tables(evidence: Evidence) -> dict[str, str]:
-    """The tables in Markdown by the names of their files, without pictures."""
-    shown = judge_all(evidence)
-    tables = {path.name: render(path, shown) for path in TEMPLATES.glob("*.md")}
-    return tables | _name_tables(evidence)
 
 
 def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
@@ -107,96 +104,59 @@ def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
     }
 
 
-def _name_tables(evidence: Evidence) -> dict[str, str]:
-    tables = make_score_tables(evidence)
-    named = {f"scores_{sweep}.md": table for sweep, table in tables.items()}
-    studies = make_threshold_tables(evidence.studies)
-    return named | {f"data_{name}.md": t for name, t in studies.items()}
+def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
+    """The tables in Markdown by the names of their files."""
+    tables = {
+        path.name: result_text.render_markdown(path, shown)
+        for path in TEMPLATES.glob("*.md")
+    }
+    for sweep, table in make_score_tables(evidence).items():
+        tables[f"scores_{sweep}.md"] = table
+    for study in evidence.studies:
+        tables[f"data_{study.path.name}.md"] = format_study(study)
+    return tables
 
 
-def draw_claims(
+def draw_pictures(
     evidence: Evidence, results: Sequence[ClaimResult]
 ) -> dict[str, Pictures]:
-    """All figures of claims by their names; none of one that was not run."""
-    from tfcomp.figures.exhibits import figure_to_png
+    """Figures by the names of claims, and one of all verdicts.
 
+    None is drawn of what was not run.
+    """
     drawn = {}
     for result in results:
         figures = draw_parts(result.parts)
         if result.claim.draw is not None:
             figures |= result.claim.draw(evidence)
-        # A page of sixty pictures should still go through the mail.
-        drawn[result.claim.name] = {
-            caption: figure_to_png(figure, num_colors=256)
-            for caption, figure in figures.items()
-        }
+        drawn[result.claim.name] = _render(figures)
+    overview = draw_margins(results)
+    drawn["verdicts"] = _render({OVERVIEW: overview} if overview else {})
     return drawn
 
 
-def draw_overview(results: Sequence[ClaimResult]) -> Pictures:
-    """All parts that decide against their margins, if there are any."""
+def _render(figures: Figures) -> Pictures:
     from tfcomp.figures.exhibits import figure_to_png
 
-    figure = draw_margins(results)
-    if figure is None:
-        return {}
-    return {CAPTION: figure_to_png(figure, num_colors=256)}
-
-
-def save_pictures(folder: Path, name: str, pictures: Pictures) -> None:
-    """Writes `C1.png`, `C1_2.png`, ..."""
-    for number, picture in enumerate(pictures.values(), 1):
-        suffix = "" if number == 1 else f"_{number}"
-        write_bytes(folder / f"{name}{suffix}.png", picture)
-
-
-def render(path: Path, shown: Mapping[str, Any]) -> str:
-    """One of the files, by its template: the page, or a Markdown table."""
-    import jinja2
-
-    from tfcomp.report.page import render_template
-
-    if path.suffix == ".html":
-        tools = {"list_groups": _list_groups}
-        return render_template(
-            path, title="Reproduction report", **shown, **tools
-        )
-    environment = jinja2.Environment(
-        trim_blocks=True, keep_trailing_newline=True
-    )
-    signs = str.maketrans({"|": "\\|", "<": "&lt;", ">": "&gt;"})
-    environment.filters["cell"] = lambda text: text.translate(signs)
-    return environment.from_string(path.read_text("utf-8")).render(shown)
-
-
-def _list_groups(result: ClaimResult) -> list[Group]:
-    """The groups behind a claim, each once."""
-    groups = [group for part in result.parts for group in part.groups]
-    found = {tuple(run.path for run in g.runs): g for g in groups if g.runs}
-    return list(found.values())
+    # A page of sixty pictures should still go through the mail.
+    return {k: figure_to_png(f, num_colors=256) for k, f in figures.items()}
 
 
 def describe_origin(
     evidence: Evidence, used: Sequence[Run], command: str = ""
 ) -> dict[str, str]:
-    """Facts about a report, by name.
-
-    Args:
-        command: The command that made it, if one did.
-    """
+    """Facts about a report by name, as the command that made it."""
+    seconds = sum(run.get("train/seconds") or 0 for run in used)
     facts = {
         "command": command,
         "runs": f"{len(used)} used of {len(evidence.runs)} found",
         "seeds": ", ".join(map(str, sorted({run.seed for run in used}))),
-        "time of training": format_duration(
-            sum(run.get("train/seconds") or 0 for run in used)
-        ),
+        "time of training": format_duration(seconds),
         "threshold searches": str(count_searches(evidence.studies) or ""),
         "this machine": describe_machine(),
         "code": describe_code(),
     }
-    names = dict.fromkeys(name for run in used for name in run.origin)
-    for name in names:
+    for name in dict.fromkeys(name for run in used for name in run.origin):
         facts[f"{name} (runs)"] = count_values(
             run.origin.get(name, "unknown") for run in used
         )

@@ -29,8 +29,7 @@ FLAGS = {
 def judge_claims(settings: dict[str, Any]) -> int:
     """Judges the claims and writes the report, which shows the command.
 
-    Raises:
-        ConfigError: If there is no folder to write, or nothing to read.
+    Raises ConfigError if there is no folder to write, or nothing to read.
     """
     check_folder("output", settings["output"])
     # These import libraries for figures, after the flags are checked.

@@ -1,8 +1,4 @@
-"""Declarations of claims in `claims.toml`, and the controls of their tests.
-
-A control is planted evidence that passes through the same tests as the runs.
-A positive one must be reproduced; a negative one must not be.
-"""
+"""Declarations of claims in `claims.toml`, and the controls of their tests."""
 
 import enum
 import functools
@@ -12,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.run_flags import expand_flagfiles, parse_config
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.packed_evidence import (
     ThresholdStudy,
-    parse_run_flags,
+    read_flagfile,
 )
+from tfcomp.studies.claims.selection import read_setting
 from tfcomp.studies.claims.verdict import Verdict
 
 DECLARATIONS = Path(__file__).with_name("claims.toml")
@@ -28,7 +24,7 @@ SEARCHES = "searches"  # the setting that is a threshold study
 
 
 class Kind(enum.StrEnum):
-    """What a control is, and so what its verdict must be."""
+    """What a control is: only a positive one must be reproduced."""
 
     POSITIVE = "positive"
     NEGATIVE = "negative"
@@ -37,12 +33,7 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Control:
-    """Planted evidence on a claim, at fresh seeds.
-
-    Attributes:
-        kind: Whether the claim is true of it.
-        planted: The numbers of runs, as in `claims.toml`.
-    """
+    """Planted evidence on a claim: numbers of runs, as in `claims.toml`."""
 
     name: str
     kind: Kind
@@ -51,15 +42,14 @@ class Control:
     def plant(self) -> Evidence:
         """Makes the evidence."""
         runs, studies = [], []
-        for name, numbers in self.planted.items():
-            if name == "spread":
-                continue
+        planted = dict(self.planted)
+        spread = planted.pop("spread", 0.01)
+        for name, numbers in planted.items():
             for line in read_declarations()["settings"].get(name, [name]):
                 if name == SEARCHES:
                     studies.append(plant_study(line, numbers, FIRST_SEED))
                     continue
                 for place in range(NUM_PLANTED):
-                    spread = self.planted.get("spread", 0.01)
                     factor = 1 + spread * (place - NUM_PLANTED / 2)
                     runs.append(plant_run(line, place, numbers, factor))
         return Evidence(tuple(runs), tuple(studies))
@@ -87,28 +77,24 @@ def read_declarations() -> dict[str, Any]:
 
 
 def describe_claim(name: str) -> dict[str, Any]:
-    """What is declared of a claim but its controls, as arguments of `Claim`."""
+    """What is declared of a claim, as arguments of `Claim`."""
     declared = read_declarations()[name]
-    kept = {k: v for k, v in declared.items() if k not in set(Kind)}
-    words = {k: _join(v) if isinstance(v, str) else v for k, v in kept.items()}
-    words["means"] = {k: _join(v) for k, v in words.get("means", {}).items()}
-    words["history"] = [
-        row | {"rule": _join(row["rule"])} for row in words["history"]
-    ]
-    return {"name": name, **words}
-
-
-def _join(text: str) -> str:
-    return " ".join(text.split())
-
-
-def list_controls(name: str) -> list[Control]:
-    """The controls of a claim, the positive ones first."""
-    return [
+    words = {k: _join(v) for k, v in declared.items() if k not in set(Kind)}
+    controls = [
         Control(title, kind, planted)
-        for kind in Kind
-        for title, planted in read_declarations()[name].get(kind, {}).items()
+        for kind in Kind  # the positive ones first
+        for title, planted in declared.get(kind, {}).items()
     ]
+    return {"name": name, **words, "controls": controls}
+
+
+def _join(value: Any) -> Any:
+    """Text without its line breaks, at any depth."""
+    if isinstance(value, dict):
+        return {k: _join(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return list(map(_join, value))
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def plant_run(
@@ -118,7 +104,7 @@ def plant_run(
 
     Args:
         line: A flagfile, and flags that follow it.
-        place: Of its seed among the fresh ones.
+        place: Of its seed, from `FIRST_SEED` on.
         numbers: By the names that claims read, as in `claims.toml`.
         factor: What the numbers are multiplied by.
     """
@@ -140,12 +126,6 @@ def plant_run(
     return Run(Path(f"/planted/{line}/{place}"), flags, metrics, measures)
 
 
-@functools.cache
-def read_setting(line: str) -> dict[str, Any]:
-    """All flags of a run, from a flagfile and flags that follow it."""
-    return parse_config(f"--flagfile={line}".split()).to_flags()
-
-
 def plant_study(
     line: str,
     exponents: Mapping[str, float],
@@ -153,14 +133,12 @@ def plant_study(
     num_seeds: int = 3,
     sizes: Sequence[int] = (16, 20, 24, 28, 32),
 ) -> ThresholdStudy:
-    """A study whose slopes are found to within a fifth.
+    """A study whose slopes, by kind of training set, are found to a fifth.
 
     Args:
         line: A flagfile, and flags that follow it.
-        exponents: The slopes by the kind of training set.
-        first_seed: The first of its seeds.
-        num_seeds: How many there are at each size.
-        sizes: Of the grid.
+        exponents: The slopes.
+        first_seed: Of so many at each size of the grid.
     """
     import pandas
 
@@ -183,10 +161,9 @@ def plant_study(
         {"kind": kind, "slope": s, "low": s - 0.2, "high": s + 0.2}
         for kind, s in exponents.items()
     ]
-    lines = expand_flagfiles(f"--flagfile={line}".split())
     return ThresholdStudy(
         Path(f"/planted/{line}"),
         pandas.DataFrame(thresholds),
         pandas.DataFrame(slopes).assign(**shared, **rest),
-        parse_run_flags("\n".join(lines))[0],
+        read_flagfile(line),
     )

@@ -3,7 +3,7 @@
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from tfcomp.statistics.seed_tests import (
     compute_trend_p,
     correlate_ranks,
 )
-from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.claims.selection import Group
 
 # A number of one run, or of several runs of the same seed (one a group).
@@ -33,11 +32,9 @@ class Estimate:
         high: Upper end. Seeds that are all alike have both ends at the mean.
         count: Number of seeds (or sizes) behind it.
         values: The number of every seed, if it is a mean.
-        unit: What is counted, `seeds` or `sizes`.
-        versions: Of the code that took the measures in it; empty if it is
-            made of none.
-        test: The p at which its interval just reaches a bound; None if that
-            is not known.
+        unit: What is counted: `seeds`, `sizes`, or seeds of a `share`.
+        versions: Of the code that took the measures in it, if any are.
+        test: The p at which its interval just reaches a bound, if known.
         trend: Page's p of a rising and of a falling trend, if it is the mean
             rank correlation of one.
     """
@@ -71,8 +68,7 @@ def estimate_mean(
     if low is None and found.count > 1:  # all alike
         low = high = found.mean
     test = functools.partial(compute_mean_p, found, limits)
-    numbers = found.mean, low, high, found.count
-    return Estimate(*numbers, values, test=test)
+    return Estimate(found.mean, low, high, found.count, values, test=test)
 
 
 def estimate_geometric(
@@ -84,15 +80,15 @@ def estimate_geometric(
     found = estimate_mean({s: math.log(v) for s, v in values.items()})
     if found is None:
         return None
-    ends = (None if x is None else math.exp(x) for x in (found.low, found.high))
-    mean, (low, high) = math.exp(found.mean), ends
+    mean, low, high = (
+        None if x is None else math.exp(x)
+        for x in (found.mean, found.low, found.high)
+    )
 
     def test(bound: float) -> float:
         return found.test(math.log(bound))
 
-    return replace(
-        found, mean=mean, low=low, high=high, values=values, test=test
-    )
+    return Estimate(mean, low, high, found.count, values, test=test)
 
 
 def estimate_share(
@@ -134,6 +130,11 @@ def compute_mean_p(found: Statistics, limits: Limits, bound: float) -> float:
     return float(2 * stats.t.sf(distance / error, found.count - 1))
 
 
+def make_read(read: Read | str) -> Read:
+    """What reads a score or measure of a run, by its name."""
+    return operator.methodcaller("get", read) if isinstance(read, str) else read
+
+
 def estimate(
     read: Read | str,
     *groups: Group,
@@ -150,37 +151,27 @@ def estimate(
         limits: The range of the number; by default that of the name.
 
     Returns:
-        The estimate. None without a common seed, and if the number is missing
-        at one of them: the mean over the rest could flatter.
+        None without a common seed, and if the number is missing at one of
+        them: the mean over the rest could flatter.
     """
     if limits is None:
         limits = find_limits(read) if isinstance(read, str) else REAL
-    if isinstance(read, str):
-        read = operator.methodcaller("get", read)
+    get = make_read(read)
     tables = [{run.seed: run for run in group.runs} for group in groups]
     samples = {
         seed: tuple(table[seed] for table in tables)
-        for seed in (tables[0] if tables else ())
+        for seed in tables[0]
         if all(seed in table for table in tables)
     }
-    found = by({s: read(*runs) for s, runs in samples.items()}, limits)
+    found = by({s: get(*runs) for s, runs in samples.items()}, limits)
     if found is None:
         return None
-    return replace(found, versions=_list_versions(read, samples.values()))
-
-
-def _list_versions(
-    read: Read, samples: Iterable[tuple[Run, ...]]
-) -> tuple[str, ...]:
-    """Versions of the code that took the measures in a number.
-
-    A number is made of measures if it is gone without them; what training
-    itself wrote has no such version.
-    """
+    # A number is made of measures if it is gone without them; what training
+    # itself wrote has no version.
     versions = {
         str(run.measures.get("version", "unknown"))
-        for runs in samples
-        if read(*(replace(run, measures={}) for run in runs)) is None
+        for runs in samples.values()
+        if get(*(replace(run, measures={}) for run in runs)) is None
         for run in runs
     }
-    return tuple(sorted(versions))
+    return replace(found, versions=tuple(sorted(versions)))

@@ -1,8 +1,4 @@
-"""Evidence: finished runs and threshold studies, read from files.
-
-No TensorFlow. A run is read even if another version of tfcomp made it: flags
-that this version does not know are kept as text.
-"""
+"""Evidence: finished runs and threshold studies, read without TensorFlow."""
 
 from __future__ import annotations
 
@@ -33,10 +29,10 @@ UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run.
+    """A finished run, whatever version of tfcomp made it.
 
     Attributes:
-        flags: All its flags; one that the file lacks has its default.
+        flags: All its flags (see `parse_run_flags`).
         metrics: The content of `metrics.json`.
         measures: The content of `measures.json`; empty if there is none.
         origin: Versions and machine, the comments of `run.flags`.
@@ -50,7 +46,6 @@ class Run:
 
     @property
     def seed(self) -> int:
-        """Its seed."""
         return self.flags["seed"]
 
     @property
@@ -104,10 +99,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that claims are judged by.
-
-    No two runs are the same computation. The notes say what was left out.
-    """
+    """All that claims are judged by; notes say what was left out."""
 
     runs: tuple[Run, ...] = ()
     studies: tuple[ThresholdStudy, ...] = ()
@@ -117,15 +109,15 @@ class Evidence:
 def read_evidence(patterns: Sequence[str]) -> Evidence:
     """Reads all finished runs and threshold studies that patterns match.
 
-    They may lie at any depth in it, and in files that `pack_evidence` wrote.
-    Raises as `find_folders` does.
+    They may lie at any depth, and in packed files. No two runs are the same
+    computation. Raises as `find_folders` does.
     """
     notes: list[str] = []
     with unpack(patterns) as places:
         runs = _read_all(find_runs(places), read_run, notes)
         studies = _read_all(find_studies(places), read_study, notes)
-        kept, repeated = leave_out_repeats(runs)
-    return Evidence(tuple(kept), tuple(studies), (*notes, *repeated))
+        kept = leave_out_repeats(runs, notes)
+    return Evidence(tuple(kept), tuple(studies), tuple(notes))
 
 
 def read_some_evidence(runs: str) -> Evidence:
@@ -144,17 +136,15 @@ def read_some_evidence(runs: str) -> Evidence:
 def read_run(path: Path) -> Run:
     """Reads the files of one run.
 
-    Raises:
-        DamagedFileError: If one of them is damaged.
-        ValueError: If a flag has an impossible value.
+    Raises DamagedFileError, or ValueError if a flag has an impossible value.
     """
     flags, origin = parse_run_flags(read_text(path / FLAGS_FILE))
     metrics, measures = read_metrics(path), read_measures(path) or {}
     return Run(path, flags, metrics, measures, origin)
 
 
-def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
-    """Runs without repetitions: two of the same flags are one experiment.
+def leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
+    """Runs without repetitions, which are noted: the same flags and seed.
 
     Of several, the newest is kept: an old one may be of other code. Of two
     that are equally old, the one with measures.
@@ -168,12 +158,12 @@ def leave_out_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     for run in runs:
         key = repr((sorted(run.setting.items()), run.seed))
         groups.setdefault(key, []).append(run)
-    kept, notes = [], []
+    kept = []
     for group in groups.values():
         *others, best = sorted(group, key=rate)
         kept.append(best)
         notes += [f"{other.name} repeats {best.name}" for other in others]
-    return kept, notes
+    return kept
 
 
 def _read_all(

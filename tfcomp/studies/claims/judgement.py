@@ -27,7 +27,7 @@ from tfcomp.studies.claims.controls import (
     ControlOutcome,
     Kind,
 )
-from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.verdict import (
     Part,
     Verdict,
@@ -46,18 +46,12 @@ IN_PARTS = "in parts"
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the paper and how it is tested.
+    """One statement of the paper and how it is tested (see `claims.toml`).
 
     Attributes:
-        name: As `C1`.
-        statement: What the paper says, in our words.
-        place: Where it says so.
-        method: What is measured, on which runs.
         tests: What gives its parts, in their order.
         draw: Makes further figures of the evidence, by caption.
         fresh: How many fresh seeds judge the parts whose label begins so.
-        history: The rule and the verdict of every version, the first first.
-        means: What a verdict says to a reader of the paper.
         is_one: Whether its parts are conditions and not settings, so that no
             part has a verdict of its own.
     """
@@ -80,12 +74,14 @@ class Claim:
         """Judges all parts of the claim, it as a whole, and its test."""
         old = self._judge_parts(select_old(evidence))
         parts, waits = self._take_fresh(evidence, old)
-        outcomes = tuple(self._run_controls(parts))
+        outcomes = (*self._planted, *self._judge_starts(parts))
         verdict, reason = combine(parts)
         is_new = all(p.is_fresh for p in parts if p.decides)
-        if not is_new and (cap := self._find_cap(verdict)):
-            reason = f"{verdict} on seeds that the rule was written on"
-            verdict = cap
+        before = [h["verdict"] for h in self.history if h["version"] == 2]
+        if verdict is Verdict.REPRODUCED and not is_new and before:
+            verdict = Verdict(before[0])
+            if verdict is not Verdict.REPRODUCED:
+                reason = "reproduced on seeds that the rule was written on"
         reason = "; ".join(filter(None, [reason, waits]))
         wrong = [outcome for outcome in outcomes if not outcome.is_right]
         if wrong:
@@ -101,10 +97,7 @@ class Claim:
     def _take_fresh(
         self, evidence: Evidence, old: tuple[Part, ...]
     ) -> tuple[tuple[Part, ...], str]:
-        """Fresh parts in place of old ones where all of their seeds are in.
-
-        And what is still to come.
-        """
+        """Parts, fresh where all of their seeds are in; what is to come."""
         if not self.fresh:
             return old, ""
         fresh = select_seeds(evidence, FRESH_SEEDS)
@@ -122,33 +115,22 @@ class Claim:
         kept = [p for p in old if not p.label.startswith(tuple(done))]
         return tuple(correct_refutations([*kept, *taken])), "; ".join(waits)
 
-    def _find_cap(self, verdict: Verdict) -> Verdict | None:
-        """What version 2 said, if that was less than reproduced and this is."""
-        before = [h["verdict"] for h in self.history if h["version"] == 2]
-        if verdict is not Verdict.REPRODUCED or not before:
-            return None
-        cap = Verdict(before[0])
-        return None if cap is Verdict.REPRODUCED else cap
-
     @functools.cached_property
     def _planted(self) -> list[ControlOutcome]:
         """What the test says of the controls, whatever the evidence is."""
-        found = [self._judge_parts(c.plant()) for c in self.controls]
         return [
-            ControlOutcome(control.name, control.kind, combine(parts)[0])
-            for control, parts in zip(self.controls, found, strict=True)
+            ControlOutcome(
+                c.name, c.kind, combine(self._judge_parts(c.plant()))[0]
+            )
+            for c in self.controls
         ]
 
-    def _run_controls(self, parts: Iterable[Part]) -> Iterable[ControlOutcome]:
-        yield from self._planted
-        runs = {run.path: run for part in parts for run in part.runs}
-        yield from self._judge_starts(list(runs.values()))
-
-    def _judge_starts(self, runs: Sequence[Run]) -> Iterable[ControlOutcome]:
+    def _judge_starts(self, parts: Iterable[Part]) -> Iterable[ControlOutcome]:
         """The untrained networks, with no gate in their way."""
+        runs = {run.path: run for part in parts for run in part.runs}
         starts = [
             replace(run.start, metrics={"id": run.metrics.get("id", {})})
-            for run in runs
+            for run in runs.values()
         ]
         found = self._judge_parts(Evidence(tuple(starts)))
         # Alone, whatever else the claim requires.

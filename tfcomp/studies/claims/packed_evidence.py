@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.evaluation.measure_files import MEASURES_FILE
 from tfcomp.storage.files import (
@@ -39,13 +40,12 @@ Flags = dict[str, Any]
 TOTAL = "num_examples"
 # What identifies a search; one with two criteria has two rows.
 SEARCH = ["kind", "region", "grid_size", "seed"]
-THRESHOLDS = [*SEARCH, "criterion", "num_bumps", TOTAL, "reached"]
-SLOPES = [
-    *["kind", "region", "criterion", "quantity"],
-    *["slope", "low", "high", "not_reached", "note"],
-]
 # The files that are read, with the columns of each.
-TABLES = {"thresholds.csv": THRESHOLDS, "slopes.csv": SLOPES}
+TABLES = {
+    "thresholds.csv": [*SEARCH, "criterion", "num_bumps", TOTAL, "reached"],
+    "slopes.csv": "kind region criterion quantity slope low high not_reached "
+    "note".split(),
+}
 ENDING = ".tar.xz"
 # Of one archive; the largest in docs/ has 21 MB.
 MAX_UNPACKED = 2**28
@@ -60,10 +60,7 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     """Flags and comments of a `run.flags`, whatever version wrote it.
 
     A flag that the file lacks has its default; one that this version does not
-    know is kept as text.
-
-    Raises:
-        ValueError: If a number is none.
+    know is kept as text. Raises ValueError if a number is none.
     """
     flags = RunConfig().to_flags()
     origin = {}
@@ -78,13 +75,19 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     return flags, origin
 
 
+def read_flagfile(line: str) -> Flags:
+    """All flags of a run or a study, from a flagfile and what follows it."""
+    lines = expand_flagfiles(f"--flagfile={line}".split())
+    return parse_run_flags("\n".join(lines))[0]
+
+
 @dataclass(frozen=True, eq=False)
 class ThresholdStudy:
     """The tables of one folder.
 
     Attributes:
-        thresholds: `thresholds.csv`, a row for each search and criterion.
-        slopes: `slopes.csv`, a row for each fit.
+        thresholds: A row for each search and criterion.
+        slopes: A row for each fit.
         flags: All its flags; empty if the folder has none.
     """
 
@@ -100,29 +103,24 @@ class ThresholdStudy:
 
 
 def find_studies(patterns: Sequence[str]) -> list[Path]:
-    """Folders with one of the tables, in order."""
+    """Folders with one of the tables."""
     return find_folders(patterns, lambda files: not files.isdisjoint(TABLES))
 
 
 def read_study(path: Path) -> ThresholdStudy:
     """Reads the files of one study; one that is not there is empty.
 
-    Raises:
-        DamagedFileError: If one of them is damaged.
-        ValueError: If a flag has an impossible value.
+    Raises DamagedFileError, or ValueError if a flag has an impossible value.
     """
-    file = path / "threshold.flags"
-    flags: Flags = {}
-    if file.exists():
-        flags, _ = parse_run_flags(read_text(file))
+    file = path / STUDY_FLAGS
+    flags = parse_run_flags(read_text(file))[0] if file.exists() else {}
     tables = [_read_table(path / n, columns) for n, columns in TABLES.items()]
     return ThresholdStudy(path, *tables, flags)
 
 
 def count_searches(studies: Iterable[ThresholdStudy]) -> int:
     """Number of searches in all studies."""
-    tables = [study.thresholds for study in studies]
-    return sum(len(table[SEARCH].drop_duplicates()) for table in tables)
+    return sum(len(s.thresholds[SEARCH].drop_duplicates()) for s in studies)
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> DataFrame:
@@ -142,12 +140,9 @@ def _read_table(path: Path, columns: Sequence[str]) -> DataFrame:
 
 
 def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
-    """Writes one file for every sweep, study or single run.
+    """Writes one file for every sweep, study or single run below patterns.
 
-    Args:
-        patterns: Run folders or folders that contain them. Trainings of a
-            threshold study are left out: its tables are the evidence.
-        output: The folder to write to; made if it does not exist.
+    Trainings of a threshold study are left out: its tables are the evidence.
 
     Returns:
         The files that were written; of none that stay as they are.
@@ -158,17 +153,14 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         OSError: If a file cannot be read or written.
     """
     studies = find_studies(patterns)
-    packs: dict[Path, list[Path]] = {}
-    for folder in studies:
-        packs[folder] = [folder / name for name in STUDY_FILES]
+    packs = {s: [s / name for name in STUDY_FILES] for s in studies}
     for folder in find_folders(patterns, lambda n: PREDICTION_FLAGS in n):
         found = map(folder.glob, PREDICTION_FILES)
         packs[folder] = list(itertools.chain.from_iterable(found))
     for run in find_runs(patterns):
         if not any(study in run.parents for study in studies):
-            sweep = run.parents[1] if run.parent.name == "trials" else run
             files = [run / name for name in RUN_FILES]
-            packs.setdefault(sweep, []).extend(files)
+            packs.setdefault(find_sweep(run), []).extend(files)
     if not packs:
         rule = "must match finished runs or studies"
         raise ConfigError("runs", rule, ",".join(patterns))
@@ -184,6 +176,11 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
             write_bytes(path, content)
             written.append(path)
     return written
+
+
+def find_sweep(run: Path) -> Path:
+    """The folder of the sweep that a run belongs to, or its own."""
+    return run.parents[1] if run.parent.name == "trials" else run
 
 
 def pack_files(folder: Path, files: Sequence[Path]) -> bytes:
@@ -209,10 +206,8 @@ def pack_files(folder: Path, files: Sequence[Path]) -> bytes:
 def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
     """Gives patterns that match what packed files hold, too.
 
-    The files may be matched themselves, or lie in folders that are.
-
-    Raises:
-        DamagedFileError: If one of the files is no such archive, or huge.
+    The files may be matched themselves, or lie in folders that are. Raises
+    DamagedFileError if one of them is no such archive, or huge.
     """
     folders = find_folders(
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
@@ -225,16 +220,12 @@ def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
             try:
                 check_file(path)
                 with tarfile.open(path) as tar:
-                    _check_size(path, tar)
+                    # What the members say, before any of them is unpacked.
+                    sizes = itertools.accumulate(member.size for member in tar)
+                    if any(size > MAX_UNPACKED for size in sizes):
+                        rule = f"it holds more than {MAX_UNPACKED >> 20} MB"
+                        raise DamagedFileError(path, rule)
                     tar.extractall(Path(place, str(number)), filter="data")
             except (tarfile.TarError, EOFError, OSError) as error:
                 raise DamagedFileError(path, error) from error
         yield [*patterns, place] if files else list(patterns)
-
-
-def _check_size(path: Path, tar: tarfile.TarFile) -> None:
-    """Adds what the members say, before any of them is unpacked."""
-    sizes = itertools.accumulate(member.size for member in tar)
-    if any(size > MAX_UNPACKED for size in sizes):
-        rule = f"it holds more than {MAX_UNPACKED >> 20} MB"
-        raise DamagedFileError(path, rule)

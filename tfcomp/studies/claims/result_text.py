@@ -1,13 +1,27 @@
 """Results as text and rows: numbers as they are shown, CSV and JSON."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tfcomp.studies.claims.controls import Kind
 from tfcomp.studies.claims.estimation import Estimate
 from tfcomp.studies.claims.judgement import IN_PARTS, ClaimResult
+from tfcomp.studies.claims.selection import Group
 from tfcomp.studies.claims.verdict import Part, Verdict
+
+
+def render_markdown(path: Path, shown: Mapping[str, Any]) -> str:
+    """A page in Markdown by its template; `cell` escapes cells of a table."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    signs = str.maketrans({"|": "\\|", "<": "&lt;", ">": "&gt;"})
+    environment.filters["cell"] = lambda text: text.translate(signs)
+    return environment.from_string(path.read_text("utf-8")).render(shown)
 
 
 def format_estimate(estimate: Estimate | None) -> str:
@@ -29,9 +43,8 @@ def format_count(estimate: Estimate | None) -> str:
     """How many seeds are behind a number; or sizes, which it says."""
     if estimate is None:
         return "0"
-    if estimate.unit == "sizes":
-        return f"{estimate.count} sizes"
-    return f"{estimate.count}"
+    sizes = " sizes" if estimate.unit == "sizes" else ""
+    return f"{estimate.count}{sizes}"
 
 
 def format_number(value: float) -> str:
@@ -46,16 +59,20 @@ def format_number(value: float) -> str:
 def summarize_counts(results: Sequence[ClaimResult]) -> str:
     """As `12 reproduced, 3 refuted, 4 undecided, 1 not run`."""
     counts = Counter(result.word for result in results)
-    return ", ".join(
-        f"{counts[word]} {word}"
-        for word in (*map(str, Verdict), IN_PARTS)
-        if counts[word]
-    )
+    words = (*map(str, Verdict), IN_PARTS)
+    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
 
 def select_shown(parts: Sequence[Part]) -> list[Part]:
     """The parts of the summary: those that decide and were run."""
     return [p for p in parts if p.decides and p.verdict is not Verdict.NOT_RUN]
+
+
+def list_groups(result: ClaimResult) -> list[Group]:
+    """The groups behind a claim, each once."""
+    groups = [group for part in result.parts for group in part.groups]
+    found = {tuple(run.path for run in g.runs): g for g in groups if g.runs}
+    return list(found.values())
 
 
 def describe_part(part: Part) -> str:

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable
 from itertools import pairwise
 
-from tfcomp.studies.claims.estimation import Read
+from tfcomp.studies.claims.estimation import Read, make_read
 from tfcomp.studies.claims.evidence import Run
 
 CODE = "code"
@@ -31,9 +31,21 @@ def subtract(first: str, second: str) -> Read:
     return lambda run: minus(run.get(first), run.get(second))
 
 
-def difference(read: Read) -> Read:
+def difference(read: Read | str) -> Read:
     """Reads the difference of a number between two runs."""
-    return lambda first, second: minus(read(first), read(second))
+    get = make_read(read)
+    return lambda first, second: minus(get(first), get(second))
+
+
+def net(read: Read | str) -> Read:
+    """Reads a number of a run less that of its untrained network."""
+    get = make_read(read)
+    return lambda run: minus(get(run), get(run.start))
+
+
+def list_all(name: str) -> Read:
+    """Reads a score of all runs that are compared, in their order."""
+    return lambda *runs: [run.get(name) for run in runs]
 
 
 def log_ratio(name: str) -> Read:
@@ -59,11 +71,6 @@ def subtract_code(stages: Stages) -> Stages:
     return {stage: minus(value, code) for stage, value in stages.items()}
 
 
-def net(read: Read) -> Read:
-    """Reads a number of a run less that of its untrained network."""
-    return lambda run: minus(read(run), read(run.start))
-
-
 def subtract_start(stages: PerStage) -> Callable[[Run], Stages]:
     """A number of every stage less that of the untrained network."""
 
@@ -77,7 +84,25 @@ def subtract_start(stages: PerStage) -> Callable[[Run], Stages]:
 
 def list_stages(stages: PerStage, end: int | None = None) -> Read:
     """Reads the numbers of the stages after the code, up to an end."""
-    return lambda run: drop_code(read_stages(run, stages))[:end]
+
+    def compute(run: Run) -> list[float | None]:
+        found = read_stages(run, stages)
+        return [value for stage, value in found.items() if stage != CODE][:end]
+
+    return compute
+
+
+def reduce_stages(
+    function: Callable[[list[float]], float], stages: PerStage
+) -> Read:
+    """Reads what a function makes of the numbers after the code."""
+    read = list_stages(stages)
+
+    def compute(run: Run) -> float | None:
+        values = read(run)
+        return None if not values or None in values else function(values)
+
+    return compute
 
 
 def take_change(stages: PerStage, end: int | None = None) -> Read:
@@ -85,26 +110,14 @@ def take_change(stages: PerStage, end: int | None = None) -> Read:
     return reduce_stages(lambda v: v[:end][-1] - v[0], stages)
 
 
-def average_late(stages: PerStage) -> Read:
-    """Reads the mean over the later half of the stages after the code."""
-    return reduce_stages(lambda v: statistics.fmean(v[len(v) // 2 :]), stages)
-
-
-def reduce_stages(
-    function: Callable[[list[float]], float], stages: PerStage
-) -> Read:
-    """Reads what a function makes of the numbers after the code."""
-
-    def compute(run: Run) -> float | None:
-        values = drop_code(read_stages(run, stages))
-        return None if not values or None in values else function(values)
-
-    return compute
-
-
 def average(stages: PerStage) -> Read:
     """Reads the mean over the stages after the code."""
     return reduce_stages(statistics.fmean, stages)
+
+
+def average_late(stages: PerStage) -> Read:
+    """Reads the mean over the later half of the stages after the code."""
+    return reduce_stages(lambda v: statistics.fmean(v[len(v) // 2 :]), stages)
 
 
 def take_largest_drop(stages: PerStage) -> Read:
@@ -117,8 +130,3 @@ def take_largest_drop(stages: PerStage) -> Read:
         return max(before - after for before, after in pairwise(values))
 
     return compute
-
-
-def drop_code(stages: Stages) -> list[float | None]:
-    """The numbers of the stages after the code."""
-    return [value for stage, value in stages.items() if stage != CODE]

@@ -7,7 +7,7 @@ with the lowest and the highest seed, where a single seed that fails is seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,16 @@ from tfcomp.statistics.setting_table import (
 )
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.packed_evidence import TOTAL, ThresholdStudy
+from tfcomp.studies.claims.packed_evidence import (
+    TOTAL,
+    ThresholdStudy,
+    find_sweep,
+)
 from tfcomp.studies.claims.result_text import format_number
 from tfcomp.studies.claims.selection import Group, list_groups
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
 
 ERRORS = {  # heading: score
     "ID relative MSE": "id/relative_mse",
@@ -39,14 +42,8 @@ def make_score_tables(evidence: Evidence) -> dict[str, str]:
     """A table in Markdown for each sweep, by the name of the sweep."""
     sweeps: dict[str, list[Run]] = {}
     for run in evidence.runs:
-        sweeps.setdefault(name_sweep(run), []).append(run)
+        sweeps.setdefault(find_sweep(run.path).name, []).append(run)
     return {name: format_sweep(runs) for name, runs in sorted(sweeps.items())}
-
-
-def name_sweep(run: Run) -> str:
-    """The folder of the sweep that a run belongs to, or its own."""
-    is_trial = run.path.parent.name == "trials"
-    return (run.path.parents[1] if is_trial else run.path).name
 
 
 def format_sweep(runs: Sequence[Run]) -> str:
@@ -56,10 +53,15 @@ def format_sweep(runs: Sequence[Run]) -> str:
     rows = [["setting", "fitted", *ERRORS, POSITIONS[0]]]
     for group in sorted(groups, key=lambda group: _order(group[0], names)):
         fitted = select_fitted(Group(tuple(group))).runs
-        shown = fitted or group
-        cells = [make_label(group[0].setting, names), _count(fitted, group)]
-        cells += [_format_errors(shown, score) for score in ERRORS.values()]
-        rows.append([*cells, _format_shares(shown, POSITIONS[1])])
+        count = f"{len(fitted)} of {len(group)}"
+        if again := sum(run.num_trainings > 1 for run in fitted):
+            count += f", {again} started again"
+        cells = [make_label(group[0].setting, names), count]
+        for score in (*ERRORS.values(), POSITIONS[1]):
+            values = [run.get(score) for run in fitted or group]
+            known = [value for value in values if value is not None]
+            cells.append(_format_score(known, score == POSITIONS[1]))
+        rows.append(cells)
     return format_rows(rows)
 
 
@@ -71,22 +73,13 @@ def _order(run: Run, names: Sequence[str]) -> list[tuple[bool, float, str]]:
     ]
 
 
-def _count(fitted: Sequence[Run], runs: Sequence[Run]) -> str:
-    again = sum(run.num_trainings > 1 for run in fitted)
-    text = f"{len(fitted)} of {len(runs)}"
-    return f"{text}, {again} started again" if again else text
-
-
-def _format_errors(runs: Iterable[Run], score: str) -> str:
-    values = [v for run in runs if (v := run.get(score)) is not None]
+def _format_score(values: Sequence[float], is_share: bool) -> str:
+    if is_share and values:
+        percents = [100 * value for value in values]
+        return format_spread(fmean(percents), percents)
     if not values or min(values) <= 0:
         return "–"
     return format_spread(geometric_mean(values), values)
-
-
-def _format_shares(runs: Iterable[Run], score: str) -> str:
-    values = [100 * v for run in runs if (v := run.get(score)) is not None]
-    return format_spread(fmean(values), values) if values else "–"
 
 
 def format_spread(mean: float, values: Sequence[float]) -> str:
@@ -96,26 +89,23 @@ def format_spread(mean: float, values: Sequence[float]) -> str:
     return f"{format_number(mean)} ({ends})"
 
 
-def make_threshold_tables(studies: Sequence[ThresholdStudy]) -> dict[str, str]:
-    """A table in Markdown for each study, by the name of its folder."""
-    return {study.path.name: format_study(study) for study in studies}
-
-
 def format_study(study: ThresholdStudy) -> str:
-    """The table of one study, a row a kind of training set and criterion."""
+    """The table of a threshold study, a row a kind of training set."""
     found = study.thresholds
     sizes = sorted(found["grid_size"].unique())
     heads = [f"N = {size:g}" for size in sizes]
     rows = [["training set", "held out", "criterion", *heads, "slope"]]
     for row, searches in found.groupby(ROW, sort=False):
-        sized = [searches[searches["grid_size"] == size] for size in sizes]
         words = [str(word).replace("_", " ") for word in row]
-        counts = map(format_searches, sized)
-        rows.append([*words, *counts, find_slope(study, row)])
+        counts = [
+            _format_searches(searches[searches["grid_size"] == size])
+            for size in sizes
+        ]
+        rows.append([*words, *counts, _find_slope(study, row)])
     return format_rows(rows)
 
 
-def format_searches(searches: DataFrame) -> str:
+def _format_searches(searches: DataFrame) -> str:
     """As `74.1 (64 to 98)`; searches that failed are counted beside."""
     reached = searches[searches["reached"].astype(bool)]
     counts = reached[TOTAL].tolist()
@@ -124,7 +114,7 @@ def format_searches(searches: DataFrame) -> str:
     return text + (f", {missed} not reached" if missed else "")
 
 
-def find_slope(study: ThresholdStudy, row: tuple) -> str:
+def _find_slope(study: ThresholdStudy, row: tuple) -> str:
     """The slope of all examples over the size, with its 95 % interval."""
     table = study.slopes[study.slopes["quantity"] == TOTAL]
     found = table[(table[ROW] == list(row)).all(axis=1)]

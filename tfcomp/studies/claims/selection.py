@@ -3,9 +3,12 @@
 Runs are matched by their flags, whatever sweep they come from. Runs that
 differ in nothing but the seed are a group, and only such runs are averaged.
 If several groups match a setting, one is taken by an order that looks at no
-result: enough seeds to decide, then nearest to the published setting (fewest
-flags that differ), then most seeds. The report says what differs. Settings
-that are compared with each other are chosen together (`families`).
+result, and the report says what differs.
+
+Settings that are compared with each other are chosen together: runs that are
+alike in everything but a few free flags are a family. Chosen one by one, the
+best group of each setting would often be of another family: a longer training
+of one arm would take it out of a comparison that could be made.
 """
 
 from __future__ import annotations
@@ -30,13 +33,11 @@ Condition = Any  # a value, or a function that accepts values
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in their seed alone.
+    """Runs that differ in their seed alone, in its order; none if none match.
 
     Attributes:
-        runs: In the order of their seeds; empty if nothing matched.
         differences: From the published setting, as `depth=6`.
-        others: Settings that matched as well and are not used, with their
-            number of seeds.
+        others: Settings that matched as well, with their number of seeds.
     """
 
     runs: tuple[Run, ...] = ()
@@ -46,13 +47,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is asked of the runs behind a number.
+    """What is asked of the runs behind a number: what some flags must be.
 
-    Attributes:
-        flagfile: The shipped flagfile of the published setting.
-        must: What the flags of a run have to be: values, or functions that
-            accept them.
-        changes: Flags that follow the flagfile in the published setting.
+    The published setting is a shipped flagfile, and changes that follow it.
     """
 
     flagfile: str
@@ -62,7 +59,7 @@ class Setting:
     @property
     def reference(self) -> Flags:
         """All flags of the published setting."""
-        return _make_reference(self.flagfile, *self.changes)
+        return read_setting(" ".join([self.flagfile, *self.changes]))
 
     def require(self, **must: Condition) -> Setting:
         """The same setting with further conditions."""
@@ -78,7 +75,11 @@ class Setting:
         )
 
     def find(self, evidence: Evidence) -> Group:
-        """The group that speaks for this setting; empty if none matches."""
+        """The group that speaks for this setting; empty if none matches.
+
+        One with enough seeds to decide, then the nearest to the published
+        setting (fewest flags that differ), then the one with most seeds.
+        """
 
         def rank(runs: list[Run]) -> tuple:
             distance = len(list_differences(runs[0].flags, self.reference))
@@ -92,9 +93,130 @@ class Setting:
         return make_group(best, self.reference, others)
 
 
+@dataclass(frozen=True)
+class Series:
+    """Settings that differ in one flag, and are alike in all others.
+
+    Of several families, the one with the most wanted values (that have enough
+    seeds) is taken, then with the most values, then the nearest to the
+    published setting. Where a value has enough seeds, those that have not are
+    left out, so that a stray run does not undo the others; but a wanted value
+    stays.
+    """
+
+    setting: Setting
+    flag: str
+    wanted: Collection[Any] = ()
+
+    def find(self, evidence: Evidence) -> dict[Any, Group]:
+        """The groups of one family by the value of the flag, rising."""
+        runs = filter(self.setting.accepts, evidence.runs)
+        families = [self._sort(f) for f in list_families(runs, [self.flag])]
+        best = max(reversed(families), key=self._rank, default={})
+        enough = {value for value, found in best.items() if has_enough(found)}
+        kept = {*enough, *self.wanted} if enough else set(best)
+        stray = [found for value, found in best.items() if value not in kept]
+        reference = self.setting.reference
+        return {
+            value: make_group(found, reference | {self.flag: value}, stray)
+            for value, found in best.items()
+            if value in kept
+        }
+
+    def _sort(self, family: list[Run]) -> dict[Any, list[Run]]:
+        by_value = {r[0].flags[self.flag]: r for r in list_groups(family)}
+        return dict(sorted(by_value.items()))
+
+    def _rank(self, family: Mapping[Any, list[Run]]) -> tuple:
+        enough = [value for value, runs in family.items() if has_enough(runs)]
+        named = sum(value in self.wanted for value in enough)
+        flags = next(iter(family.values()))[0].flags
+        reference = self.setting.reference
+        distance = len(list_differences(flags, reference, [self.flag]))
+        return named, len(enough), -distance, sum(map(len, family.values()))
+
+
+@dataclass(frozen=True)
+class Arms:
+    """Settings that are compared with each other, and differ in free flags.
+
+    The family with the most arms that have enough seeds is taken, then the
+    nearest to the published setting, then the one with the most runs.
+
+    Attributes:
+        equal_steps: Whether all must have been trained for as many steps,
+            which the free flags may not show.
+    """
+
+    settings: Mapping[str, Setting]
+    free: Collection[str]
+    equal_steps: bool = False
+
+    def find(self, evidence: Evidence) -> dict[str, Group]:
+        """The group of every arm; from elsewhere if the family lacks it.
+
+        `find_mismatch` says then why it cannot be compared.
+        """
+        runs = [
+            run
+            for run in evidence.runs
+            if any(arm.accepts(run) for arm in self.settings.values())
+        ]
+        choices = [
+            {
+                name: arm.find(Evidence(tuple(family)))
+                for name, arm in self.settings.items()
+            }
+            for family in list_families(runs, self.free, self.equal_steps)
+        ]
+        found = dict(max(choices, key=self._rank, default={}))
+        for name, arm in self.settings.items():
+            if name not in found or not found[name].runs:
+                found[name] = arm.find(evidence)
+                continue
+            chosen = found[name].runs
+            groups = list_groups(filter(arm.accepts, evidence.runs))
+            others = [other for other in groups if other[0] not in chosen]
+            found[name] = make_group(chosen, arm.reference, others)
+        return found
+
+    def find_mismatch(self, first: Group, second: Group) -> str:
+        """Why two groups cannot be compared; empty if they can."""
+        if not (first.runs and second.runs):
+            return ""
+        ours, theirs = first.runs[0], second.runs[0]
+        found = list_differences(theirs.setting, ours.setting, self.free)
+        if found:
+            return f"not comparable: only one has {', '.join(found)}"
+        if not self.equal_steps:
+            return ""
+        steps = [count_steps(run.flags) for run in (ours, theirs)]
+        if None in steps:
+            return "not comparable: the number of training steps is not known"
+        if steps[0] != steps[1]:
+            return f"not comparable: {steps[0]} training steps and {steps[1]}"
+        return ""
+
+    def _rank(self, groups: Mapping[str, Group]) -> tuple:
+        found = {name: group for name, group in groups.items() if group.runs}
+        distances = [
+            list_differences(
+                group.runs[0].flags, self.settings[name].reference, self.free
+            )
+            for name, group in found.items()
+        ]
+        return (
+            sum(has_enough(group.runs) for group in found.values()),
+            -max(map(len, distances)),
+            -sum(len(group.differences) for group in found.values()),
+            sum(len(group.runs) for group in found.values()),
+        )
+
+
 @functools.cache
-def _make_reference(flagfile: str, *changes: str) -> Flags:
-    return parse_config([f"--flagfile={flagfile}", *changes]).to_flags()
+def read_setting(line: str) -> Flags:
+    """All flags of a run, from a flagfile and flags that follow it."""
+    return parse_config(f"--flagfile={line}".split()).to_flags()
 
 
 def list_groups(runs: Iterable[Run]) -> list[list[Run]]:
@@ -105,9 +227,27 @@ def list_groups(runs: Iterable[Run]) -> list[list[Run]]:
     return list(groups.values())
 
 
+def list_families(
+    runs: Iterable[Run], free: Collection[str], equal_steps: bool = False
+) -> list[list[Run]]:
+    """Sorts runs into families, in an order that depends on flags alone."""
+    families: dict[str, list[Run]] = {}
+    for run in runs:
+        shared = {k: v for k, v in run.setting.items() if k not in free}
+        steps = count_steps(run.flags) if equal_steps else None
+        key = repr((sorted(shared.items()), steps))
+        families.setdefault(key, []).append(run)
+    return [family for _, family in sorted(families.items())]
+
+
 def has_enough(runs: Sequence[Run]) -> bool:
     """Whether there are enough seeds to decide anything."""
     return len(runs) >= MIN_SEEDS
+
+
+def count_steps(flags: Flags) -> int | None:
+    """Steps of a whole training; None if an epoch is a pass over the data."""
+    return flags["epochs"] * flags["steps_per_epoch"] or None
 
 
 def list_differences(
@@ -126,12 +266,7 @@ def list_differences(
 def make_group(
     runs: Iterable[Run], reference: Flags, others: Iterable[list[Run]] = ()
 ) -> Group:
-    """The group of some runs.
-
-    Args:
-        runs: Runs that differ in their seed alone, at least one.
-        others: Runs of every setting that is not used.
-    """
+    """The group of runs of one setting, beside those that are not used."""
     ordered = sorted(runs, key=lambda run: run.seed)
     flags = ordered[0].flags
     unused = [

@@ -1,18 +1,10 @@
 """Verdicts: an interval over seeds against a rule, and nothing else.
 
-A rule is a set of numbers, `> 0.5` or `2.5 to 3.5`. An estimate is the mean
-over seeds with its 95 % interval. Then
-
-    reproduced   the whole interval lies inside the set
-    refuted      the whole interval lies outside
-    undecided    it straddles a bound, or there are too few seeds
-    not run      there is nothing to judge
-
-A trend has no interval: Page's test decides, of either direction. Refutations
-are corrected for the number of parts (Holm), and a test that a control breaks
-is not valid.
-
-A claim has several parts, each with a number, a rule and a verdict.
+A rule is a set of numbers, `> 0.5` or `2.5 to 3.5`. If the whole 95 % interval
+of an estimate lies inside, it is reproduced, if the whole lies outside,
+refuted, and else undecided. A trend has no interval: Page's test decides, of
+either direction. A claim has several parts, each with a number, a rule and a
+verdict; refutations are corrected for their number (Holm).
 """
 
 from __future__ import annotations
@@ -74,6 +66,20 @@ class Rule:
             return self.low <= low and high <= self.high
         return high <= self.low or low >= self.high
 
+    def order_trend(self, trend: tuple[float, float]) -> tuple[float, float]:
+        """The p of the trend that is claimed, and of the other way."""
+        return trend if math.isinf(self.high) else trend[::-1]
+
+    def compute_refutation_p(self, estimate: Estimate) -> float | None:
+        """The p of a number that contradicts the rule; None if it has none."""
+        if estimate.trend is not None:
+            return self.order_trend(estimate.trend)[1]
+        if estimate.test is None:
+            return None
+        # Inside both bounds, or beyond the nearer one.
+        bounds = filter(math.isfinite, (self.low, self.high))
+        return max(map(estimate.test, bounds))
+
 
 def above(bound: float) -> Rule:
     """Greater than the bound."""
@@ -104,7 +110,12 @@ def decide(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
         reason = f"{estimate.count} of at least {MIN_SEEDS} {unit}"
         return Verdict.UNDECIDED, reason
     if estimate.trend is not None:
-        return decide_trend(estimate.trend, rule)
+        claimed, other = rule.order_trend(estimate.trend)
+        if claimed < SIGNIFICANT:
+            return Verdict.REPRODUCED, f"Page's p = {claimed:.2g}"
+        if other < SIGNIFICANT:
+            return Verdict.REFUTED, f"the other way, Page's p = {other:.2g}"
+        return Verdict.UNDECIDED, f"no trend, Page's p = {claimed:.2g}"
     if estimate.low is None or estimate.high is None:
         return Verdict.UNDECIDED, "no interval"
     if rule.is_met(estimate.low, estimate.high):
@@ -114,37 +125,12 @@ def decide(estimate: Estimate | None, rule: Rule) -> tuple[Verdict, str]:
     return Verdict.UNDECIDED, "the interval straddles the rule"
 
 
-def decide_trend(trend: tuple[float, float], rule: Rule) -> tuple[Verdict, str]:
-    """The verdict on a trend by its p of rising and of falling."""
-    claimed, other = trend if math.isinf(rule.high) else reversed(trend)
-    if claimed < SIGNIFICANT:
-        return Verdict.REPRODUCED, f"Page's p = {claimed:.2g}"
-    if other < SIGNIFICANT:
-        return Verdict.REFUTED, f"the other way, Page's p = {other:.2g}"
-    return Verdict.UNDECIDED, f"no trend, Page's p = {claimed:.2g}"
-
-
-def compute_refutation_p(estimate: Estimate, rule: Rule) -> float | None:
-    """The p of a number that contradicts its rule; None if it has none."""
-    if estimate.trend is not None:
-        rising, falling = estimate.trend
-        return falling if math.isinf(rule.high) else rising
-    if estimate.test is None:
-        return None
-    bounds = [b for b in (rule.low, rule.high) if math.isfinite(b)]
-    ps = [estimate.test(bound) for bound in bounds]
-    # Inside both bounds, or beyond the nearer one.
-    return max(ps)
-
-
 def correct_refutations(parts: Sequence[Part]) -> list[Part]:
-    """Leaves a part undecided if Holm's correction saves it from refutation.
-
-    The family is all parts of a claim that decide and were judged.
-    """
+    """Leaves a part undecided if Holm's correction saves it from refutation."""
+    # All parts of a claim that decide and were judged.
     family = [p for p in parts if p.decides and p.estimate and not p.problem]
     ps = [
-        compute_refutation_p(part.estimate, part.rule)
+        part.rule.compute_refutation_p(part.estimate)
         if part.verdict is Verdict.REFUTED
         else 1.0
         for part in family
@@ -171,13 +157,10 @@ class Part:
         estimate: The number; None if there is none.
         groups: The runs behind it, one group for each setting.
         note: What else is to be said.
-        fitted: How many runs are fitted, as `4 of 5 fitted`, if some are not
-            and are left out.
-        problem: Why the runs prove nothing, as `not fitted: ...`; the part is
-            undecided then, whatever the number.
+        fitted: How many runs are fitted, as `4 of 5 fitted`, if not all are.
+        problem: Why the runs prove nothing, whatever the number.
         is_run: Whether it was tried, where no runs show it.
-        decides: Whether it counts for the claim; otherwise it only supports
-            it, and the report shows it in grey.
+        decides: Whether it counts for the claim, or only supports it.
         of: The setting that it belongs to.
         num_runs: How many runs of it there are, fitted or not.
         is_fresh: Whether these are of seeds that no rule was written on.
@@ -209,7 +192,6 @@ class Part:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All runs behind it."""
         return tuple(run for group in self.groups for run in group.runs)
 
     @property
@@ -221,25 +203,22 @@ class Part:
 
     @functools.cached_property
     def _judgement(self) -> tuple[Verdict, str]:
-        found = self.estimate
+        found, problem = self.estimate, self.problem
         if found is None:
             # There may be runs, but not this number of them.
             has_runs = self.groups and all(group.runs for group in self.groups)
-            if self.is_run or has_runs:
-                reason = self.problem or "the runs lack this number"
-                return Verdict.UNDECIDED, reason
-            return decide(None, self.rule)
-        problem = self.problem or (MIXED if len(found.versions) > 1 else "")
+            if not (self.is_run or has_runs):
+                return decide(None, self.rule)
+            return Verdict.UNDECIDED, problem or "the runs lack this number"
+        if not problem and len(found.versions) > 1:
+            problem = MIXED
         if problem and found.count >= MIN_SEEDS:
             return Verdict.UNDECIDED, problem
         return decide(found, self.rule)
 
 
 def combine(parts: Sequence[Part]) -> tuple[Verdict, str]:
-    """The verdict on a claim that says all of its deciding parts, and why.
-
-    A false part makes it false. It is reproduced if every part is.
-    """
+    """The verdict on a claim that says all of its deciding parts, and why."""
     deciding = [part for part in parts if part.decides]
     counts = Counter(part.verdict for part in deciding)
     if counts[Verdict.NOT_RUN] == len(deciding):
@@ -249,7 +228,7 @@ def combine(parts: Sequence[Part]) -> tuple[Verdict, str]:
         for verdict in Verdict
         if counts[verdict]
     )
-    if counts[Verdict.REFUTED]:
+    if counts[Verdict.REFUTED]:  # a false part makes it false
         return Verdict.REFUTED, reason
     if counts[Verdict.UNDECIDED] or counts[Verdict.NOT_RUN]:
         return Verdict.UNDECIDED, reason

@@ -54,9 +54,8 @@ TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 def draw_figures(settings: dict[str, Any]) -> int:
     """Draws what the runs allow, and says what is missing.
 
-    Raises:
-        ConfigError: If there is no folder to write, nothing to read, or no
-            such figure.
+    Raises ConfigError if there is no folder to write, nothing to read, or no
+    such figure.
     """
     check_folder("output", settings["output"])
     figures = read_figures()
@@ -109,48 +108,34 @@ def write_figures(
 ) -> Iterator[Entry]:
     """Writes pictures as they are drawn, and `index.md` after the last one.
 
-    Args:
-        output: The folder; made if it does not exist.
-        command: The command that makes it, to be shown.
-
-    Yields:
-        What was made of each figure.
-
-    Raises:
-        OSError: If the folder cannot be written.
+    Yields what was made of each figure. The folder is made if need be; the
+    command that makes it is shown.
     """
-    import jinja2
+    from tfcomp.studies.claims.result_text import render_markdown
 
     output.mkdir(parents=True, exist_ok=True)
     entries = []
     for figure in figures:
         entries.append(draw_entry(figure, evidence, output))
         yield entries[-1]
-    environment = jinja2.Environment(
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    template = environment.from_string(TEMPLATE.read_text("utf-8"))
-    count = len(evidence.runs)
-    text = template.render(entries=entries, command=command, num_runs=count)
-    write_text(output / "index.md", text)
+    shown = {"entries": entries, "command": command}
+    shown["num_runs"] = len(evidence.runs)
+    write_text(output / "index.md", render_markdown(TEMPLATE, shown))
 
 
 def draw_entry(figure: PaperFigure, evidence: Evidence, output: Path) -> Entry:
     """Draws all pictures of a figure that its runs allow."""
     found = figure.find(evidence)
     entry = Entry(figure, found, figure.list_missing(found))
-    for kind, *arguments in (
-        [next(iter(picture)), *picture.values()] for picture in figure.pictures
-    ):
-        module, function = DRAWERS[kind]
+    for picture in figure.pictures:
+        module, function = DRAWERS[next(iter(picture))]
         if module == "network_pictures" and not found.networks:
             continue  # without TensorFlow
         try:
             with quiet_startup():
-                pictures = importlib.import_module(
-                    f"tfcomp.studies.paper.{module}"
-                )
-                drawn = getattr(pictures, function)(found, *arguments)
+                place = f"tfcomp.studies.paper.{module}"
+                pictures = importlib.import_module(place)
+                drawn = getattr(pictures, function)(found, *picture.values())
         except RunError as error:  # a damaged network
             entry.missing[str(error)] = ""
             continue

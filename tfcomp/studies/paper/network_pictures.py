@@ -1,4 +1,4 @@
-"""Pictures of trained networks: exhibits of the analysis report.
+"""Pictures of trained networks: exhibits of the analysis report, and of units.
 
 Imports TensorFlow. Of the seeds of a setting the first is shown, whatever it
 shows.
@@ -8,19 +8,29 @@ import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import make_factorized_kernel
+from tfcomp.datasets.dataset import restore
 from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.pictures import (
+    choose_spread,
+    describe_points,
+    get_pixel_mask,
+)
 from tfcomp.evaluation.study import Study
+from tfcomp.figures import image_rows
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
+from tfcomp.figures.tuning_plots import draw_tuning
 from tfcomp.report import gap_section, kernel_section, manifold_section
 from tfcomp.report.error_section import make_landscapes
 from tfcomp.report.first_screen import make_output_rows
 from tfcomp.report.layer_section import make_volume_maps
 from tfcomp.report.manifold_section import show_embedding
 from tfcomp.report.run_exhibits import show_run
-from tfcomp.studies.paper.network_exhibits import make_images, make_units
 from tfcomp.studies.paper.paper_figure import Drawn, Found
 
 # Networks in memory at a time; the figures on depth compare ten.
@@ -68,6 +78,64 @@ def load_study(path: Path) -> Study:
     return Study(load_run(path))
 
 
+def show_superposition(study: Study) -> list[Exhibit]:
+    """Memorized outputs sharing a factor, their sum, and the output."""
+    words = (
+        "Rows at held-out positions (titles): the mean ID output with the "
+        "same value of a factor, for each of them, the best combination of "
+        "these, that of what the model draws for the mean codes of the same "
+        "points (the published form of figure 1d, where the model has a code "
+        "that can be averaged), the model's output, and the truth. Each image "
+        "is scaled to its own maximum, since outputs can be faint; images "
+        "without a background are not."
+    )
+    title, figure = "What an output is made of", draw_superposition(study)
+    return [show_run(study, "superposition_images", title, words, figure)]
+
+
+def draw_superposition(study: Study) -> Figure:
+    """Draws a row of images for each of some OOD points."""
+    shown = choose_spread(np.flatnonzero(study.splits.is_ood))
+    outputs, grid = study.bright_outputs, study.splits.grid
+    known = study.splits.is_id
+    names = [f"ID, same {name}" for name in study.dataset.space.names]
+    images: dict[str, list] = {name: [] for name in [*names, "superposed"]}
+    for row in shown:
+        means = [
+            _mean(outputs[known & (values == values[row])]) for values in grid.T
+        ]
+        combined = _fit(np.stack(means, axis=1), outputs[row])
+        for label, image in zip(images, (*means, combined), strict=True):
+            images[label].append(image)
+    if study.superposed_inputs is not None:
+        place = np.cumsum(study.splits.is_ood) - 1  # among OOD points
+        images["superposed inputs"] = [
+            _fit(study.superposed_inputs[place[row]].T, outputs[row])
+            for row in shown
+        ]
+    images |= {"output": outputs[shown], "truth": study.bright_truth[shown]}
+    return image_rows.draw_rows(
+        {
+            label: restore(study.dataset, np.stack(stack))
+            for label, stack in images.items()
+        },
+        grid[shown] if study.dataset.has_position else None,
+        get_pixel_mask(study.dataset),
+        title=study.name,
+        first_row=study.dataset.first_row,
+        column_titles=describe_points(study.dataset, shown),
+    )
+
+
+def _mean(images: np.ndarray) -> np.ndarray:
+    return images.mean(axis=0) if len(images) else np.zeros(images.shape[1])
+
+
+def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
+    weights = np.linalg.lstsq(regressors, target, rcond=None)[0]
+    return regressors @ weights
+
+
 def show_kernel(study: Study) -> list[Exhibit]:
     """Similarities of OOD outputs beside the binary factorized kernel."""
     is_ood = study.splits.is_ood
@@ -87,9 +155,31 @@ def show_grams(study: Study) -> list[Exhibit]:
 
 
 def show_units(study: Study, *stages: int) -> list[Exhibit]:
-    """Units of some stages, all of them by default."""
+    """The most telling units of some stages, all of them by default."""
     names = [f"stage_{n}" for n in stages] or study.stages[1:-1]
-    return [make_units(study, n) for n in names if n in study.stages]
+    exhibits = []
+    for stage in filter(study.stages.__contains__, names):
+        numbers, tuning = study.numbers[stage], study.tuning[stage]
+        plane = study.dataset.planes[0]
+        place = f" with {plane.held}" if plane.held else ""
+        words = (
+            f"Activation of single units over the grid (left{place}) and its "
+            "mean as a function of each factor. The first is the unit that "
+            "varies most; each further one varies most in what the units "
+            "before it leave unexplained. The held-out region is outlined or "
+            "shaded."
+        )
+        units = {
+            f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
+                study.dataset.make_map(values.ravel())
+            )
+            for unit, values in zip(numbers.units, numbers.maps, strict=True)
+        }
+        title = f"{study.name}, {stage}"
+        figure = draw_tuning(units, plane, title=title) if units else None
+        kind, heading = f"tuning_{stage}", f"Units of {stage}"
+        exhibits.append(show_run(study, kind, heading, words, figure))
+    return exhibits
 
 
 def show_gap(study: Study) -> list[Exhibit]:
@@ -105,7 +195,7 @@ EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
         make_landscapes([study]),
         make_output_rows([study]),
     ],
-    "superposition": lambda study: [make_images(study)],
+    "superposition": show_superposition,
     "kernel": show_kernel,
     "grams": show_grams,
     "volumes": make_volume_maps,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.evidence import Evidence
@@ -21,7 +20,7 @@ from tfcomp.studies.claims.experiments.forced_rendering import (
 )
 from tfcomp.studies.claims.experiments.rotated_digits import ROTATED
 from tfcomp.studies.claims.experiments.stripe_training import NUMBERS, STRIPED
-from tfcomp.studies.claims.selection import Group, Setting
+from tfcomp.studies.claims.selection import Group, Setting, read_setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,11 +46,9 @@ MLP_DEPTHS = (3, 4, 5, 6, 7)
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure or a table of the paper.
+    """A figure or a table of the paper, by its number (see `figures.toml`).
 
     Attributes:
-        name: Its number, as `1b`.
-        shows: What the paper shows there.
         pictures: What is drawn, as `{"each": "errors"}`: a kind of `DRAWERS`
             and arguments; none where the paper has a scheme.
         needs: The runs behind it, by their label in the pictures.
@@ -66,14 +63,13 @@ class PaperFigure:
 
     def find(self, evidence: Evidence) -> Found:
         """The runs, as claims would select them: the fitted ones, if any."""
-        groups = {k: need.find(evidence) for k, need in self.needs.items()}
-        groups = {k: group for k, group in groups.items() if group.runs}
-        fitted = {k: select_fitted(group).runs for k, group in groups.items()}
-        shown = {
-            k: replace(group, runs=fitted[k] or group.runs)
-            for k, group in groups.items()
-        }
-        unfitted = {k: len(g.runs) - len(fitted[k]) for k, g in groups.items()}
+        shown, unfitted = {}, {}
+        for label, need in self.needs.items():
+            group = need.find(evidence)
+            if group.runs:
+                fitted = select_fitted(group).runs
+                shown[label] = replace(group, runs=fitted or group.runs)
+                unfitted[label] = len(group.runs) - len(fitted)
         return Found(evidence, shown, unfitted)
 
     def list_missing(self, found: Found) -> dict[str, str]:
@@ -93,12 +89,11 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Found:
-    """What evidence has of the needs of a figure.
+    """What evidence has of the needs of a figure, by their label.
 
     Attributes:
-        groups: The runs that are shown, by their label: those that are fitted,
-            or all where none is.
-        unfitted: How many runs are not fitted, by the same label.
+        groups: The runs that are shown: the fitted ones, or all if none is.
+        unfitted: How many runs are not fitted.
     """
 
     evidence: Evidence
@@ -122,7 +117,7 @@ def make_command(setting: Setting, group: Group | None = None) -> str:
 
     With a group, the command that trains its first run again, as it was.
     """
-    plain = parse_config([f"--flagfile={setting.flagfile}"]).to_flags()
+    plain = read_setting(setting.flagfile)
     flags = [
         f"--{name}={str(value).lower()}"
         for name, value in setting.reference.items()
@@ -135,12 +130,8 @@ def make_command(setting: Setting, group: Group | None = None) -> str:
         extent = [f"--seed={group.runs[0].seed}"]
     stem = setting.flagfile.removesuffix(".flags")
     name = make_slug(f"paper {stem} {' '.join(flags)}")
-    return " ".join(
-        [
-            f"python -m {module} --flagfile={setting.flagfile}",
-            *[*flags, f"--run_name={name}", *extent],
-        ]
-    )
+    command = f"python -m {module} --flagfile={setting.flagfile}"
+    return " ".join([command, *flags, f"--run_name={name}", *extent])
 
 
 def make_slug(text: str) -> str:
@@ -154,22 +145,15 @@ def fix(setting: Setting, flag: str, value: int) -> Setting:
     return replace(setting.require(**{flag: value}), changes=changes)
 
 
-def vary_depth(
-    make: Callable[[str], Setting], code: str, depths: tuple[int, ...]
-) -> Needs:
-    """Networks of several depths with one code."""
-    return {
-        f"{code}, depth {depth}": fix(make(code), "depth", depth)
-        for depth in depths
-    }
+def vary_depth(setting: Setting, code: str, depths: Sequence[int]) -> Needs:
+    """Networks of several depths, by their code."""
+    return {f"{code}, depth {n}": fix(setting, "depth", n) for n in depths}
 
 
 def compare_penalties(region: str) -> Needs:
     """Low-rank networks without penalties and with both."""
-    return {
-        f"{region}, {name}": make_low_rank(name, region)
-        for name in ("none", "both")
-    }
+    names = ("none", "both")
+    return {f"{region}, {name}": make_low_rank(name, region) for name in names}
 
 
 def add_bumps(*counts: int) -> Needs:
@@ -181,10 +165,10 @@ NEEDS: dict[str, Needs] = {
     "bump": {"bump": make_cnn("bump")},
     "ramp": {"ramp": make_cnn("ramp")},
     "bumps alone": {"bumps alone": make_cnn("bump", "corner")},
-    "bump CNNs": vary_depth(make_cnn, "bump", DEPTHS),
-    "ramp CNNs": vary_depth(make_cnn, "ramp", DEPTHS),
-    "bump MLPs": vary_depth(make_mlp, "bump", MLP_DEPTHS),
-    "ramp MLPs": vary_depth(make_mlp, "ramp", MLP_DEPTHS),
+    "bump CNNs": vary_depth(make_cnn("bump"), "bump", DEPTHS),
+    "ramp CNNs": vary_depth(make_cnn("ramp"), "ramp", DEPTHS),
+    "bump MLPs": vary_depth(make_mlp("bump"), "bump", MLP_DEPTHS),
+    "ramp MLPs": vary_depth(make_mlp("ramp"), "ramp", MLP_DEPTHS),
     "low rank corner": compare_penalties("corner"),
     "low rank centre": compare_penalties("centre"),
     "penalties": {name: make_low_rank(name) for name in PENALTIES},

@@ -43,17 +43,14 @@ def draw_claim(found: Found, name: str) -> Drawn:
 def draw_measure(found: Found, name: str, codes: Sequence[str]) -> Drawn:
     """One of `STAGES` per stage: a panel for each code, a line for a group."""
     read, ylabel, words = STAGES[name]
-    panels = {
-        f"{code} code": (
-            {
-                label.removeprefix(f"{code}, "): group
-                for label, group in found.groups.items()
-                if label.startswith(code)
-            },
-            read,
-        )
-        for code in codes
-    }
+    panels = {}
+    for code in codes:
+        groups = {
+            label.removeprefix(f"{code}, "): group
+            for label, group in found.groups.items()
+            if label.startswith(code)
+        }
+        panels[f"{code} code"] = groups, read
     caption = f"{words}, mean over seeds, with 95 % intervals."
     return draw_stages(panels, ylabel, caption)
 
@@ -85,13 +82,10 @@ def draw_donut() -> Drawn:
     drawn = {}
     for file in ("donut.flags", "corner.flags"):
         _, dataset = _make(file)
-        splits = dataset.splits
-        images = {
-            subset: dataset.render_array(
-                splits.grid[choose_spread(np.flatnonzero(chosen))]
-            )
-            for subset, chosen in (("ID", splits.is_id), ("OOD", splits.is_ood))
-        }
+        splits, images = dataset.splits, {}
+        for subset, chosen in (("ID", splits.is_id), ("OOD", splits.is_ood)):
+            points = splits.grid[choose_spread(np.flatnonzero(chosen))]
+            images[subset] = dataset.render_array(points)
         caption = f"The held-out region {dataset.region.spec} is outlined."
         drawn[caption] = draw_rows(images, mask=get_pixel_mask(dataset))
     return drawn

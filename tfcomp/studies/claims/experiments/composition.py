@@ -1,8 +1,7 @@
 """C1 to C5, C21: disentangled inputs are not enough; what happens instead."""
 
 from tfcomp.statistics.limits import SHARE, Limits
-from tfcomp.studies.claims import run_numbers
-from tfcomp.studies.claims.claim import Number
+from tfcomp.studies.claims.claim import Number, measure_each
 from tfcomp.studies.claims.claim_pictures import (
     Figures,
     draw_lines,
@@ -11,9 +10,8 @@ from tfcomp.studies.claims.claim_pictures import (
 from tfcomp.studies.claims.estimation import Read, estimate_geometric
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders
-from tfcomp.studies.claims.experiments.decoders import measure_all
 from tfcomp.studies.claims.experiments.volumes import is_full_length
-from tfcomp.studies.claims.run_numbers import subtract
+from tfcomp.studies.claims.run_numbers import net, subtract
 from tfcomp.studies.claims.verdict import above, below
 
 ERROR = Number(
@@ -27,37 +25,30 @@ BORDER = Number(
     "border_rank_correlation",
     above(0.5),
 )
+SHARED = "R² of OOD outputs on ID outputs sharing x or y"
+NEIGHBORS = "the same, less that on the nearest ID outputs sharing neither"
+SINGLE = "the same, less that on those sharing one factor alone"
 # Nearer points, beside them, are explained by mere overlap of bumps.
 SHARING = [
-    number
+    Number(words, read, rule, f"{where}, {name}", decides=where == "far")
     for where in ("far", "near")
-    for number in (
-        Number(
-            "R² of OOD outputs on ID outputs sharing x or y",
-            f"sharing_{where}_r2",
-            above(0.5),
-            f"{where}, R²",
-            decides=where == "far",
-        ),
+    for words, read, rule, name in (
+        (SHARED, f"sharing_{where}_r2", above(0.5), "R²"),
         *(
-            Number(
-                f"the same, less that on {others}",
-                subtract(f"sharing_{where}_r2", f"{rival}_{where}_r2"),
+            (
+                less,
+                subtract(f"sharing_{where}_r2", f"{other}_{where}_r2"),
                 above(0.1),
-                f"{where}, margin over {rival}",
-                decides=where == "far",
+                f"margin over {other}",
             )
-            for rival, others in (
-                ("rival", "the nearest ID outputs sharing neither"),
-                ("single", "those sharing one factor alone"),
-            )
+            for less, other in ((NEIGHBORS, "rival"), (SINGLE, "single"))
         ),
     )
 ]
 # What training adds: untrained networks share as much with bump codes.
 LEARNED = Number(
-    "R² of OOD outputs on ID outputs sharing x or y, net of the start",
-    run_numbers.net(lambda run: run.get("sharing_far_r2")),
+    f"{SHARED}, net of the start",
+    net("sharing_far_r2"),
     above(0.1),
     "far, over the start",
 )
@@ -72,25 +63,27 @@ def read_peaks(name: str) -> Read:
     return lambda run: None if run.get("no_peak_ood") is None else run.get(name)
 
 
-MULTIPLE_PEAKS = [
+PEAKS = [
+    *(
+        Number(
+            f"share of {split.upper()} images with two peaks or more",
+            read_peaks(f"multiple_peaks_{split}"),
+            above(0.5),
+            split.upper(),
+            decides=split == "ood",
+            limits=SHARE,
+        )
+        for split in ("ood", "id")
+    ),
     Number(
-        f"share of {split.upper()} images with two peaks or more",
-        read_peaks(f"multiple_peaks_{split}"),
-        above(0.5),
-        split.upper(),
-        decides=split == "ood",
+        "share of OOD images without any peak",
+        read_peaks("no_peak_ood"),
+        below(0.5),
+        "none",
+        decides=False,
         limits=SHARE,
-    )
-    for split in ("ood", "id")
+    ),
 ]
-NO_PEAK = Number(
-    "share of OOD images without any peak",
-    read_peaks("no_peak_ood"),
-    below(0.5),
-    "none",
-    decides=False,
-    limits=SHARE,
-)
 BEST_KERNEL = Number(
     "alignment with the best additive kernel, less that with the best radial",
     subtract("alignment_additive_best", "alignment_radial_best"),
@@ -105,9 +98,8 @@ def draw_border(evidence: Evidence) -> Figures:
         label: list_columns(setting.find(evidence), "border_relative_mse")
         for label, setting in decoders.DONUTS.items()
     }
-    size = max(map(len, lines.values()))
     figures = draw_lines(
-        range(1, size + 1),
+        range(1, max(map(len, lines.values())) + 1),
         lines,
         xlabel="distance to the nearest ID position (grid steps)",
         ylabel="OOD MSE / blank",
@@ -125,14 +117,11 @@ LONG_MLPS = {
     for label, setting in decoders.MLPS.items()
 }
 TESTS = {
-    name: measure_all(settings, *numbers)
-    for name, settings, numbers in (
-        ("C1", decoders.ALL_DONUTS, [ERROR]),
-        ("C2", LONG_MLPS, [ERROR]),
-        ("C3", decoders.BUMP_DONUT, [BORDER]),
-        ("C4", decoders.DONUTS, [*SHARING, LEARNED]),
-        ("C5", decoders.DONUTS, [BEST_KERNEL]),
-        ("C21", decoders.BUMP_DONUT, [*MULTIPLE_PEAKS, NO_PEAK]),
-    )
+    "C1": [measure_each(decoders.ALL_DONUTS, ERROR)],
+    "C2": [measure_each(LONG_MLPS, ERROR)],
+    "C3": [measure_each(decoders.BUMP_DONUT, BORDER)],
+    "C4": [measure_each(decoders.DONUTS, *SHARING, LEARNED)],
+    "C5": [measure_each(decoders.DONUTS, BEST_KERNEL)],
+    "C21": [measure_each(decoders.BUMP_DONUT, *PEAKS)],
 }
 PICTURES = {"C3": draw_border}

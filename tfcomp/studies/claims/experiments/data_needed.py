@@ -1,18 +1,17 @@
 """C16: how the number of examples that are needed grows with the image."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tfcomp.config.run_flags import expand_flagfiles
 from tfcomp.studies.claims.claim_pictures import Figures
 from tfcomp.studies.claims.estimation import Estimate
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.packed_evidence import (
     TOTAL,
     ThresholdStudy,
-    parse_run_flags,
+    read_flagfile,
 )
 from tfcomp.studies.claims.selection import MIN_SEEDS, list_differences
 from tfcomp.studies.claims.verdict import Part, near
@@ -20,6 +19,7 @@ from tfcomp.studies.claims.verdict import Part, near
 # Slopes this close to a whole number are called near it.
 SLOPE_MARGIN = 0.5
 SLOPES = {"bumps": 3.0, "stripes_and_bumps": 1.0}
+RULES = {kind: near(slope, SLOPE_MARGIN) for kind, slope in SLOPES.items()}
 # The paper counts examples by position.
 CRITERION = "position_accuracy"
 # Flags of a search that say how much is run, not what.
@@ -55,10 +55,7 @@ def choose_study(
 def count_seeds(
     study: ThresholdStudy, kind: str, criterion: str = CRITERION
 ) -> dict[float, int]:
-    """Seeds at each size, of searches that one criterion ended.
-
-    The fewest of all regions.
-    """
+    """The fewest seeds of all regions at each size, of one criterion."""
     table = study.thresholds
     table = table[(table["kind"] == kind) & (table["criterion"] == criterion)]
     seeds = table.groupby(["grid_size", "region"])["seed"].nunique()
@@ -69,20 +66,8 @@ def describe_study(study: ThresholdStudy) -> list[str]:
     """Flags that are not as published."""
     if not study.flags:
         return ["settings unknown"]
-    lines = expand_flagfiles(["--flagfile=threshold.flags"])
-    published, _ = parse_run_flags("\n".join(lines))
+    published = read_flagfile("threshold.flags")
     return list_differences(study.flags, published, EXTENT)
-
-
-def judge_exponent(evidence: Evidence, kind: str) -> list[Part]:
-    """The exponents of one kind, first the one that decides."""
-    found = judge_kind(evidence, kind)
-    if not any(part.decides for part in found):
-        name = kind.replace("_", " ")
-        quantity = "slope of the number of examples"
-        rule = near(SLOPES[kind], SLOPE_MARGIN)
-        found.append(Part(name, quantity, None, rule))
-    return sorted(found, key=lambda part: not part.decides)
 
 
 def judge_settings(evidence: Evidence) -> list[Part]:
@@ -94,25 +79,41 @@ def judge_settings(evidence: Evidence) -> list[Part]:
             for study in evidence.studies
             if flags.items() <= study.flags.items()
         ]
-        for kind in SLOPES:
-            gap = find_missing_sizes(choose_study(studies, kind), kind)
-            parts += [
-                replace(
-                    part,
-                    label=f"{name}: {part.label}",
-                    of=name,
-                    problem=part.problem or gap,
-                )
-                for part in judge_exponent(Evidence((), tuple(studies)), kind)
-            ]
+        parts += [
+            replace(part, label=f"{name}: {part.label}", of=name)
+            for kind in SLOPES
+            for part in judge_kind(studies, kind)
+        ]
     return parts
 
 
-def find_missing_sizes(study: ThresholdStudy | None, kind: str) -> str:
+def judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
+    """The slopes of one kind of training set, first the one that decides.
+
+    They are of the study that speaks for it; the others are named.
+    """
+    study, parts = choose_study(studies, kind), []
+    if study is not None:
+        others = [
+            f"not used: {other.name}"
+            for other in studies
+            if other is not study and (other.slopes["kind"] == kind).any()
+        ]
+        notes = [*describe_study(study), f"study {study.name}", *others]
+        sizes = count_seeds(study, kind)
+        table = study.slopes[study.slopes["kind"] == kind].astype(object)
+        for row in table.where(table.notna(), None).to_dict("records"):
+            seeds = count_seeds(study, kind, row["criterion"])
+            problem = find_gap(row, seeds) or find_missing_sizes(sizes)
+            parts.append(judge_slope(row, seeds, notes, problem))
+    if not any(part.decides for part in parts):
+        words = "slope of the number of examples"
+        parts.append(Part(kind.replace("_", " "), words, None, RULES[kind]))
+    return sorted(parts, key=lambda part: not part.decides)
+
+
+def find_missing_sizes(sizes: Collection[float]) -> str:
     """Why the sizes of a study are too few; empty if they are not."""
-    if study is None:
-        return ""
-    sizes = count_seeds(study, kind)
     if len(sizes) < MIN_SIZES:
         return f"{len(sizes)} of at least {MIN_SIZES} sizes"
     if max(sizes) < MIN_RATIO * min(sizes):
@@ -120,37 +121,13 @@ def find_missing_sizes(study: ThresholdStudy | None, kind: str) -> str:
     return ""
 
 
-def judge_kind(evidence: Evidence, kind: str) -> list[Part]:
-    """All slopes of one kind of training set, in the study that speaks for it.
-
-    The other studies are named.
-    """
-    study = choose_study(evidence.studies, kind)
-    if study is None:
-        return []
-    others = [
-        f"not used: {other.name}"
-        for other in evidence.studies
-        if other is not study and (other.slopes["kind"] == kind).any()
-    ]
-    notes = [*describe_study(study), f"study {study.name}", *others]
-    table = study.slopes[study.slopes["kind"] == kind].astype(object)
-    rows = table.where(table.notna(), None).to_dict("records")
-    return [
-        judge_slope(row, count_seeds(study, kind, row["criterion"]), notes)
-        for row in rows
-    ]
-
-
 def judge_slope(
-    row: dict[str, Any], seeds: dict[float, int], notes: Sequence[str]
+    row: dict[str, Any],
+    seeds: dict[float, int],
+    notes: Sequence[str],
+    problem: str,
 ) -> Part:
-    """One row of a table of slopes against its whole number.
-
-    Args:
-        seeds: How many there are at each size.
-        notes: What is to be said of the study.
-    """
+    """One row of a table of slopes, with so many seeds at each size."""
     words = [row["kind"], row["region"], f"by {row['criterion']}"]
     quantity = str(row["quantity"]).removeprefix("num_")
     found = None
@@ -162,11 +139,11 @@ def judge_slope(
         ", ".join(str(word).replace("_", " ") for word in words),
         f"slope of the number of {quantity} over the size, log-log",
         found,
-        near(SLOPES[row["kind"]], SLOPE_MARGIN),
+        RULES[row["kind"]],
         is_run=True,
         num_runs=min(seeds.values(), default=0),
         note=", ".join([*filter(None, [row["note"]]), *notes]),
-        problem=find_gap(row, seeds),
+        problem=problem,
         decides=row["criterion"] == CRITERION and row["quantity"] == TOTAL,
     )
 
@@ -205,11 +182,8 @@ def draw_thresholds(evidence: Evidence) -> Figures:
         if study is None:
             continue
         table = study.thresholds
-        table = table[
-            (table["kind"] == kind)
-            & (table["criterion"] == CRITERION)
-            & (table["reached"] == True)  # noqa: E712
-        ]
+        is_kind = (table["kind"] == kind) & (table["criterion"] == CRITERION)
+        table = table[is_kind & (table["reached"] == True)]  # noqa: E712
         for region, rows in table.groupby("region"):
             sizes, counts = rows["grid_size"].tolist(), rows[TOTAL].tolist()
             means = average_sizes(sizes, counts)
@@ -219,10 +193,8 @@ def draw_thresholds(evidence: Evidence) -> Figures:
             )
     if not series:
         return {}
-    figure = draw_power_laws(
-        series,
-        {f"slope {slope:g}": slope for slope in SLOPES.values()},
-    )
+    slopes = {f"slope {slope:g}": slope for slope in SLOPES.values()}
+    figure = draw_power_laws(series, slopes)
     return {
         "Least number of training examples that reach the target: every seed "
         "(faint), and their geometric mean with its 95 % interval. Searches "

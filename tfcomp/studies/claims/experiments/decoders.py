@@ -3,9 +3,6 @@
 The donut holds out a square in the centre, the corner a square in a corner.
 """
 
-from collections.abc import Mapping
-
-from tfcomp.studies.claims.claim import FITTED, Measured, Number
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.selection import Condition, Group, Setting, region_is
 
@@ -58,16 +55,6 @@ ALL_DONUTS = {f"donut, {code}": make_cnn(code) for code in CODE_FLAGFILES}
 DONUTS = {f"donut, {code}": make_cnn(code) for code in MAIN_CODES}
 BUMP_DONUT = {"donut, bump": make_cnn("bump")}
 MLPS = {f"MLP, {code}": make_mlp(code) for code in MAIN_CODES}
-
-
-def measure_all(
-    settings: Mapping[str, Setting], *numbers: Number
-) -> list[Measured]:
-    """Numbers of the fitted networks of each setting."""
-    return [
-        Measured(label, setting, numbers, [FITTED])
-        for label, setting in settings.items()
-    ]
 
 
 def find_donuts(evidence: Evidence) -> dict[str, Group]:

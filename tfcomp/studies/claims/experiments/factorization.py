@@ -1,13 +1,18 @@
 """C6 to C8: how well x and y are kept apart from stage to stage."""
 
 from tfcomp.studies.claims import run_numbers
-from tfcomp.studies.claims.claim import FITTED, Number, make_trend, measure
+from tfcomp.studies.claims.claim import (
+    FITTED,
+    Number,
+    make_trend,
+    measure,
+    measure_each,
+)
 from tfcomp.studies.claims.claim_pictures import Figures, draw_stages
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders
 from tfcomp.studies.claims.experiments.decoders import MAIN_CODES, make_cnn
-from tfcomp.studies.claims.families import Series
-from tfcomp.studies.claims.selection import Group, Setting, has_enough
+from tfcomp.studies.claims.selection import Group, Series, Setting, has_enough
 from tfcomp.studies.claims.verdict import Part, above, below
 
 DEPTHS = (2, 3, 4, 5, 6)
@@ -29,21 +34,21 @@ DROP = Number(
     above(0.02),
 )
 PROBES = {"ID, out of fold": "probe_r2_id", "ID to OOD": "probe_r2_ood"}
+PROBE = "R² of a linear probe (whole grid, out of fold)"
 # The image is pixels, and no representation: it stands beside.
 WEAKENING = (
-    *(
-        Number(
-            "R² of a linear probe (whole grid, out of fold), "
-            f"{words} less stage 0, net of the start",
-            run_numbers.net(run_numbers.take_change("probe_r2_grid", end)),
-            below(-0.01),
-            name,
-            decides=name == "fall",
-        )
-        for words, end, name in (
-            ("last hidden stage", -1, "fall"),
-            ("image", None, "to the image"),
-        )
+    Number(
+        f"{PROBE}, last hidden stage less stage 0, net of the start",
+        run_numbers.net(run_numbers.take_change("probe_r2_grid", -1)),
+        below(-0.01),
+        "fall",
+    ),
+    Number(
+        f"{PROBE}, image less stage 0, net of the start",
+        run_numbers.net(run_numbers.take_change("probe_r2_grid")),
+        below(-0.01),
+        "to the image",
+        decides=False,
     ),
     make_trend("R² of hidden stages", "probe_r2_grid", below(0), -1),
     # No untrained network is scored with it.
@@ -67,8 +72,7 @@ def find_depths(evidence: Evidence, code: str) -> dict[int, Group]:
     if not base.runs:
         return {}
     must = base.runs[0].setting | {"depth": DEPTHS.__contains__}
-    alike = Setting(any_depth.flagfile, must)
-    return Series(alike, "depth").find(evidence)
+    return Series(Setting(any_depth.flagfile, must), "depth").find(evidence)
 
 
 def judge_decay(evidence: Evidence) -> list[Part]:
@@ -103,7 +107,7 @@ def judge_drop(evidence: Evidence) -> list[Part]:
             f"{code}, depth {SHALLOW} less depth {depth}",
             [shallow, groups.get(depth, Group())],
             [DROP],
-            [FITTED, FITTED],
+            [FITTED],
             decides=code == "ramp",
         )
     return parts
@@ -133,6 +137,6 @@ def draw_probes(evidence: Evidence) -> Figures:
 TESTS = {
     "C6": [judge_decay],
     "C7": [judge_drop],
-    "C8": decoders.measure_all(decoders.DONUTS, *WEAKENING),
+    "C8": [measure_each(decoders.DONUTS, *WEAKENING)],
 }
 PICTURES = {"C6": draw_decay, "C8": draw_probes}

@@ -28,6 +28,7 @@ ROTATED = Setting(
         "region": region_is("gap"),
     },
 )
+OVER_TRUTH = subtract("edge_r2", "edge_truth_r2")
 INTERPOLATION = [
     Number(
         quantity,
@@ -40,11 +41,7 @@ INTERPOLATION = [
         ("R² on the two edge images, mean over the gap", "edge_r2", 0.8),
         ("the same, with linear weights", "edge_linear_r2", 0.8),
         ("the same, at the worst angle", "edge_r2_min", 0.8),
-        (
-            "the same, less that of the true images",
-            subtract("edge_r2", "edge_truth_r2"),
-            0,
-        ),
+        ("the same, less that of the true images", OVER_TRUTH, 0),
         (
             "rank correlation of the error and the distance to the edge",
             "border_rank_correlation",

@@ -1,15 +1,17 @@
 """C14, C15, C17, C18: training on stripes, every factor by itself."""
 
+from dataclasses import replace
+
 from tfcomp.studies.claims import run_numbers
 from tfcomp.studies.claims.claim import (
     FITTED,
     PLACED,
-    Compared,
-    Measured,
     Number,
+    compare,
     make_share,
     make_trend,
     measure,
+    measure_each,
 )
 from tfcomp.studies.claims.claim_pictures import (
     Figures,
@@ -17,12 +19,18 @@ from tfcomp.studies.claims.claim_pictures import (
     draw_spread,
     draw_stages,
 )
-from tfcomp.studies.claims.estimation import estimate_geometric, estimate_trend
+from tfcomp.studies.claims.estimation import estimate_trend
 from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.experiments.composition import ERROR
 from tfcomp.studies.claims.experiments.decoders import make_cnn
 from tfcomp.studies.claims.experiments.volumes import LATE_DEVIATION, WARP
-from tfcomp.studies.claims.families import Arms, Series
-from tfcomp.studies.claims.selection import Group, Setting, region_is
+from tfcomp.studies.claims.selection import (
+    Arms,
+    Group,
+    Series,
+    Setting,
+    region_is,
+)
 from tfcomp.studies.claims.verdict import Part, above, below
 
 MANY_BUMPS = 100
@@ -38,6 +46,9 @@ STRIPED = Setting(
         "region": region_is("corner"),
     },
 )
+STRIPES = Setting(
+    "stripes.flags", STRIPED.must | {"num_bumps": 0}, ("--encoding=bump",)
+)
 # Bumps alone and stripes with bumps. Volumes spread as training goes on, so
 # that both must be trained for as many steps.
 ARMS = Arms(
@@ -50,7 +61,6 @@ ARMS = Arms(
 )
 # Stripes and different numbers of bumps, otherwise alike.
 COUNTS = Series(STRIPED, "num_bumps")
-COUNTS_TO_MANY = Series(STRIPED, "num_bumps", (MANY_BUMPS,))
 
 PLACE = make_share(
     "OOD position accuracy > 0.95", {"ood/position_accuracy": above(0.95)}
@@ -69,23 +79,17 @@ PLUS = Number(
     "plus",
     decides=False,
 )
-ERROR = Number(
-    "OOD relative MSE (1: blank), geometric mean",
-    "ood/relative_mse",
-    below(0.5),
-    f"{MANY_BUMPS} bumps",
-    by=estimate_geometric,
-)
+SMALL_ERROR = replace(ERROR, rule=below(0.5), name=f"{MANY_BUMPS} bumps")
 TREND = Number(
     "rank correlation of the interaction part's R² with the number of bumps",
-    lambda *runs: [run.get("interaction_r2_ood") for run in runs],
+    run_numbers.list_all("interaction_r2_ood"),
     above(0),
     "trend",
     by=estimate_trend,
 )
 LAST_STEP = Number(
     "R² of the interaction part, 100 bumps less 50",
-    run_numbers.difference(lambda run: run.get("interaction_r2_ood")),
+    run_numbers.difference("interaction_r2_ood"),
     above(0.1),
     "last step",
 )
@@ -104,12 +108,6 @@ TYPES = (
 )
 
 
-def make_stripes(code: str) -> Setting:
-    """CNNs trained on stripes alone, corner held out."""
-    must = {**STRIPED.must, "encoding": code, "num_bumps": 0}
-    return Setting("stripes.flags", must, (f"--encoding={code}",))
-
-
 def judge_lengths(evidence: Evidence) -> list[Part]:
     """C15: after 1,000 steps, which decide, and after 3,150."""
     parts = []
@@ -117,24 +115,25 @@ def judge_lengths(evidence: Evidence) -> list[Part]:
         setting = STRIPED.require(epochs=epochs, steps_per_epoch=steps)
         found = Series(setting, "num_bumps", NUMBERS).find(evidence)
         groups = [found.get(count, Group()) for count in NUMBERS]
-        missing = [str(n) for n in NUMBERS if not found.get(n, Group()).runs]
-        problem = f"no run with {', '.join(missing)} bumps" if missing else ""
+        pairs = zip(NUMBERS, groups, strict=True)
+        missing = ", ".join(str(n) for n, group in pairs if not group.runs)
+        problem = f"no run with {missing} bumps" if missing else ""
+        decides = words == "1,000 steps"
         *_, fewer, most = groups
         for chosen, number in (
             (groups, TREND),
             ([most, fewer], LAST_STEP),
-            ([most], ERROR),
+            ([most], SMALL_ERROR),
         ):
-            gates, decides = [PLACED] * len(chosen), words == "1,000 steps"
             parts += measure(
-                words, chosen, [number], gates, problem, decides=decides
+                words, chosen, [number], [PLACED], problem, decides=decides
             )
     return parts
 
 
 def draw_counts(evidence: Evidence) -> Figures:
     """OOD error against the number of bumps."""
-    series = COUNTS_TO_MANY.find(evidence)
+    series = Series(STRIPED, "num_bumps", (MANY_BUMPS,)).find(evidence)
     if len(series) < 2:
         return {}
     names = {"against true bumps": "ood", "against the plus": "ood_plus"}
@@ -158,7 +157,7 @@ def draw_counts(evidence: Evidence) -> Figures:
 def draw_uniformity(evidence: Evidence) -> Figures:
     """Spread of log-volume per stage, with and without stripes."""
     groups = ARMS.find(evidence)
-    alone = make_stripes("bump").find(evidence)
+    alone = STRIPES.find(evidence)
     if not any(ARMS.find_mismatch(g, alone) for g in groups.values()):
         groups["stripes only"] = alone
     return draw_spread(groups)
@@ -167,13 +166,11 @@ def draw_uniformity(evidence: Evidence) -> Figures:
 def judge_types(evidence: Evidence) -> list[Part]:
     """C18: types of units against the stage, for every number of bumps."""
     series = COUNTS.find(evidence) or {50: Group()}
-    return [
-        part
-        for count, group in series.items()
-        for part in measure(
-            f"stripes and {count} bumps", [group], TYPES, [PLACED]
-        )
-    ]
+    parts = []
+    for count, group in series.items():
+        label = f"stripes and {count} bumps"
+        parts += measure(label, [group], TYPES, [PLACED])
+    return parts
 
 
 def draw_types(evidence: Evidence) -> Figures:
@@ -191,21 +188,20 @@ def draw_types(evidence: Evidence) -> Figures:
 
 TESTS = {
     "C14": [
-        Measured(
-            "stripes only, bump",
-            make_stripes("bump"),
-            [PLACE, INTERACTION, PLUS],
-            [PLACED],
+        measure_each(
+            {"stripes only, bump": STRIPES},
+            *(PLACE, INTERACTION, PLUS),
+            gates=[PLACED],
         )
     ],
     "C15": [judge_lengths],
     "C17": [
-        Compared(
+        compare(
             "corner, bumps only less stripes and bumps",
             ARMS,
             ("bumps only", "stripes and bumps"),
-            [UNIFORMITY],
-            (FITTED, PLACED),
+            UNIFORMITY,
+            gates=(FITTED, PLACED),
         )
     ],
     "C18": [judge_types],

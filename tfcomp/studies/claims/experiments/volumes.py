@@ -5,17 +5,17 @@ the edge of the grid cuts has another log-volume. What a network adds to it is
 what is left after the code's value is subtracted.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tfcomp.statistics.limits import SHARE
 from tfcomp.studies.claims import run_numbers
 from tfcomp.studies.claims.claim import (
     FITTED,
-    Gate,
     Number,
     make_trend,
     measure,
+    measure_each,
 )
 from tfcomp.studies.claims.claim_pictures import (
     VOLUME,
@@ -27,7 +27,7 @@ from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.experiments import decoders
 from tfcomp.studies.claims.experiments.decoders import MAIN_CODES
 from tfcomp.studies.claims.run_numbers import Stages, minus
-from tfcomp.studies.claims.selection import Condition
+from tfcomp.studies.claims.selection import Group
 from tfcomp.studies.claims.verdict import (
     Part,
     Rule,
@@ -103,61 +103,47 @@ UNEVENNESS = tuple(
 )
 
 
-def make_shift(rule: Rule) -> Number:
+def measure_shift(label: str, group: Group, rule: Rule, **options: Any) -> Part:
     """Whether networks expand (> 0) or compress the region."""
-    return Number(
-        "median log-volume, OOD less ID, less that of the code, mean over "
-        "stages",
-        run_numbers.average(read_shift),
-        rule,
-    )
+    words = "median log-volume, OOD less ID, less that of the code, mean over"
+    read = run_numbers.average(read_shift)
+    number = Number(f"{words} stages", read, rule)
+    (part,) = measure(label, [group], [number], **options)
+    return part
 
 
-def judge_signs(
-    evidence: Evidence,
-    gates: Sequence[Gate],
-    words: str = "",
-    *,
-    decides: bool = True,
-    **must: Condition,
-) -> list[Part]:
+def judge_signs(evidence: Evidence) -> list[Part]:
     """C10: the MLP beyond a margin of the other sign than the CNN's.
 
-    Args:
-        gates: What training must have reached.
-        words: What the labels add to this.
-        decides: Whether the claim depends on these runs.
-        **must: Further flags of the runs.
+    When fitted, which decides, and after 1,260 steps.
     """
     parts = []
-    for code in MAIN_CODES:
-        group = decoders.make_cnn(code).require(**must).find(evidence)
-        shift = make_shift(differs(VOLUME_MARGIN))
-        label = f"CNN, {code}{words}"
-        (cnn,) = measure(label, [group], [shift], gates, decides=decides)
-        is_negative = cnn.estimate is not None and cnn.estimate.mean < 0
-        rule = above(VOLUME_MARGIN) if is_negative else below(-VOLUME_MARGIN)
-        is_known = cnn.verdict is Verdict.REPRODUCED
-        (mlp,) = measure(
-            f"MLP, {code}{words}",
-            [decoders.make_mlp(code).require(**must).find(evidence)],
-            [make_shift(rule)],
-            gates if is_known else [],
-            "" if is_known else "the sign for the CNN is not known",
-            decides=decides,
-        )
-        # The sign for the CNN alone says nothing of the claim.
-        parts += [replace(part, of=f"{code}{words}") for part in (cnn, mlp)]
+    for words, gates, must in (
+        ("", [FITTED], {"epochs": is_full_length}),
+        (", 1,260 steps", [], AUTHORS_LENGTH),
+    ):
+        for code in MAIN_CODES:
+            cnn = measure_shift(
+                f"CNN, {code}{words}",
+                decoders.make_cnn(code).require(**must).find(evidence),
+                differs(VOLUME_MARGIN),
+                gates=gates,
+            )
+            is_negative = cnn.estimate is not None and cnn.estimate.mean < 0
+            is_known = cnn.verdict is Verdict.REPRODUCED
+            mlp = measure_shift(
+                f"MLP, {code}{words}",
+                decoders.make_mlp(code).require(**must).find(evidence),
+                above(VOLUME_MARGIN) if is_negative else below(-VOLUME_MARGIN),
+                gates=gates if is_known else [],
+                problem="" if is_known else "the sign for the CNN is not known",
+            )
+            # The sign for the CNN alone says nothing of the claim.
+            parts += [
+                replace(part, of=f"{code}{words}", decides=not words)
+                for part in (cnn, mlp)
+            ]
     return parts
-
-
-def judge_signs_by_length(evidence: Evidence) -> list[Part]:
-    """C10: when fitted, which decides, and after 1,260 steps."""
-    fitted = judge_signs(evidence, [FITTED], epochs=is_full_length)
-    authors = judge_signs(
-        evidence, [], ", 1,260 steps", decides=False, **AUTHORS_LENGTH
-    )
-    return fitted + authors
 
 
 def draw_warp(evidence: Evidence) -> Figures:
@@ -189,7 +175,7 @@ def draw_signs(evidence: Evidence) -> Figures:
 
 
 TESTS = {
-    "C9": decoders.measure_all(decoders.DONUTS, *WARP),
-    "C10": [judge_signs_by_length],
+    "C9": [measure_each(decoders.DONUTS, *WARP)],
+    "C10": [judge_signs],
 }
 PICTURES = {"C9": draw_warp, "C10": draw_signs}
