@@ -19,11 +19,9 @@ class Study:
     """A question: its command, and what is run to answer it.
 
     Attributes:
-        name: As in `tfcomp study NAME`.
         purpose: What its help begins with.
-        make_flags: Makes its flags.
-        judge: Does what these ask for, given their values and, for reports, the
-            whole line as `command`; returns the exit status.
+        judge: Does what the flags ask for, given their values and, for reports,
+            the whole line as `command`; returns the exit status.
         plan: Flagfiles, and flags that follow them, in the order in which they
             run; patterns are of those shipped.
         start: What the names of its own flagfiles begin with, of which

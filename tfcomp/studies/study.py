@@ -112,18 +112,13 @@ def measure_progress(
             seeds = [each["seed"] for each in flags]
             pairs = zip(found, seeds, strict=True)
             num_known = sum((keys[0], seed) in known for keys, seed in pairs)
-            guesses = [_guess(keys, times) for keys in found]
-            seconds = None if None in guesses else sum(guesses)
+            # Runs with the same flags tell more than those of the same kind.
+            like = [next(filter(times.get, keys), None) for keys in found]
+            if None not in like:
+                seconds = sum(fmean(times[key]) for key in like)
         num_finished = len(work.items) - len(missing)
         progress.append(Progress(work, num_finished, num_known, seconds))
     return progress
-
-
-def _guess(
-    keys: Sequence[Any], times: Mapping[Any, list[float]]
-) -> float | None:
-    found = next((times[key] for key in keys if key in times), None)
-    return fmean(found) if found else None
 
 
 def _list_keys(flags: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:

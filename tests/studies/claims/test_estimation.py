@@ -9,9 +9,8 @@ from tests.studies.claims.planted import (
     split_runs,
 )
 from tfcomp.studies.claims.controls import FIRST_SEED
-from tfcomp.studies.claims.estimation import estimate
 from tfcomp.studies.claims.evidence import Run
-from tfcomp.studies.claims.run_numbers import average, difference
+from tfcomp.studies.claims.run_numbers import average, difference, estimate
 from tfcomp.studies.claims.selection import Group
 from tfcomp.studies.claims.verdict import Verdict
 

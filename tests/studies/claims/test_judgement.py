@@ -14,14 +14,14 @@ from tfcomp.studies.claims.controls import (
     Kind,
     read_declarations,
 )
-from tfcomp.studies.claims.estimation import (
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.studies.claims.experiments.decoders import make_cnn
+from tfcomp.studies.claims.judgement import Claim
+from tfcomp.studies.claims.run_numbers import (
     estimate_geometric,
     estimate_share,
     estimate_trend,
 )
-from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.experiments.decoders import make_cnn
-from tfcomp.studies.claims.judgement import Claim
 from tfcomp.studies.claims.verdict import (
     Verdict,
     above,

@@ -4,7 +4,7 @@ import math
 
 from tests.studies.claims.planted import make_run
 from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.score_table import format_sweep, make_score_tables
+from tfcomp.studies.claims.result_text import format_sweep, make_score_tables
 
 ERRORS = (0.1, 0.2, 0.8)
 

@@ -4,9 +4,9 @@ import pytest
 
 from tests.studies.claims.planted import make_runs
 from tfcomp.statistics.seed_tests import correlate_ranks
-from tfcomp.studies.claims.estimation import estimate
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.run_numbers import (
+    estimate,
     log_ratio,
     take_largest_drop,
 )

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tfcomp.studies.claims.estimation import Estimate, estimate_mean
+from tfcomp.studies.claims.run_numbers import Estimate, estimate_mean
 from tfcomp.studies.claims.verdict import (
     Part,
     Rule,

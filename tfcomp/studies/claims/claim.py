@@ -11,20 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tfcomp.statistics.limits import Limits
-from tfcomp.studies.claims.estimation import (
-    Estimator,
-    Read,
-    estimate,
-    estimate_mean,
-    estimate_share,
-    estimate_trend,
-)
+from tfcomp.studies.claims import run_numbers
 from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.run_numbers import (
-    PerStage,
-    list_stages,
-    subtract_start,
-)
 from tfcomp.studies.claims.selection import Arms, Group, Setting
 from tfcomp.studies.claims.verdict import Part, Rule, above, below
 
@@ -46,21 +34,21 @@ class Number:
     """
 
     quantity: str
-    read: Read | str
+    read: run_numbers.Read | str
     rule: Rule
     name: str = ""
     decides: bool = True
     limits: Limits | None = None
-    by: Estimator = estimate_mean
+    by: run_numbers.Estimator = run_numbers.estimate_mean
 
 
 def make_trend(
-    words: str, stages: PerStage, rule: Rule, end: int | None = None
+    words: str, stages: run_numbers.PerStage, rule: Rule, end: int | None = None
 ) -> Number:
     """Page's test of a number net of the start, over stages up to an end."""
-    read = list_stages(subtract_start(stages), end)
+    read = run_numbers.list_stages(run_numbers.subtract_start(stages), end)
     quantity = f"{words} net of the start, rank correlation with the stage"
-    return Number(quantity, read, rule, "trend", by=estimate_trend)
+    return Number(quantity, read, rule, "trend", by=run_numbers.estimate_trend)
 
 
 def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
@@ -73,7 +61,9 @@ def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
         pairs = zip(scores, rules.values(), strict=True)
         return all(rule.is_met(score, score) for score, rule in pairs)
 
-    return Number(f"seeds with {words}", read, above(0.5), by=estimate_share)
+    return Number(
+        f"seeds with {words}", read, above(0.5), by=run_numbers.estimate_share
+    )
 
 
 @dataclass(frozen=True)
@@ -128,7 +118,6 @@ def measure(
     """Judges numbers of the same runs, a part for each number.
 
     Args:
-        label: Of which runs.
         groups: The runs; several groups if they are compared.
         gates: One for all groups, or one for each; none for any run.
         problem: Why the runs prove nothing, though they pass their gates.
@@ -148,7 +137,9 @@ def measure(
         Part(
             f"{label}, {number.name}" if number.name else label,
             number.quantity,
-            estimate(number.read, *groups, by=number.by, limits=number.limits),
+            run_numbers.estimate(
+                number.read, *groups, by=number.by, limits=number.limits
+            ),
             number.rule,
             groups,
             fitted=", ".join(notes),

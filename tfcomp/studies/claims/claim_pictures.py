@@ -42,8 +42,8 @@ OVERVIEW = (
 NEAREST = 2.0  # from here on its axis is logarithmic
 
 Figures = dict[str, "Figure"]
-# Lines of a panel by name, and the number that they show at every stage.
-Panel = tuple[Mapping[str, Group], PerStage]
+# By title, the lines of a panel by name, and what they show at every stage.
+Panels = Mapping[str, tuple[Mapping[str, Group], PerStage]]
 # What the seeds have at one place; None for a seed that lacks its number.
 Column = Sequence[float | None]
 
@@ -75,9 +75,7 @@ def draw_parts(parts: Sequence[Part]) -> Figures:
     return {f"{words}; shaded: what agrees with the rule.": figure}
 
 
-def draw_stages(
-    panels: Mapping[str, Panel], ylabel: str, caption: str
-) -> Figures:
+def draw_stages(panels: Panels, ylabel: str, caption: str) -> Figures:
     """Numbers per stage, if any: mean over seeds, and its interval."""
     from tfcomp.figures.curve_plots import draw_stage_panels
 
@@ -236,21 +234,13 @@ def draw_margins(results: Sequence[ClaimResult]) -> Figure | None:
         return None
     figure = Figure(figsize=(12.8, 7.2), layout="constrained")  # a screen
     half = -(-len(rows) // 2)
-    panels = figure.subplots(1, 2)
+    panels, handles = figure.subplots(1, 2), {}
     for axes, shown in zip(panels, (rows[:half], rows[half:]), strict=True):
         _draw_panel(axes, shown, half)
-    handles = {
-        text: handle
-        for axes in panels
-        for handle, text in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        handles.values(),
-        handles,
-        loc="outside lower center",
-        ncols=len(handles),
-        frameon=False,
-    )
+        found, texts = axes.get_legend_handles_labels()
+        handles |= dict(zip(texts, found, strict=True))
+    place = {"loc": "outside lower center", "ncols": len(handles)}
+    figure.legend(handles.values(), handles, **place, frameon=False)
     return figure
 
 

@@ -27,7 +27,6 @@ from tfcomp.studies.claims.controls import read_declarations
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, Run
 from tfcomp.studies.claims.judgement import ClaimResult
 from tfcomp.studies.claims.packed_evidence import count_searches
-from tfcomp.studies.claims.score_table import format_study, make_score_tables
 
 Pictures = dict[str, bytes]  # PNG files by caption
 TEMPLATES = Path(__file__).parent / "templates"
@@ -94,11 +93,21 @@ def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
     results = judge(evidence)
     parts = [part for result in results for part in result.parts]
     used = list({run.path: run for p in parts for run in p.runs}.values())
+    names = dict.fromkeys(name for run in used for name in run.flags)
+    values = {
+        name: [str(run.flags.get(name, "unknown")) for run in used]
+        for name in names
+        if name not in UNIMPORTANT
+    }
     return {
         "results": results,
         "versions": read_declarations()["versions"],
         "facts": describe_origin(evidence, used, command),
-        "varied": list_varied_flags(used),
+        "varied": [
+            (name, count_values(found))
+            for name, found in values.items()
+            if len(set(found)) > 1
+        ],
         "num_runs": len(used),
         "text": result_text,
     }
@@ -110,10 +119,10 @@ def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
         path.name: result_text.render_markdown(path, shown)
         for path in TEMPLATES.glob("*.md")
     }
-    for sweep, table in make_score_tables(evidence).items():
+    for sweep, table in result_text.make_score_tables(evidence).items():
         tables[f"scores_{sweep}.md"] = table
     for study in evidence.studies:
-        tables[f"data_{study.path.name}.md"] = format_study(study)
+        tables[f"data_{study.path.name}.md"] = result_text.format_study(study)
     return tables
 
 
@@ -190,17 +199,6 @@ def describe_code() -> str:
     commit = f", commit {log.strip()}" if log.strip() else ""
     version = compute_code_version()[:16]
     return f"tfcomp {tfcomp.__version__}{commit}, code {version}"
-
-
-def list_varied_flags(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Flags in which runs differ, and their values with counts."""
-    names = dict.fromkeys(name for run in runs for name in run.flags)
-    values = {
-        name: [str(run.flags.get(name, "unknown")) for run in runs]
-        for name in names
-        if name not in UNIMPORTANT
-    }
-    return [(n, count_values(v)) for n, v in values.items() if len(set(v)) > 1]
 
 
 def count_values(values: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.packed_evidence import (
+    TOTAL,
     ThresholdStudy,
     read_flagfile,
 )
@@ -98,15 +99,12 @@ def _join(value: Any) -> Any:
 
 
 def plant_run(
-    line: str, place: int, numbers: Mapping[str, Any], factor: float = 1.0
+    line: str, place: int, numbers: Mapping[str, Any], factor: float
 ) -> Run:
-    """A run of a published setting.
+    """A run of a published setting, a flagfile and flags that follow it.
 
-    Args:
-        line: A flagfile, and flags that follow it.
-        place: Of its seed, from `FIRST_SEED` on.
-        numbers: By the names that claims read, as in `claims.toml`.
-        factor: What the numbers are multiplied by.
+    Its seed has a place from `FIRST_SEED` on. Numbers, by the names that claims
+    read, as in `claims.toml`, are multiplied by a factor.
     """
     metrics: dict = {"id": {"relative_mse": 1e-3, "position_accuracy": 1.0}}
     measures: dict = {"version": "planted"}
@@ -133,37 +131,23 @@ def plant_study(
     num_seeds: int = 3,
     sizes: Sequence[int] = (16, 20, 24, 28, 32),
 ) -> ThresholdStudy:
-    """A study whose slopes, by kind of training set, are found to a fifth.
-
-    Args:
-        line: A flagfile, and flags that follow it.
-        exponents: The slopes.
-        first_seed: Of so many at each size of the grid.
-    """
+    """A study whose slopes, by kind of training set, are found to a fifth."""
     import pandas
 
     shared = {"region": "corner", "criterion": "position_accuracy"}
-    thresholds = [
-        {
-            "kind": kind,
-            "grid_size": float(size),
-            "seed": first_seed + seed,
-            "num_examples": size**exponent * (1 + 0.1 * seed),
-            "reached": True,
-            **shared,
-        }
-        for kind, exponent in exponents.items()
-        for size in sizes
+    searches = [
+        (kind, float(n), first_seed + seed, n**slope * (1 + 0.1 * seed))
+        for kind, slope in exponents.items()
+        for n in sizes
         for seed in range(num_seeds)
     ]
-    rest = {"quantity": "num_examples", "not_reached": 0.0, "note": None}
-    slopes = [
-        {"kind": kind, "slope": s, "low": s - 0.2, "high": s + 0.2}
-        for kind, s in exponents.items()
-    ]
+    names = ["kind", "grid_size", "seed", TOTAL]
+    thresholds = pandas.DataFrame(searches, columns=names)
+    slopes = [(kind, s, s - 0.2, s + 0.2) for kind, s in exponents.items()]
+    laws = pandas.DataFrame(slopes, columns=["kind", "slope", "low", "high"])
     return ThresholdStudy(
         Path(f"/planted/{line}"),
-        pandas.DataFrame(thresholds),
-        pandas.DataFrame(slopes).assign(**shared, **rest),
+        thresholds.assign(**shared, reached=True),
+        laws.assign(**shared, quantity=TOTAL, not_reached=0.0, note=None),
         read_flagfile(line),
     )

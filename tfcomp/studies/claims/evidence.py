@@ -83,11 +83,7 @@ class Run:
         return value if isinstance(value, list) else []
 
     def get_stages(self, name: str) -> dict[str, float | None]:
-        """A number per stage, in the order of the data flow.
-
-        From `metrics.json` (`factorization`), or `measures.json`
-        (`log_volume_sd`); empty if there is none.
-        """
+        """A number per stage, in the order of the data flow; empty if none."""
         layers = self.metrics.get("layers", {})
         if any(name in numbers for numbers in layers.values()):
             return {stage: n.get(name) for stage, n in layers.items()}
@@ -121,11 +117,7 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
 
 
 def read_some_evidence(runs: str) -> Evidence:
-    """Reads what `--runs` matches, patterns separated by commas.
-
-    Raises:
-        ConfigError: If that is nothing.
-    """
+    """Reads what `--runs` matches; ConfigError if that is nothing."""
     evidence = read_evidence(split_patterns(runs))
     if not evidence.runs and not evidence.studies:
         rule = "must match finished runs or threshold searches"
@@ -134,10 +126,7 @@ def read_some_evidence(runs: str) -> Evidence:
 
 
 def read_run(path: Path) -> Run:
-    """Reads the files of one run.
-
-    Raises DamagedFileError, or ValueError if a flag has an impossible value.
-    """
+    """Reads a run; DamagedFileError, or ValueError for an impossible flag."""
     flags, origin = parse_run_flags(read_text(path / FLAGS_FILE))
     metrics, measures = read_metrics(path), read_measures(path) or {}
     return Run(path, flags, metrics, measures, origin)

@@ -1,9 +1,8 @@
 """Claims and how they are judged: seeds, Holm, controls, badges.
 
-A rule must recognize what it claims to see. Its controls are planted evidence,
-which passes through the same tests: a positive one must be reproduced; a
-negative one must not be, nor the untrained networks of the same seeds, whose
-gates are open. If one misbehaves, the test is not valid.
+Controls are planted evidence, which passes through the same tests: a positive
+one must be reproduced; a negative one must not be, nor the untrained networks
+of the same seeds, with open gates. If one misbehaves, the test is not valid.
 
 Rules of version 3 were written after seeds 100 to 199 had been seen. On these
 seeds they can make a verdict weaker, not better than that of version 2. Fresh
@@ -72,7 +71,10 @@ class Claim:
 
     def judge(self, evidence: Evidence) -> ClaimResult:
         """Judges all parts of the claim, it as a whole, and its test."""
-        old = self._judge_parts(select_old(evidence))
+        seen = select_seeds(evidence, OLD_SEEDS)
+        if not (seen.runs or seen.studies):
+            seen = select_seeds(evidence, TRIAL_SEEDS)
+        old = self._judge_parts(seen)
         parts, waits = self._take_fresh(evidence, old)
         outcomes = (*self._planted, *self._judge_starts(parts))
         verdict, reason = combine(parts)
@@ -183,14 +185,6 @@ class ClaimResult:
     def meaning(self) -> str:
         """What it says to a reader of the paper; empty if nothing is known."""
         return (self.claim.means or {}).get(self.word, "")
-
-
-def select_old(evidence: Evidence) -> Evidence:
-    """The runs and searches of seeds that rules were written on."""
-    found = select_seeds(evidence, OLD_SEEDS)
-    if found.runs or found.studies:
-        return found
-    return select_seeds(evidence, TRIAL_SEEDS)
 
 
 def select_seeds(evidence: Evidence, seeds: range) -> Evidence:

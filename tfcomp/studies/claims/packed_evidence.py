@@ -83,12 +83,9 @@ def read_flagfile(line: str) -> Flags:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdStudy:
-    """The tables of one folder.
+    """Tables of a folder: a row a search and criterion, a row a fit.
 
-    Attributes:
-        thresholds: A row for each search and criterion.
-        slopes: A row for each fit.
-        flags: All its flags; empty if the folder has none.
+    The flags are empty if the folder has none.
     """
 
     path: Path
@@ -108,10 +105,7 @@ def find_studies(patterns: Sequence[str]) -> list[Path]:
 
 
 def read_study(path: Path) -> ThresholdStudy:
-    """Reads the files of one study; one that is not there is empty.
-
-    Raises DamagedFileError, or ValueError if a flag has an impossible value.
-    """
+    """Reads a study, whose files may lack; raises as `read_run`."""
     file = path / STUDY_FLAGS
     flags = parse_run_flags(read_text(file))[0] if file.exists() else {}
     tables = [_read_table(path / n, columns) for n, columns in TABLES.items()]
@@ -144,13 +138,8 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
 
     Trainings of a threshold study are left out: its tables are the evidence.
 
-    Returns:
-        The files that were written; of none that stay as they are.
-
-    Raises:
-        ConfigError: If there is nothing to pack.
-        RunError: If two sweeps have one name.
-        OSError: If a file cannot be read or written.
+    Returns the files that were not there as they are. Raises ConfigError if
+    there is nothing to pack, RunError if two sweeps have one name.
     """
     studies = find_studies(patterns)
     packs = {s: [s / name for name in STUDY_FILES] for s in studies}

@@ -1,15 +1,37 @@
-"""Results as text and rows: numbers as they are shown, CSV and JSON."""
+"""Evidence and results as text: numbers as they are shown, tables, rows."""
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from statistics import fmean, geometric_mean
+from typing import TYPE_CHECKING, Any
 
+from tfcomp.statistics import setting_table
+from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.controls import Kind
-from tfcomp.studies.claims.estimation import Estimate
+from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.judgement import IN_PARTS, ClaimResult
-from tfcomp.studies.claims.selection import Group
+from tfcomp.studies.claims.packed_evidence import (
+    TOTAL,
+    ThresholdStudy,
+    find_sweep,
+)
+from tfcomp.studies.claims.run_numbers import Estimate
+from tfcomp.studies.claims.selection import Group, list_groups
 from tfcomp.studies.claims.verdict import Part, Verdict
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SCORES = {  # by the heading of their column
+    "ID relative MSE": "id/relative_mse",
+    "OOD relative MSE": "ood/relative_mse",
+    "OOD MSE": "ood/mse",
+    "OOD positions in place (%)": "ood/position_accuracy",
+}
+ROW = ["kind", "region", "criterion"]
 
 
 def render_markdown(path: Path, shown: Mapping[str, Any]) -> str:
@@ -68,7 +90,7 @@ def select_shown(parts: Sequence[Part]) -> list[Part]:
     return [p for p in parts if p.decides and p.verdict is not Verdict.NOT_RUN]
 
 
-def list_groups(result: ClaimResult) -> list[Group]:
+def list_used(result: ClaimResult) -> list[Group]:
     """The groups behind a claim, each once."""
     groups = [group for part in result.parts for group in part.groups]
     found = {tuple(run.path for run in g.runs): g for g in groups if g.runs}
@@ -87,11 +109,7 @@ def describe_part(part: Part) -> str:
 
 
 def describe_example(result: ClaimResult) -> tuple[str, str]:
-    """The first part that has the claim's own verdict, and its rule.
-
-    If it follows from no single part, as when others were not run: from
-    which it does, and no rule.
-    """
+    """The first part with the claim's verdict, and its rule; else a reason."""
     for part in select_shown(result.parts):
         if part.verdict is result.verdict:
             number = f"{part.label}: {format_estimate(part.estimate)}"
@@ -178,3 +196,84 @@ def _describe_numbers(part: Part) -> dict[str, Any]:
         "reason": part.reason,
         "setting": ", ".join(part.differences),
     }
+
+
+def make_score_tables(evidence: Evidence) -> dict[str, str]:
+    """A table in Markdown for each sweep, by the name of the sweep."""
+    sweeps: dict[str, list[Run]] = {}
+    for run in evidence.runs:
+        sweeps.setdefault(find_sweep(run.path).name, []).append(run)
+    return {name: format_sweep(runs) for name, runs in sorted(sweeps.items())}
+
+
+def format_sweep(runs: Sequence[Run]) -> str:
+    """The table of some runs: a row a setting, and what its seeds did.
+
+    Numbers are those of its fitted seeds, or of all where none is fitted: means
+    (of errors geometric ones), with the lowest and the highest seed.
+    """
+    groups = list_groups(runs)
+    names = setting_table.choose_flags([group[0].setting for group in groups])
+    rows = [["setting", "fitted", *SCORES]]
+    for group in sorted(groups, key=lambda group: _order(group[0], names)):
+        fitted = select_fitted(Group(tuple(group))).runs
+        count = f"{len(fitted)} of {len(group)}"
+        if again := sum(run.num_trainings > 1 for run in fitted):
+            count += f", {again} started again"
+        cells = [setting_table.make_label(group[0].setting, names), count]
+        for score in SCORES.values():
+            found = [run.get(score) for run in fitted or group]
+            values = [value for value in found if value is not None]
+            mean = geometric_mean
+            if score == "ood/position_accuracy":
+                values, mean = [100 * value for value in values], fmean
+            is_known = values and (mean is fmean or min(values) > 0)
+            text = format_spread(mean(values), values) if is_known else "–"
+            cells.append(text)
+        rows.append(cells)
+    return setting_table.format_rows(rows)
+
+
+def _order(run: Run, names: Sequence[str]) -> list[tuple[bool, float, str]]:
+    values = [run.setting[name] for name in names]
+    return [
+        (True, 0.0, value) if isinstance(value, str) else (False, value, "")
+        for value in values
+    ]
+
+
+def format_spread(mean: float, values: Sequence[float]) -> str:
+    """As `1.2 (0.8 to 1.9)`, or `100 (all)` of seeds that are alike."""
+    low, high = format_number(min(values)), format_number(max(values))
+    ends = "all" if low == high else f"{low} to {high}"
+    return f"{format_number(mean)} ({ends})"
+
+
+def format_study(study: ThresholdStudy) -> str:
+    """The table of a threshold study, a row a kind of training set."""
+    found = study.thresholds
+    sizes = sorted(found["grid_size"].unique())
+    heads = [f"N = {size:g}" for size in sizes]
+    rows = [["training set", "held out", "criterion", *heads, "slope"]]
+    for row, searches in found.groupby(ROW, sort=False):
+        words = [str(word).replace("_", " ") for word in row]
+        counts = [
+            _format_searches(searches[searches["grid_size"] == size])
+            for size in sizes
+        ]
+        table = study.slopes[study.slopes["quantity"] == TOTAL]
+        law = table[(table[ROW] == list(row)).all(axis=1)]
+        numbers = law[["slope", "low", "high"]].stack().dropna()
+        slope, *interval = [format_number(n) for n in numbers] or ["–"]
+        ends = f" [{', '.join(interval)}]" if interval else ""
+        rows.append([*words, *counts, f"{slope}{ends}"])
+    return setting_table.format_rows(rows)
+
+
+def _format_searches(searches: DataFrame) -> str:
+    """As `74.1 (64 to 98)`; searches that failed are counted beside."""
+    reached = searches[searches["reached"].astype(bool)]
+    counts = reached[TOTAL].tolist()
+    missed = len(searches) - len(counts)
+    text = format_spread(geometric_mean(counts), counts) if counts else "–"
+    return text + (f", {missed} not reached" if missed else "")

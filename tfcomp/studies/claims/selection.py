@@ -5,10 +5,9 @@ differ in nothing but the seed are a group, and only such runs are averaged.
 If several groups match a setting, one is taken by an order that looks at no
 result, and the report says what differs.
 
-Settings that are compared with each other are chosen together: runs that are
-alike in everything but a few free flags are a family. Chosen one by one, the
-best group of each setting would often be of another family: a longer training
-of one arm would take it out of a comparison that could be made.
+Settings that are compared are chosen together, from a family: runs that are
+alike in everything but a few free flags. Chosen one by one, they would often be
+of several families, which cannot be compared.
 """
 
 from __future__ import annotations
@@ -62,11 +61,9 @@ class Setting:
         return read_setting(" ".join([self.flagfile, *self.changes]))
 
     def require(self, **must: Condition) -> Setting:
-        """The same setting with further conditions."""
         return dataclasses.replace(self, must={**self.must, **must})
 
     def accepts(self, run: Run) -> bool:
-        """Whether the flags of a run are what they have to be."""
         return all(
             condition(run.flags.get(name))
             if callable(condition)
@@ -138,14 +135,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Arms:
-    """Settings that are compared with each other, and differ in free flags.
+    """Settings that are compared, and differ in free flags alone.
 
-    The family with the most arms that have enough seeds is taken, then the
-    nearest to the published setting, then the one with the most runs.
-
-    Attributes:
-        equal_steps: Whether all must have been trained for as many steps,
-            which the free flags may not show.
+    With `equal_steps`, all must have been trained for as many. The family with
+    the most arms that have enough seeds is taken, then the nearest to the
+    published setting, then the one with the most runs.
     """
 
     settings: Mapping[str, Setting]

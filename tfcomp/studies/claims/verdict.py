@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tfcomp.statistics.seed_tests import adjust_by_holm
-from tfcomp.studies.claims.estimation import Estimate
 from tfcomp.studies.claims.evidence import Run
+from tfcomp.studies.claims.run_numbers import Estimate
 from tfcomp.studies.claims.selection import MIN_SEEDS, Group
 
 SIGNIFICANT = 0.05

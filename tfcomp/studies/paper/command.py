@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,36 +75,12 @@ def draw_figures(settings: dict[str, Any]) -> int:
     return 0
 
 
-@dataclass
-class Entry:
-    """What was made of one figure.
-
-    Attributes:
-        missing: What is missing, and the command that makes it.
-        pictures: Names of the files, by caption.
-        tables: Tables in Markdown, by caption.
-    """
-
-    figure: PaperFigure
-    found: Found
-    missing: dict[str, str]
-    pictures: dict[str, str] = field(default_factory=dict)
-    tables: dict[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        if not self.figure.pictures:
-            return "a scheme, not drawn"
-        missing = "; ".join(self.missing)
-        count = len(self.pictures) + len(self.tables)
-        return f"{count} drawn" + (f", missing: {missing}" if missing else "")
-
-
 def write_figures(
     figures: Iterable[PaperFigure],
     evidence: Evidence,
     output: Path,
     command: str = "",
-) -> Iterator[Entry]:
+) -> Iterator[Found]:
     """Writes pictures as they are drawn, and `index.md` after the last one.
 
     Yields what was made of each figure. The folder is made if need be; the
@@ -116,18 +91,18 @@ def write_figures(
     output.mkdir(parents=True, exist_ok=True)
     entries = []
     for figure in figures:
-        entries.append(draw_entry(figure, evidence, output))
-        yield entries[-1]
+        found = figure.find(evidence)
+        draw_pictures(found, output)
+        entries.append(found)
+        yield found
     shown = {"entries": entries, "command": command}
     shown["num_runs"] = len(evidence.runs)
     write_text(output / "index.md", render_markdown(TEMPLATE, shown))
 
 
-def draw_entry(figure: PaperFigure, evidence: Evidence, output: Path) -> Entry:
+def draw_pictures(found: Found, output: Path) -> None:
     """Draws all pictures of a figure that its runs allow."""
-    found = figure.find(evidence)
-    entry = Entry(figure, found, figure.list_missing(found))
-    for picture in figure.pictures:
+    for picture in found.figure.pictures:
         module, function = DRAWERS[next(iter(picture))]
         if module == "network_pictures" and not found.networks:
             continue  # without TensorFlow
@@ -137,16 +112,16 @@ def draw_entry(figure: PaperFigure, evidence: Evidence, output: Path) -> Entry:
                 pictures = importlib.import_module(place)
                 drawn = getattr(pictures, function)(found, *picture.values())
         except RunError as error:  # a damaged network
-            entry.missing[str(error)] = ""
+            found.missing[str(error)] = ""
             continue
         for caption, content in drawn.items():
             if isinstance(content, str):
-                entry.tables[caption] = content
+                found.tables[caption] = content
                 continue
-            name = make_slug(f"fig {figure.name} {len(entry.pictures) + 1}")
+            number = len(found.pictures) + 1
+            name = make_slug(f"fig {found.figure.name} {number}")
             write_bytes(output / f"{name}.png", compress(content))
-            entry.pictures[caption] = f"{name}.png"
-    return entry
+            found.pictures[caption] = f"{name}.png"
 
 
 def compress(figure: Figure) -> bytes:

@@ -62,43 +62,52 @@ class PaperFigure:
     search: str = ""
 
     def find(self, evidence: Evidence) -> Found:
-        """The runs, as claims would select them: the fitted ones, if any."""
-        shown, unfitted = {}, {}
-        for label, need in self.needs.items():
-            group = need.find(evidence)
-            if group.runs:
-                fitted = select_fitted(group).runs
-                shown[label] = replace(group, runs=fitted or group.runs)
-                unfitted[label] = len(group.runs) - len(fitted)
-        return Found(evidence, shown, unfitted)
-
-    def list_missing(self, found: Found) -> dict[str, str]:
-        """What the evidence lacks, and the command that makes it."""
-        missing = {}
-        if self.search and not found.evidence.studies:
-            missing["the threshold study"] = self.search
+        """The runs, as claims would select them, and what is missing."""
+        found = Found(self, evidence)
+        if self.search and not evidence.studies:
+            found.missing["the threshold study"] = self.search
         kinds = {kind for picture in self.pictures for kind in picture}
         for label, need in self.needs.items():
-            if label not in found.groups:
-                missing[label] = make_command(need)
-            elif kinds & {"each", "rows"} and label not in found.networks:
+            group = need.find(evidence)
+            if not group.runs:
+                found.missing[label] = make_command(need)
+                continue
+            fitted = select_fitted(group).runs
+            shown = replace(group, runs=fitted or group.runs)
+            found.groups[label] = shown
+            found.unfitted[label] = len(group.runs) - len(fitted)
+            if kinds & {"each", "rows"} and label not in found.networks:
                 words = f"{label}: a run folder with the network"
-                missing[words] = make_command(need, found.groups[label])
-        return missing
+                found.missing[words] = make_command(need, shown)
+        return found
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
-    """What evidence has of the needs of a figure, by their label.
+    """What evidence has of the needs of a figure, and what is made of it.
 
     Attributes:
-        groups: The runs that are shown: the fitted ones, or all if none is.
-        unfitted: How many runs are not fitted.
+        groups: The fitted runs, or all if none is, by label of the need.
+        unfitted: How many runs are not fitted, by the same label.
+        missing: What is missing, and the command that makes it.
+        pictures: Names of the files, by caption.
+        tables: Tables in Markdown, by caption.
     """
 
+    figure: PaperFigure
     evidence: Evidence
-    groups: Mapping[str, Group]
-    unfitted: Mapping[str, int]
+    groups: dict[str, Group] = field(default_factory=dict)
+    unfitted: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if not self.figure.pictures:
+            return "a scheme, not drawn"
+        missing = "; ".join(self.missing)
+        count = len(self.pictures) + len(self.tables)
+        return f"{count} drawn" + (f", missing: {missing}" if missing else "")
 
     @property
     def networks(self) -> dict[str, Path]:

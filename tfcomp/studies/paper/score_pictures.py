@@ -14,8 +14,11 @@ from tfcomp.models import MODELS
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.claim_pictures import draw_stages
-from tfcomp.studies.claims.estimation import estimate
-from tfcomp.studies.claims.run_numbers import PerStage, subtract_code
+from tfcomp.studies.claims.run_numbers import (
+    PerStage,
+    estimate,
+    subtract_code,
+)
 from tfcomp.studies.paper.paper_figure import Drawn, Found
 
 # What is read of a run, its unit, and what it is.

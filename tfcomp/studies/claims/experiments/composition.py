@@ -1,24 +1,18 @@
 """C1 to C5, C21: disentangled inputs are not enough; what happens instead."""
 
 from tfcomp.statistics.limits import SHARE, Limits
+from tfcomp.studies.claims import claim_pictures, run_numbers
 from tfcomp.studies.claims.claim import Number, measure_each
-from tfcomp.studies.claims.claim_pictures import (
-    Figures,
-    draw_lines,
-    list_columns,
-)
-from tfcomp.studies.claims.estimation import Read, estimate_geometric
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders
 from tfcomp.studies.claims.experiments.volumes import is_full_length
-from tfcomp.studies.claims.run_numbers import net, subtract
 from tfcomp.studies.claims.verdict import above, below
 
 ERROR = Number(
     "OOD relative MSE (1: blank), geometric mean",
     "ood/relative_mse",
     above(0.5),
-    by=estimate_geometric,
+    by=run_numbers.estimate_geometric,
 )
 BORDER = Number(
     "rank correlation of OOD error and distance to ID",
@@ -26,39 +20,39 @@ BORDER = Number(
     above(0.5),
 )
 SHARED = "R² of OOD outputs on ID outputs sharing x or y"
-NEIGHBORS = "the same, less that on the nearest ID outputs sharing neither"
-SINGLE = "the same, less that on those sharing one factor alone"
+RIVALS = {
+    "rival": "the nearest ID outputs sharing neither",
+    "single": "those sharing one factor alone",
+}
+
+
+def list_sharing(where: str) -> list[Number]:
+    """How much outputs at far, or at near, points share with memories."""
+    decides, shared = where == "far", f"sharing_{where}_r2"
+    numbers = [Number(SHARED, shared, above(0.5), f"{where}, R²", decides)]
+    for rival, words in RIVALS.items():
+        quantity = f"the same, less that on {words}"
+        read = run_numbers.subtract(shared, f"{rival}_{where}_r2")
+        name = f"{where}, margin over {rival}"
+        numbers.append(Number(quantity, read, above(0.1), name, decides))
+    return numbers
+
+
 # Nearer points, beside them, are explained by mere overlap of bumps.
-SHARING = [
-    Number(words, read, rule, f"{where}, {name}", decides=where == "far")
-    for where in ("far", "near")
-    for words, read, rule, name in (
-        (SHARED, f"sharing_{where}_r2", above(0.5), "R²"),
-        *(
-            (
-                less,
-                subtract(f"sharing_{where}_r2", f"{other}_{where}_r2"),
-                above(0.1),
-                f"margin over {other}",
-            )
-            for less, other in ((NEIGHBORS, "rival"), (SINGLE, "single"))
-        ),
-    )
-]
+SHARING = [*list_sharing("far"), *list_sharing("near")]
 # What training adds: untrained networks share as much with bump codes.
 LEARNED = Number(
     f"{SHARED}, net of the start",
-    net("sharing_far_r2"),
+    run_numbers.net("sharing_far_r2"),
     above(0.1),
     "far, over the start",
 )
 
 
-def read_peaks(name: str) -> Read:
+def read_peaks(name: str) -> run_numbers.Read:
     """A share of images by their peaks, of bumps and not of faint noise.
 
-    Earlier versions of the measures, which have no images without a peak,
-    counted noise.
+    Earlier measures counted noise, and no images without a peak.
     """
     return lambda run: None if run.get("no_peak_ood") is None else run.get(name)
 
@@ -86,19 +80,21 @@ PEAKS = [
 ]
 BEST_KERNEL = Number(
     "alignment with the best additive kernel, less that with the best radial",
-    subtract("alignment_additive_best", "alignment_radial_best"),
+    run_numbers.subtract("alignment_additive_best", "alignment_radial_best"),
     above(0.02),
     limits=Limits(-2, 2),
 )
 
 
-def draw_border(evidence: Evidence) -> Figures:
+def draw_border(evidence: Evidence) -> claim_pictures.Figures:
     """OOD error at every distance from ID."""
     lines = {
-        label: list_columns(setting.find(evidence), "border_relative_mse")
+        label: claim_pictures.list_columns(
+            setting.find(evidence), "border_relative_mse"
+        )
         for label, setting in decoders.DONUTS.items()
     }
-    figures = draw_lines(
+    figures = claim_pictures.draw_lines(
         range(1, max(map(len, lines.values())) + 1),
         lines,
         xlabel="distance to the nearest ID position (grid steps)",
@@ -112,13 +108,13 @@ def draw_border(evidence: Evidence) -> Figures:
     return figures
 
 
-LONG_MLPS = {
-    label: setting.require(epochs=is_full_length)
-    for label, setting in decoders.MLPS.items()
+MLPS = {
+    f"MLP, {code}": decoders.make_mlp(code).require(epochs=is_full_length)
+    for code in decoders.MAIN_CODES
 }
 TESTS = {
     "C1": [measure_each(decoders.ALL_DONUTS, ERROR)],
-    "C2": [measure_each(LONG_MLPS, ERROR)],
+    "C2": [measure_each(MLPS, ERROR)],
     "C3": [measure_each(decoders.BUMP_DONUT, BORDER)],
     "C4": [measure_each(decoders.DONUTS, *SHARING, LEARNED)],
     "C5": [measure_each(decoders.DONUTS, BEST_KERNEL)],

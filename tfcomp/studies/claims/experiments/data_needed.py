@@ -1,18 +1,17 @@
 """C16: how the number of examples that are needed grows with the image."""
 
-import functools
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tfcomp.studies.claims.claim_pictures import Figures
-from tfcomp.studies.claims.estimation import Estimate
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.packed_evidence import (
     TOTAL,
     ThresholdStudy,
     read_flagfile,
 )
+from tfcomp.studies.claims.run_numbers import Estimate
 from tfcomp.studies.claims.selection import MIN_SEEDS, list_differences
 from tfcomp.studies.claims.verdict import Part, near
 
@@ -104,21 +103,12 @@ def judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
         table = study.slopes[study.slopes["kind"] == kind].astype(object)
         for row in table.where(table.notna(), None).to_dict("records"):
             seeds = count_seeds(study, kind, row["criterion"])
-            problem = find_gap(row, seeds) or find_missing_sizes(sizes)
+            problem = find_gap(row, seeds, sizes)
             parts.append(judge_slope(row, seeds, notes, problem))
     if not any(part.decides for part in parts):
         words = "slope of the number of examples"
         parts.append(Part(kind.replace("_", " "), words, None, RULES[kind]))
     return sorted(parts, key=lambda part: not part.decides)
-
-
-def find_missing_sizes(sizes: Collection[float]) -> str:
-    """Why the sizes of a study are too few; empty if they are not."""
-    if len(sizes) < MIN_SIZES:
-        return f"{len(sizes)} of at least {MIN_SIZES} sizes"
-    if max(sizes) < MIN_RATIO * min(sizes):
-        return f"the largest size must be {MIN_RATIO} times the smallest"
-    return ""
 
 
 def judge_slope(
@@ -130,11 +120,19 @@ def judge_slope(
     """One row of a table of slopes, with so many seeds at each size."""
     words = [row["kind"], row["region"], f"by {row['criterion']}"]
     quantity = str(row["quantity"]).removeprefix("num_")
+    slope, low, high, count = row["slope"], row["low"], row["high"], len(seeds)
+
+    def test(bound: float) -> float:
+        from scipy import stats
+
+        if low is None or count < MIN_SEEDS:
+            return 1.0
+        error = (high - low) / 2 / stats.t.ppf(0.975, count - 2)
+        return float(2 * stats.t.sf(abs(slope - bound) / error, count - 2))
+
     found = None
-    if row["slope"] is not None:
-        numbers = row["slope"], row["low"], row["high"]
-        test = functools.partial(compute_slope_p, *numbers, len(seeds))
-        found = Estimate(*numbers, len(seeds), {}, unit="sizes", test=test)
+    if slope is not None:
+        found = Estimate(slope, low, high, count, {}, unit="sizes", test=test)
     return Part(
         ", ".join(str(word).replace("_", " ") for word in words),
         f"slope of the number of {quantity} over the size, log-log",
@@ -148,27 +146,22 @@ def judge_slope(
     )
 
 
-def compute_slope_p(
-    slope: float, low: float | None, high: float, count: int, bound: float
-) -> float:
-    """The p at which the interval of a slope just reaches a bound."""
-    from scipy import stats
-
-    if low is None or count < MIN_SEEDS:
-        return 1.0
-    error = (high - low) / 2 / stats.t.ppf(0.975, count - 2)
-    return float(2 * stats.t.sf(abs(slope - bound) / error, count - 2))
-
-
-def find_gap(row: dict[str, Any], seeds: dict[float, int]) -> str:
-    """Why a slope proves nothing; empty if it does."""
+def find_gap(
+    row: dict[str, Any], seeds: dict[float, int], sizes: Collection[float]
+) -> str:
+    """Why a slope of a study of some sizes proves nothing; empty if it does."""
     if row["slope"] is None:
         return row["note"] or "no slope could be fitted"
     for size, count in seeds.items():
         if count < MIN_SEEDS:
             return f"{count} of at least {MIN_SEEDS} seeds at size {size:g}"
-    missed = row["not_reached"] or 0
-    return f"{missed:g} searches did not reach the target" if missed else ""
+    if missed := row["not_reached"] or 0:
+        return f"{missed:g} searches did not reach the target"
+    if len(sizes) < MIN_SIZES:
+        return f"{len(sizes)} of at least {MIN_SIZES} sizes"
+    if max(sizes) < MIN_RATIO * min(sizes):
+        return f"the largest size must be {MIN_RATIO} times the smallest"
+    return ""
 
 
 def draw_thresholds(evidence: Evidence) -> Figures:

@@ -23,11 +23,7 @@ def make_decoder(
 ) -> Setting:
     """Networks that draw bumps at the points of a grid but in a region.
 
-    Args:
-        flagfile: Of the published setting.
-        region: What is held out there; any region of this kind matches.
-        *changes: Flags that follow in the published setting.
-        **must: What other flags have to be.
+    The region is that of the published setting; any of its kind matches.
     """
     shared = {
         "dataset": "gaussian_bumps",
@@ -54,7 +50,6 @@ def make_mlp(code: str) -> Setting:
 ALL_DONUTS = {f"donut, {code}": make_cnn(code) for code in CODE_FLAGFILES}
 DONUTS = {f"donut, {code}": make_cnn(code) for code in MAIN_CODES}
 BUMP_DONUT = {"donut, bump": make_cnn("bump")}
-MLPS = {f"MLP, {code}": make_mlp(code) for code in MAIN_CODES}
 
 
 def find_donuts(evidence: Evidence) -> dict[str, Group]:

@@ -1,10 +1,11 @@
 """C11 to C13, C22: forced rendering, by penalties and by hard wiring."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from tfcomp.statistics.limits import Limits
+from tfcomp.studies.claims import run_numbers
 from tfcomp.studies.claims.claim import (
     Number,
     Test,
@@ -13,20 +14,9 @@ from tfcomp.studies.claims.claim import (
     measure_each,
 )
 from tfcomp.studies.claims.claim_pictures import Figures, draw_spread
-from tfcomp.studies.claims.estimation import (
-    Estimate,
-    estimate_share,
-    estimate_trend,
-)
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.experiments.decoders import make_decoder
-from tfcomp.studies.claims.experiments.volumes import UNEVENNESS
-from tfcomp.studies.claims.run_numbers import (
-    difference,
-    list_all,
-    log_ratio,
-    net,
-)
+from tfcomp.studies.claims.run_numbers import Estimate, Values
 from tfcomp.studies.claims.selection import Arms, Setting, is_positive
 from tfcomp.studies.claims.verdict import above, below
 
@@ -37,7 +27,6 @@ PENALTIES = {
     "variance": ("low_rank_variance.flags", 0, is_positive),
     "both": ("low_rank.flags", is_positive, is_positive),
 }
-STEPS = [("none", "entropy"), ("entropy", "variance"), ("variance", "both")]
 HELD_OUT = {"corner": "corner:12", "centre": "square:8-23"}
 STEP = 1.25  # a smaller ratio of errors is none
 APART = 5.0  # axes of a factor whose profiles differ by more are told apart
@@ -99,19 +88,34 @@ HARD = GIVEN | FOUND
 SMOOTHNESS = (
     Number(
         "mean cosine of matrices of neighbouring values, net of the start",
-        difference(net("neighbor_cosine")),
+        run_numbers.difference(run_numbers.net("neighbor_cosine")),
         below(-0.05),
     ),
-    *(replace(number, decides=False) for number in UNEVENNESS),
+    # Is log-volume more even with penalties?
+    *(
+        Number(
+            f"standard deviation of log-volume over {where} points, mean over "
+            "stages",
+            run_numbers.difference(run_numbers.average(name)),
+            above(0),
+            decides=False,
+        )
+        for where, name in (
+            ("all", "log_volume_sd"),
+            ("OOD", "log_volume_sd_ood"),
+        )
+    ),
 )
 ORDER = Number(
     "rank correlation of OOD MSE with none, entropy, variance, both",
-    list_all("ood/mse"),
+    run_numbers.list_all("ood/mse"),
     below(0),
-    by=estimate_trend,
+    by=run_numbers.estimate_trend,
 )
 RATIO = Number(
-    "log₁₀ ratio of OOD MSE", log_ratio("ood/mse"), above(math.log10(STEP))
+    "log₁₀ ratio of OOD MSE",
+    run_numbers.log_ratio("ood/mse"),
+    above(math.log10(STEP)),
 )
 WORKS = make_share(
     "OOD position accuracy > 0.95 and relative MSE < 0.1",
@@ -132,11 +136,9 @@ def is_sign_right(run: Run) -> bool | None:
     return (apart > APART) == is_good
 
 
-def estimate_fact(
-    values: Mapping[int, bool | None], limits: Limits
-) -> Estimate | None:
+def estimate_fact(values: Values, limits: Limits) -> Estimate | None:
     """Share of the seeds as a fact about them: no chance, no interval."""
-    found = estimate_share(values, limits)
+    found = run_numbers.estimate_share(values, limits)
     if found is None:
         return None
     return replace(found, low=found.mean, high=found.mean, test=None)
@@ -171,7 +173,10 @@ TESTS: dict[str, list[Test]] = {
         measure_each(SINGLE, replace(WORKS, rule=below(0.5))),
         measure_each({"both": decay("both")}, WORKS),
         compare("the order", ALL, tuple(PENALTIES), ORDER),
-        *(compare(f"{a} over {b}", ALL, (a, b), RATIO) for a, b in STEPS),
+        *(
+            compare(f"{worse} over {better}", ALL, (worse, better), RATIO)
+            for worse, better in pairwise(PENALTIES)
+        ),
     ],
     "C13": [
         compare(

@@ -4,13 +4,8 @@ import functools
 from collections.abc import Sequence
 
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
+from tfcomp.studies.claims import claim_pictures
 from tfcomp.studies.claims.claim import FITTED, Number, measure
-from tfcomp.studies.claims.claim_pictures import (
-    Figures,
-    draw_lines,
-    draw_stages,
-    list_columns,
-)
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.run_numbers import reduce_stages, subtract
 from tfcomp.studies.claims.selection import Setting, region_is
@@ -72,11 +67,11 @@ def judge_gap(evidence: Evidence, numbers: Sequence[Number]) -> list[Part]:
     return measure(label, [group], numbers, [FITTED])
 
 
-def draw_errors(evidence: Evidence) -> Figures:
+def draw_errors(evidence: Evidence) -> claim_pictures.Figures:
     """Error against angle."""
     group = ROTATED.find(evidence)
-    columns = list_columns(group, "curve_mse")
-    return draw_lines(
+    columns = claim_pictures.list_columns(group, "curve_mse")
+    return claim_pictures.draw_lines(
         group.runs[0].get_list("curve_values") if columns else [],
         {"mean over seeds": columns},
         xlabel="angle (degrees)",
@@ -86,10 +81,10 @@ def draw_errors(evidence: Evidence) -> Figures:
     )
 
 
-def draw_jumps(evidence: Evidence) -> Figures:
+def draw_jumps(evidence: Evidence) -> claim_pictures.Figures:
     """Longest step and sharpest turn per stage."""
     groups = {"rotated digit": ROTATED.find(evidence)}
-    return draw_stages(
+    return claim_pictures.draw_stages(
         {title: (groups, name) for title, name in JUMPS.items()},
         "inside the gap / outside",
         "Inside the gap over outside, per stage, mean over seeds, with 95 % "

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tfcomp.studies.claims import run_numbers
+from tfcomp.studies.claims import claim_pictures, run_numbers
 from tfcomp.studies.claims.claim import (
     FITTED,
     PLACED,
@@ -13,13 +13,6 @@ from tfcomp.studies.claims.claim import (
     measure,
     measure_each,
 )
-from tfcomp.studies.claims.claim_pictures import (
-    Figures,
-    draw_lines,
-    draw_spread,
-    draw_stages,
-)
-from tfcomp.studies.claims.estimation import estimate_trend
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.composition import ERROR
 from tfcomp.studies.claims.experiments.decoders import make_cnn
@@ -85,7 +78,7 @@ TREND = Number(
     run_numbers.list_all("interaction_r2_ood"),
     above(0),
     "trend",
-    by=estimate_trend,
+    by=run_numbers.estimate_trend,
 )
 LAST_STEP = Number(
     "R² of the interaction part, 100 bumps less 50",
@@ -131,13 +124,13 @@ def judge_lengths(evidence: Evidence) -> list[Part]:
     return parts
 
 
-def draw_counts(evidence: Evidence) -> Figures:
+def draw_counts(evidence: Evidence) -> claim_pictures.Figures:
     """OOD error against the number of bumps."""
     series = Series(STRIPED, "num_bumps", (MANY_BUMPS,)).find(evidence)
     if len(series) < 2:
         return {}
     names = {"against true bumps": "ood", "against the plus": "ood_plus"}
-    return draw_lines(
+    return claim_pictures.draw_lines(
         list(series),
         {
             label: [
@@ -154,13 +147,13 @@ def draw_counts(evidence: Evidence) -> Figures:
     )
 
 
-def draw_uniformity(evidence: Evidence) -> Figures:
+def draw_uniformity(evidence: Evidence) -> claim_pictures.Figures:
     """Spread of log-volume per stage, with and without stripes."""
     groups = ARMS.find(evidence)
     alone = STRIPES.find(evidence)
     if not any(ARMS.find_mismatch(g, alone) for g in groups.values()):
         groups["stripes only"] = alone
-    return draw_spread(groups)
+    return claim_pictures.draw_spread(groups)
 
 
 def judge_types(evidence: Evidence) -> list[Part]:
@@ -173,11 +166,11 @@ def judge_types(evidence: Evidence) -> list[Part]:
     return parts
 
 
-def draw_types(evidence: Evidence) -> Figures:
+def draw_types(evidence: Evidence) -> claim_pictures.Figures:
     """Products less sums per stage."""
     series = COUNTS.find(evidence)
     groups = {f"{count} bumps": group for count, group in series.items()}
-    return draw_stages(
+    return claim_pictures.draw_stages(
         {"": (groups, "product_less_sum")},
         "products less sums",
         "Share of units that a product of a function of x and one of y fits "

@@ -6,22 +6,17 @@ what is left after the code's value is subtracted.
 """
 
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from tfcomp.statistics.limits import SHARE
-from tfcomp.studies.claims import run_numbers
+from tfcomp.studies.claims import claim_pictures, run_numbers
 from tfcomp.studies.claims.claim import (
     FITTED,
     Number,
     make_trend,
     measure,
     measure_each,
-)
-from tfcomp.studies.claims.claim_pictures import (
-    VOLUME,
-    Figures,
-    draw_spread,
-    draw_stages,
 )
 from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.claims.experiments import decoders
@@ -71,7 +66,9 @@ def read_shift(run: Run) -> Stages:
     return run_numbers.subtract_code(compare_sides(run, "log_volume_median"))
 
 
-LATE_DEVIATION = run_numbers.net(run_numbers.average_late(read_deviation))
+LATE_DEVIATION = run_numbers.net(
+    run_numbers.reduce_stages(lambda v: fmean(v[len(v) // 2 :]), read_deviation)
+)
 WARP = (
     Number(
         "median of |log V - its median over ID|, OOD less ID, net of the "
@@ -89,17 +86,6 @@ WARP = (
         decides=False,
         limits=SHARE,
     ),
-)
-# Is log-volume more even in the second of two groups? (C13, C17)
-UNEVENNESS = tuple(
-    Number(
-        f"standard deviation of log-volume over {where} points, mean over "
-        "stages",
-        run_numbers.difference(run_numbers.average(name)),
-        above(0),
-        decides=where == "all",
-    )
-    for where, name in (("all", "log_volume_sd"), ("OOD", "log_volume_sd_ood"))
 )
 
 
@@ -146,10 +132,10 @@ def judge_signs(evidence: Evidence) -> list[Part]:
     return parts
 
 
-def draw_warp(evidence: Evidence) -> Figures:
+def draw_warp(evidence: Evidence) -> claim_pictures.Figures:
     """Spread of log-volume per stage: ID and OOD, and what is judged."""
     groups = decoders.find_donuts(evidence)
-    return draw_spread(groups) | draw_stages(
+    return claim_pictures.draw_spread(groups) | claim_pictures.draw_stages(
         {"": (groups, read_spread)},
         "spread, OOD - ID - code",
         "Standard deviation of log-volume over OOD points less that over ID "
@@ -158,16 +144,16 @@ def draw_warp(evidence: Evidence) -> Figures:
     )
 
 
-def draw_signs(evidence: Evidence) -> Figures:
+def draw_signs(evidence: Evidence) -> claim_pictures.Figures:
     """Difference of mean log-volumes per stage."""
     cnns = decoders.find_donuts(evidence)
     mlps = {
         f"{code} code": decoders.make_mlp(code).find(evidence)
         for code in MAIN_CODES
     }
-    return draw_stages(
+    return claim_pictures.draw_stages(
         {"CNN": (cnns, read_shift), "MLP": (mlps, read_shift)},
-        f"{VOLUME}, OOD - ID - code",
+        "log-volume, OOD - ID - code",
         "Mean log-volume over OOD points less that over ID points, less the "
         "same of the code, mean over seeds, with 95 % intervals. Below 0: the "
         "network compresses the region.",
