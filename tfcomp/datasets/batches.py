@@ -33,11 +33,10 @@ def make_batches(
     first_step: int = 0,
     num_steps: int | None = None,
 ) -> tf.data.Dataset:
-    """Batches of (factors [B, F], images [B, *image_shape]).
+    """Batches of (factors [B, F], images [B, *image_shape]), with noise.
 
-    Images have the noise of the dataset. The batch size B is the global one.
-    Batches are those from `first_step` on, `num_steps` of them or (None)
-    without end.
+    The batch size B is the global one. Batches are those from `first_step`
+    on, `num_steps` of them or (None) without end.
     """
     table = tf.constant(dataset.splits.train)
     drawn = np.arange(len(table))
@@ -58,14 +57,12 @@ def make_batches(
             images = tf.gather(stored, rows)
         else:
             images = dataset.render(factors)
-        return factors, add_noise(images, rows, dataset.noise)
+        return factors, _add_noise(images, rows, dataset.noise)
 
-    last_step = tf.int64.max // batch_size
+    end = tf.int64.max // batch_size
     if num_steps is not None:
-        last_step = first_step + num_steps
-    numbers = tf.data.Dataset.range(
-        first_step * batch_size, last_step * batch_size
-    )
+        end = first_step + num_steps
+    numbers = tf.data.Dataset.range(first_step * batch_size, end * batch_size)
     batches = numbers.batch(batch_size, drop_remainder=True).map(
         make_batch, num_parallel_calls=1, deterministic=True
     )
@@ -76,7 +73,7 @@ def make_batches(
     return batches.prefetch(4).with_options(options)
 
 
-def add_noise(
+def _add_noise(
     images: tf.Tensor, rows: tf.Tensor, deviation: float
 ) -> tf.Tensor:
     """Images [B, ...] with Gaussian noise, always the same on a row [B]."""
@@ -93,10 +90,9 @@ def add_noise(
 def shuffle_numbers(
     numbers: tf.Tensor, table_size: int, seed: int
 ) -> tf.Tensor:
-    """Rows of the table, int64 [B], for consecutive example numbers.
+    """Rows of the table, for numbers of examples of a training, int64 [B].
 
-    These are int64 [B], counted from the start of the training. Each pass over
-    the table has every row once.
+    Each pass over the table has every row once.
     """
     passes = numbers // table_size
     zeros = tf.zeros_like(passes)
@@ -115,20 +111,15 @@ def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
     """Rows of a table in which every value is about as frequent as others.
 
     An image is repeated as often as its rarest value is rarer than the values
-    of that factor are on average, at most `MOST` times. Where all values are
-    about equally frequent, every row comes once.
-
-    Args:
-        table: Factor values [n, F]; an absent one (NaN) is not rare.
+    of that factor are on average, at most `MOST` times; an absent value (NaN)
+    is not rare. Where all are about equally frequent, every row comes once.
     """
     times = np.ones(len(table))
-    for column, factor in enumerate(space):
-        present = ~np.isnan(table[:, column])
-        if not present.any():
-            continue
-        index = factor.to_index(table[present, column])
-        counts = np.bincount(index)
-        average = counts.sum() / np.count_nonzero(counts)
-        times[present] = np.maximum(times[present], average / counts[index])
+    for index in space.to_index(table).T:
+        present = index >= 0
+        counts = np.bincount(index[present])
+        average = present.sum() / max(np.count_nonzero(counts), 1)
+        rarity = average / counts[index[present]]
+        times[present] = np.maximum(times[present], rarity)
     times = np.clip(np.rint(times), 1, MOST).astype(int)
     return np.repeat(np.arange(len(table)), times)

@@ -13,26 +13,20 @@ import numpy as np
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.dataset import Dataset, Render, build_dataset
 from tfcomp.datasets.factors import FactorSpace, make_pixel_space
-from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import draw_cells, draw_training_table, make_splits
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.splits import draw_cells
 
 
 def make_bumps(config: RunConfig) -> Dataset:
-    """Bumps at ID positions, on the grid or continuous.
-
-    Raises:
-        ConfigError: For an impossible region or too many examples.
-    """
+    """Bumps at ID positions, on the grid or continuous."""
     if config.data.num_bumps:
         rule = "must be 0 for the dataset gaussian_bumps (see --num_train)"
         raise ConfigError("num_bumps", rule, config.data.num_bumps)
     space = make_pixel_space(config.data.grid_size)
-    region = parse_region(config.data.region, space)
-    train = draw_training_table(config, space, region)
     about = "A Gaussian bump at a position, drawn by code"
-    return _make_dataset(config, space, region, train, about=about)
+    return _build(config, space, about=about)
 
 
 def make_stripes(config: RunConfig) -> Dataset:
@@ -40,43 +34,37 @@ def make_stripes(config: RunConfig) -> Dataset:
 
     The truth of a combination is a bump; that of a network that has seen
     stripes only is the sum of the two stripes, and both are scored.
-
-    Raises:
-        ConfigError: For an impossible region or too many bumps.
     """
     space = make_pixel_space(config.data.grid_size)
     region = parse_region(config.data.region, space)
-    stripes = _list_stripes(space)
-    grid = space.grid()
+    stripes, grid = _list_stripes(space), space.grid()
     bumps = draw_cells(
         grid[~region.contains(grid)],
         config.data.num_bumps,
         "num_bumps",
         np.random.default_rng([config.training.seed, 0]),
     )
-    # A cross or a gap holds back stripes, too.
-    train = np.concatenate([stripes[~region.contains(stripes)], bumps])
-    notes = []
+    notes = ()
     if (config.data.num_train, config.data.coordinates) != (0, "grid"):
-        notes.append(
+        notes = (
             "ignored: --num_train and --coordinates, the dataset stripes has "
-            "all stripes, and --num_bumps bumps on the grid"
+            "all stripes, and --num_bumps bumps on the grid",
         )
-    truths = {"plus": _make_renderer(config.data, "render_plus")}
-    return _make_dataset(
+    return _build(
         config,
         space,
-        region,
-        train,
-        other_truths=truths,
-        notes=tuple(notes),
+        region=region,
+        # A cross or a gap holds back stripes, too.
+        train=np.concatenate([stripes[~region.contains(stripes)], bumps]),
+        other_truths={"plus": _make_renderer(config.data, "render_plus")},
+        notes=notes,
         about="Gaussian stripes for training, a bump for every combination, "
         "drawn by code",
     )
 
 
 def _list_stripes(space: FactorSpace) -> np.ndarray:
-    # One row per value of each factor, the others absent (NaN).
+    """One row per value of each factor, the others absent (NaN)."""
     rows = []
     for column, factor in enumerate(space):
         stripes = np.full((factor.size, len(space)), np.nan, np.float32)
@@ -85,21 +73,12 @@ def _list_stripes(space: FactorSpace) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def _make_dataset(
-    config: RunConfig,
-    space: FactorSpace,
-    region: Region,
-    train: np.ndarray,
-    **others: Any,
-) -> Dataset:
-    size = config.data.grid_size
-    return Dataset(
-        name=config.data.dataset,
-        space=space,
-        region=region,
-        splits=make_splits(space, region, train, config.eval_points),
+def _build(config: RunConfig, space: FactorSpace, **others: Any) -> Dataset:
+    return build_dataset(
+        config,
+        space,
         render=_make_renderer(config.data, "render_gaussians"),
-        image_shape=(size, size, 1),
+        image_shape=(config.data.grid_size, config.data.grid_size, 1),
         polarity=config.data.polarity,
         size_flag="grid_size",
         license="mit",

@@ -15,8 +15,13 @@ from tfcomp.config.registry import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.grid_maps import GridMap, Plane, list_planes
-from tfcomp.datasets.regions import Region
-from tfcomp.datasets.splits import Splits
+from tfcomp.datasets.regions import Region, parse_region
+from tfcomp.datasets.splits import (
+    Points,
+    Splits,
+    draw_training_table,
+    make_splits,
+)
 
 DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # that are rendered at once
@@ -99,8 +104,8 @@ class Dataset:
     def reference(self) -> float | np.ndarray:
         """What relative errors refer to: the value of a blank image.
 
-        Data without a background have no blank image. There it is the mean
-        training image [H, W, C], of at most `MAX_AVERAGED` of them.
+        Without a background, the mean of at most `MAX_AVERAGED` training
+        images, [H, W, C].
         """
         if self.has_background:
             return self.background
@@ -121,9 +126,7 @@ class Dataset:
         """
         if self.known is None:
             return []
-        every = self.splits.all
-        held_out = self._spread(every.factors, every.is_ood, False)
-        return list_planes(self.space.factors, held_out, self.known)
+        return list_planes(self.space.factors, self._held_out, self.known)
 
     @cached_property
     def known(self) -> np.ndarray | None:
@@ -133,11 +136,15 @@ class Dataset:
         every = self.splits.all
         return self._spread(every.factors, ~every.is_ood, False)
 
+    @property
+    def _held_out(self) -> np.ndarray:
+        every = self.splits.all
+        return self._spread(every.factors, every.is_ood, False)
+
     def make_map(self, values: np.ndarray) -> GridMap:
         """Numbers per grid point [n] as a map; NaN at all other points."""
-        every = self.splits.all
-        mask = self._spread(every.factors, every.is_ood, False)
         found = self._spread(self.splits.grid, values, np.nan)
+        mask = self._held_out
         return GridMap(found, self.space.factors, mask if mask.any() else None)
 
     @cached_property
@@ -149,9 +156,18 @@ class Dataset:
         is_shown = np.zeros(space.shape, bool)
         for plane in self.planes:
             is_shown[plane.index] = True
-        rows = is_shown[tuple(space.to_index(every.factors).T)]
+        return self.show(
+            every[is_shown[tuple(space.to_index(every.factors).T)]]
+        )
+
+    def show(self, points: Points) -> Dataset:
+        """The data with some of its points as the grid of what is scored."""
         splits = dataclasses.replace(
-            self.splits, points=every[rows], existing=every, is_streamed=False
+            self.splits,
+            points=points,
+            existing=self.splits.all,
+            is_complete=False,
+            is_streamed=False,
         )
         return dataclasses.replace(self, splits=splits)
 
@@ -191,16 +207,13 @@ class Dataset:
 
     def announcements(self) -> list[str]:
         """What a user should know before reading scores of this split."""
-        lines, splits = list(self.notes), self.splits
-        if self.sample_note:
-            lines.append(self.sample_note)
-        if splits.hidden:
-            names = " and ".join(splits.hidden)
-            lines.append(
-                f"not compositional: --region={self.region.spec} hides "
-                f"values of {names} from training altogether"
-            )
-        return lines
+        hidden = " and ".join(self.splits.hidden)
+        warning = (
+            f"not compositional: --region={self.region.spec} hides "
+            f"values of {hidden} from training altogether"
+        )
+        lines = (*self.notes, self.sample_note, warning if hidden else "")
+        return [line for line in lines if line]
 
 
 def make_dataset(config: RunConfig) -> Dataset:
@@ -209,9 +222,32 @@ def make_dataset(config: RunConfig) -> Dataset:
     Raises:
         ConfigError: If its settings are impossible.
     """
-    dataset = DATASETS.get(config.data.dataset).load()(config)
     data = config.data
+    dataset = DATASETS.get(data.dataset).load()(config)
     return dataclasses.replace(dataset, noise=data.noise, balance=data.balance)
+
+
+def build_dataset(
+    config: RunConfig,
+    space: FactorSpace,
+    region: Region | None = None,
+    train: np.ndarray | None = None,
+    cells: np.ndarray | None = None,
+    **others: Any,
+) -> Dataset:
+    """A dataset with the splits that the configuration asks for.
+
+    Region, training table and combinations that exist are by default those
+    of the flags; the other arguments are those of `Dataset`.
+
+    Raises:
+        ConfigError: For an impossible region or number of examples.
+    """
+    region = region or parse_region(config.data.region, space)
+    if train is None:
+        train = draw_training_table(config, space, region, cells)
+    splits = make_splits(space, region, train, config.eval_points, cells)
+    return Dataset(config.data.dataset, space, region, splits, **others)
 
 
 def choose_rows(count: int, limit: int) -> np.ndarray:
@@ -239,10 +275,10 @@ def undo_brighten(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
 
 
 def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
-    sign = -1.0 if dataset.polarity == "dark" else 1.0
-    if dataset.has_background:
-        return sign, dataset.background
-    return sign, dataset.reference.ravel().astype(np.float32)
+    reference = dataset.reference
+    if not dataset.has_background:
+        reference = reference.ravel().astype(np.float32)
+    return -1.0 if dataset.polarity == "dark" else 1.0, reference
 
 
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:

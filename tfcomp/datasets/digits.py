@@ -17,10 +17,10 @@ from tfcomp.config.data_config import DataConfig
 from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.dataset import Dataset, Render, build_dataset
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
-from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import draw_training_table, make_splits
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.splits import draw_training_table
 
 SIZE = 28
 NOTE = (
@@ -39,33 +39,47 @@ _SEGMENTS = {
     "f": ((_TOP, _LEFT), (_MIDDLE, _LEFT)),
     "g": ((_MIDDLE, _LEFT), (_MIDDLE, _RIGHT)),
 }
-_LIT = ("abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg").split()
+_LIT = "abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg".split()
 _HALF_WIDTH = 1.2  # px
 # Examples that are looked at together, which is quicker than one by one.
 _BATCH_SIZE = 256
 
 
 def make_digits(config: RunConfig) -> Dataset:
-    """Rotated digits outside the region.
-
-    Raises:
-        ConfigError: For an impossible region, digit or number of examples.
-    """
+    """Rotated digits outside the region."""
     data = config.data
     if data.grid_size != SIZE:
         rule = f"must be {SIZE} for the dataset rotated_digits"
         raise ConfigError("grid_size", rule, data.grid_size)
     classes = _parse_classes(data)
-    load = _make_loader(data, classes)
-    space = _make_space(data.num_angles, classes)
-    region = parse_region(data.region, space)
-    table = _draw_table(config, space, region)
     is_stand_in = data.digit_source == "stand_in"
-    return Dataset(
-        name=data.dataset,
-        space=space,
+    if is_stand_in and data.digit_index:
+        rule = "must be 0, a stand-in digit has one example"
+        raise ConfigError("digit_index", rule, data.digit_index)
+
+    def load() -> np.ndarray:
+        if is_stand_in:
+            return np.stack([draw_stand_in(digit) for digit in classes])
+        folder, index = data.data_dir, data.digit_index
+        return np.stack([load_digit(folder, c, index) for c in classes])
+
+    # The published angles are `num_angles` from 0 to 360 degrees inclusive;
+    # the last is the first again, so the grid has one less.
+    count = data.num_angles - 1
+    angle = Factor("angle", count, 0.0, 360.0, "degrees", periodic=True)
+    several = (make_categories("digit", classes),) if len(classes) > 1 else ()
+    space = FactorSpace((*several, angle))
+    region = parse_region(data.region, space)
+    train = draw_training_table(config, space, region)
+    if not data.num_train and data.coordinates == "grid":
+        # All of ID has the upright image twice, at 0 and at 360 degrees, as
+        # published: 888 images of 1000 angles without 160 to 200 degrees.
+        train = np.concatenate([train, train[train[:, -1] == 0.0]])
+    return build_dataset(
+        config,
+        space,
         region=region,
-        splits=make_splits(space, region, table, config.eval_points),
+        train=train,
         render=_make_renderer(load, space),
         image_shape=(SIZE, SIZE, 1),
         size_flag="num_angles",
@@ -88,43 +102,6 @@ def _parse_classes(data: DataConfig) -> list[int]:
         rule = "must be at least two different digits, as 0,1,4"
         raise ConfigError("digit_classes", rule, data.digit_classes)
     return sorted(map(int, parts))
-
-
-def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
-    # The published angles are `num_angles` from 0 to 360 degrees inclusive;
-    # the last is the first again, so the grid has one less.
-    angle = Factor(
-        "angle", num_angles - 1, 0.0, 360.0, unit="degrees", periodic=True
-    )
-    if len(classes) == 1:
-        return FactorSpace((angle,))
-    return FactorSpace((make_categories("digit", classes), angle))
-
-
-def _draw_table(
-    config: RunConfig, space: FactorSpace, region: Region
-) -> np.ndarray:
-    # All of ID has the upright image twice, at 0 and at 360 degrees, as
-    # published: 888 images of 1000 angles without 160 to 200 degrees.
-    table = draw_training_table(config, space, region)
-    if config.data.num_train or config.data.coordinates != "grid":
-        return table
-    upright = table[table[:, -1] == 0.0]
-    return np.concatenate([table, upright])
-
-
-def _make_loader(
-    data: DataConfig, classes: list[int]
-) -> Callable[[], np.ndarray]:
-    # A function that reads the digits, [digits, 28, 28].
-    if data.digit_source == "stand_in":
-        if data.digit_index:
-            rule = "must be 0, a stand-in digit has one example"
-            raise ConfigError("digit_index", rule, data.digit_index)
-        return lambda: np.stack([draw_stand_in(c) for c in classes])
-    return lambda: np.stack(
-        [load_digit(data.data_dir, c, data.digit_index) for c in classes]
-    )
 
 
 def _make_renderer(
@@ -151,17 +128,15 @@ def _make_renderer(
 
 def draw_stand_in(digit: int) -> np.ndarray:
     """A digit from 0 to 9, float32 [28, 28] in [0, 1], row 0 at the top."""
-    distance = np.min(
-        [_measure_distance(*_SEGMENTS[name]) for name in _LIT[digit]], axis=0
-    )
-    image = np.clip(_HALF_WIDTH + 0.5 - distance, 0.0, 1.0)
-    return image.astype(np.float32)
+    segments = [_measure_distance(*_SEGMENTS[name]) for name in _LIT[digit]]
+    distance = np.min(segments, axis=0)
+    return np.clip(_HALF_WIDTH + 0.5 - distance, 0.0, 1.0).astype(np.float32)
 
 
 def _measure_distance(
     start: tuple[float, float], end: tuple[float, float]
 ) -> np.ndarray:
-    # Distance of every pixel from a line segment, [28, 28].
+    """Distance of every pixel from a line segment, [28, 28]."""
     pixels = np.stack(np.mgrid[:SIZE, :SIZE], axis=-1).astype(float)
     along = np.subtract(end, start)
     place = (pixels - start) @ along / (along @ along)
@@ -216,8 +191,7 @@ def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
 def _scan(
     folder: Path, digit: int, index: int
 ) -> tuple[np.ndarray | None, int]:
-    # The image, or None and the number of examples of the class. Only the
-    # image that is asked for is decoded.
+    """The image, or None and the number of examples of the class."""
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
@@ -235,7 +209,7 @@ def _scan(
     batch: Any
     for batch in examples.batch(_BATCH_SIZE):
         rows = np.flatnonzero(batch["label"].numpy() == digit)
-        if index < count + len(rows):
+        if index < count + len(rows):  # the only one that is decoded
             encoded = batch["image"][rows[index - count]]
             pixels = np.asarray(tf.io.decode_image(encoded, channels=1))
             if pixels.shape != (28, 28, 1):

@@ -3,11 +3,9 @@
 A random sample of many combinations hardly has two that differ in one factor
 alone, so that no map could be drawn of it. Therefore levels are chosen: as many
 of every factor, if it has them, evenly among those that occur in held-out
-combinations and evenly among the others. All that exists at these levels is
-shown.
+combinations and evenly among the others. All that exists at these is shown.
 """
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -26,20 +24,10 @@ def choose_explored(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     chosen levels, as of a table of single images, a sample, half of it held
     out.
     """
-    splits, every = dataset.splits, dataset.splits.all
-    if splits.existing is None and len(every) <= limit:
-        return dataset
-    rows = np.arange(len(every))
+    every = dataset.splits.all
     if len(every) > limit:
-        rows = _choose_rows(dataset, every, limit)
-    splits = dataclasses.replace(
-        splits,
-        points=every[rows],
-        existing=every,
-        is_complete=False,
-        is_streamed=False,
-    )
-    return dataclasses.replace(dataset, splits=splits)
+        return dataset.show(every[_choose_rows(dataset, every, limit)])
+    return dataset if dataset.splits.existing is None else dataset.show(every)
 
 
 def choose_few(dataset: Dataset, limit: int) -> Dataset:
@@ -50,18 +38,11 @@ def choose_few(dataset: Dataset, limit: int) -> Dataset:
     splits = dataset.splits
     if splits.is_complete or len(splits.points) <= limit:
         return dataset
-    few = splits.points[sample_rows(splits.is_ood, limit)]
-    splits = dataclasses.replace(
-        splits, points=few, existing=splits.all, is_streamed=False
-    )
-    return dataclasses.replace(dataset, splits=splits)
+    return dataset.show(splits.points[sample_rows(splits.is_ood, limit)])
 
 
 def count_levels(sizes: Sequence[int], limit: int) -> list[int]:
-    """How many levels of every factor make a grid of at most `limit`.
-
-    As equal as the sizes let them be.
-    """
+    """How many levels of each factor, about as many, make at most `limit`."""
     counts = [1] * len(sizes)
     growing = list(range(len(sizes)))
     while growing:
@@ -80,30 +61,26 @@ def _choose_rows(dataset: Dataset, every: Points, limit: int) -> np.ndarray:
     held_out = index[every.is_ood]
     known = [np.unique(column) for column in index.T]
     counts = count_levels([len(levels) for levels in known], limit)
-    levels = [
-        _choose_levels(all_levels, np.unique(of_ood), count)
-        for all_levels, of_ood, count in zip(
-            known, held_out.T, counts, strict=True
-        )
-    ]
+    columns = zip(known, held_out.T, counts, strict=True)
+    levels = [_choose_levels(*column) for column in columns]
     rows = _find_rows(index, levels)
     if len(held_out) and not every.is_ood[rows].any():
         # Levels give way to those of a held-out combination.
-        for chosen, level in zip(
-            levels, held_out[len(held_out) // 2], strict=True
-        ):
+        middle = held_out[len(held_out) // 2]
+        for chosen, level in zip(levels, middle, strict=True):
             chosen[np.abs(chosen - level).argmin()] = level
         rows = _find_rows(index, levels)
-    is_sparse = len(rows) < limit // 4
-    return sample_rows(every.is_ood, limit) if is_sparse else rows
+    if len(rows) < limit // 4:
+        return sample_rows(every.is_ood, limit)
+    return rows
 
 
 def _choose_levels(
-    known: np.ndarray, of_ood: np.ndarray, count: int
+    known: np.ndarray, held_out: np.ndarray, count: int
 ) -> np.ndarray:
     """Evenly, some of those that are held out somewhere, and of the others."""
+    of_ood = np.unique(held_out)
     others = np.setdiff1d(known, of_ood)
-    count = min(count, len(known))
     if count < 2 or not len(others) or not len(of_ood):
         return _spread(known, count)
     share = round(count * len(of_ood) / len(known))
@@ -113,13 +90,12 @@ def _choose_levels(
 
 
 def _spread(levels: np.ndarray, count: int) -> np.ndarray:
-    places = np.linspace(0, len(levels) - 1, count)
     if count == 1:
-        places = np.array([(len(levels) - 1) // 2])
+        return levels[[(len(levels) - 1) // 2]]
+    places = np.linspace(0, len(levels) - 1, count)
     return levels[np.round(places).astype(int)]
 
 
 def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
-    columns = zip(index.T, levels, strict=True)
-    found = [np.isin(column, chosen) for column, chosen in columns]
-    return np.flatnonzero(np.all(found, axis=0))
+    found = map(np.isin, index.T, levels)
+    return np.flatnonzero(np.all(list(found), axis=0))

@@ -15,11 +15,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.datasets.table_factors import (
-    TableError,
-    describe_classes,
-    make_factors,
-)
+from tfcomp.datasets.table_factors import TableError, make_factors
 from tfcomp.datasets.table_images import (
     LazyImages,
     check_images,
@@ -77,29 +73,24 @@ class FactorTable:
         factors, classes = make_factors(
             shape[0], classes, values, names, sizes, kinds, levels, units
         )
-        kept = [i for i in range(len(factors)) if np.ptp(classes[:, i])]
-        if not kept:
+        varies = np.ptp(classes, axis=0) > 0
+        if not varies.any():
             raise TableError("classes", "must vary", classes[0].tolist())
-        dropped = [f.name for i, f in enumerate(factors) if i not in kept]
+        parts = list(zip(factors, varies, strict=True))
         self.notes = tuple(
-            f"left out: {name}, which has a single value" for name in dropped
+            f"left out: {factor.name}, which has a single value"
+            for factor, is_kept in parts
+            if not is_kept
         )
-        self.space = FactorSpace(tuple(factors[i] for i in kept))
-        self._order, self._places = self._sort(classes[:, kept])
-        chosen = classes[self._order][:, kept]
-        self.points = np.stack(
-            [f.values()[c] for f, c in zip(self.space, chosen.T, strict=True)],
-            axis=1,
-        )
+        self.space = FactorSpace(tuple(f for f, is_kept in parts if is_kept))
+        classes = classes[:, varies]
+        self._order, self._places = self._sort(classes)
+        columns = zip(self.space, classes[self._order].T, strict=True)
+        self.points = np.stack([f.values()[c] for f, c in columns], axis=1)
 
     @cached_property
     def images(self) -> np.ndarray:
-        """All images as they are given, [n, H, W] or [n, H, W, C].
-
-        Raises:
-            TableError: If a pixel is not finite or no brightness, or if all
-                images are the same.
-        """
+        """All images as they are given; looks at all, as `check_pixels`."""
         lazy = isinstance(self._source, LazyImages)
         images = self._source.load() if lazy else self._source
         check_pixels(images)
@@ -137,19 +128,16 @@ class FactorTable:
         return "dark" if np.median(corners) / scale > 0.5 else "bright"
 
     def __repr__(self) -> str:
-        rows, columns, channels = self.image_shape
         factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
-        notes = "".join(f"; {note}" for note in self.notes)
-        size = f"{rows} x {columns} x {channels}"
+        size = " x ".join(map(str, self.image_shape))
         count = f"{len(self.points):,} images of {size}"
-        return f"FactorTable of {count}; {factors}{notes}"
+        return "; ".join([f"FactorTable of {count}", factors, *self.notes])
 
     def find(self, images: np.ndarray) -> np.ndarray:
         """Which of `points` some images are, bool [n].
 
-        Args:
-            images: A bool for every image, or the numbers of some, both in the
-                order in which they were given.
+        They are given by a bool for every image, or by numbers, both in the
+        order of the images.
 
         Raises:
             TableError: If there is no such image, or none is meant.
@@ -171,9 +159,7 @@ class FactorTable:
         return chosen[self._order]
 
     def draw(self, factors: np.ndarray) -> np.ndarray:
-        """Images of a table of factor values, float32 [n, *image_shape].
-
-        Those of the nearest values.
+        """Images of the nearest factor values, float32 [n, *image_shape].
 
         Raises:
             TableError: If a combination has no image.
@@ -185,7 +171,7 @@ class FactorTable:
         rows = np.minimum(rows, len(self._places) - 1)
         absent = np.flatnonzero(self._places[rows] != places)
         if absent.size:
-            row = describe_classes(tuple(self.space), index[absent[0]])
+            row = self.space.name_point(index[absent[0]])
             raise TableError("images", "must contain the combination", row)
         found = self.images[self._order[rows]].astype(np.float32)
         found /= np.float32(self.scale)
@@ -201,8 +187,8 @@ class FactorTable:
         places = places[order]
         twice = np.flatnonzero(places[1:] == places[:-1])
         if twice.size:
-            first, second = order[twice[0]], order[twice[0] + 1]
-            row = describe_classes(tuple(self.space), classes[first])
+            first, second = order[twice[0] : twice[0] + 2]
+            row = self.space.name_point(classes[first])
             rule = f"must differ, images {first} and {second} are both"
             raise TableError("classes", rule, row)
         return order, places

@@ -22,13 +22,10 @@ class Factor:
         low: First value.
         high: Last value; for a periodic factor the value that equals `low`
             again and is not on the grid itself.
-        unit: Unit of the values, for labels.
         categorical: Whether the values are only names: no order, no
             derivative.
-        levels: The values where they are not equally spaced, rising; empty
-            otherwise.
-        names: What the values are called, as `heart`; empty if they have no
-            names.
+        levels: The values, rising, where they are not equally spaced.
+        names: What the values are called, as `heart`, if they have names.
     """
 
     name: str
@@ -87,6 +84,10 @@ class Factor:
             return self.names[int(self.to_index(np.array(value)))]
         return f"{value:.4g}"
 
+    def name_level(self, index: int) -> str:
+        """The factor and one of its grid values, as `shape heart` or `x 3`."""
+        return f"{self.name} {self.describe(float(self.values()[index]))}"
+
     def to_index(self, values: np.ndarray) -> np.ndarray:
         """Nearest grid index of each value; -1 where the factor is absent."""
         values = np.asarray(values)
@@ -133,11 +134,7 @@ class FactorSpace:
         return tuple(factor.size for factor in self)
 
     def grid(self) -> np.ndarray:
-        """All combinations, float32 [prod(shape), F], last factor fastest.
-
-        An array of one number per combination becomes a map with
-        `values.reshape(space.shape)`, indexed [x, y, ...].
-        """
+        """All combinations, float32 [prod(shape), F], last factor fastest."""
         axes = np.meshgrid(*(f.values() for f in self), indexing="ij")
         return np.stack([axis.ravel() for axis in axes], axis=1)
 
@@ -146,17 +143,23 @@ class FactorSpace:
         columns = [f.to_index(table[:, i]) for i, f in enumerate(self)]
         return np.stack(columns, axis=1)
 
+    def name_point(self, index: Sequence[int]) -> str:
+        """A combination of grid indices in words, as `shape heart, x 3`."""
+        return ", ".join(map(Factor.name_level, self, index))
+
+    def to_place(self, table: np.ndarray) -> np.ndarray:
+        """Row of the grid of each combination, int [n]; -1 if one is absent."""
+        index = self.to_index(table)
+        places = np.ravel_multi_index(np.maximum(index, 0).T, self.shape)
+        return np.where((index < 0).any(axis=1), -1, places)
+
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Random combinations of grid values, float32 [count, F]."""
         return np.stack([rng.choice(f.values(), count) for f in self], axis=1)
 
     def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Uniform continuous points, float32 [count, F].
-
-        A categorical factor has its grid values only.
-        """
-        low = [factor.low for factor in self]
-        high = [factor.high for factor in self]
+        """Uniform points, float32 [count, F]; categories on the grid only."""
+        low, high = np.transpose([(f.low, f.high) for f in self])
         points = rng.uniform(low, high, size=(count, len(self)))
         for column, factor in enumerate(self):
             if factor.categorical:
@@ -176,31 +179,21 @@ class FactorSpace:
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
     """A categorical factor with the given values, at least two."""
     rising = tuple(sorted(map(float, levels)))
-    return Factor(
-        name,
-        len(rising),
-        rising[0],
-        rising[-1],
-        categorical=True,
-        levels=rising,
-    )
+    ends = rising[0], rising[-1]
+    return Factor(name, len(rising), *ends, categorical=True, levels=rising)
 
 
 def make_pixel_space(grid_size: int) -> FactorSpace:
     """The position of a bump: `x` and `y` from 0 to `grid_size` - 1 px."""
-    return FactorSpace(
-        tuple(
-            Factor(name, grid_size, 0.0, float(grid_size - 1), unit="px")
-            for name in ("x", "y")
-        )
-    )
+    last = float(grid_size - 1)
+    x, y = (Factor(name, grid_size, 0.0, last, unit="px") for name in "xy")
+    return FactorSpace((x, y))
 
 
 def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
-    """Columns of the factors of every group.
+    """Columns of the factors of every group, as `x_a+y_a,x_b+y_b` names them.
 
-    The spec names them, as `x_a+y_a,x_b+y_b`; if it is empty, each factor is
-    a group.
+    If the spec is empty, each factor is a group.
 
     Raises:
         ValueError: If it does not name each factor once.

@@ -32,13 +32,11 @@ class GridMap:
         return GridMap(self.values[plane.index], plane.factors, mask)
 
     def average(self, axis: int) -> GridMap:
-        """The mean over all factors but one; a value is held out if it
-        occurs at a held-out point.
-        """
+        """Means over all other factors; a value is held out if a point is."""
         others = tuple(a for a in range(len(self.factors)) if a != axis)
         mask = None if self.mask is None else self.mask.any(axis=others)
-        factors = (self.factors[axis],)
-        return GridMap(self.values.mean(axis=others), factors, mask)
+        means = self.values.mean(axis=others)
+        return GridMap(means, (self.factors[axis],), mask)
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,8 @@ def list_planes(
     ordered = [
         i for i, f in enumerate(factors) if f.size > 1 and not f.categorical
     ]
-    return [
-        _choose_plane(
-            factors, held_out.sum(axis=pair), known.sum(axis=pair), pair
-        )
-        for pair in itertools.combinations(ordered, 2)
-    ]
+    pairs = itertools.combinations(ordered, 2)
+    return [_choose_plane(factors, held_out, known, pair) for pair in pairs]
 
 
 def _choose_plane(
@@ -86,6 +80,7 @@ def _choose_plane(
     pair: tuple[int, int],
 ) -> Plane:
     # Numbers of points, [*sizes of the others].
+    held_out, known = held_out.sum(axis=pair), known.sum(axis=pair)
     others = [i for i in range(len(factors)) if i not in pair]
     middle = [(factors[i].size - 1) // 2 for i in others]
 
@@ -97,21 +92,16 @@ def _choose_plane(
     best = max(np.ndindex(*(factors[i].size for i in others)), key=rank)
     place = dict(zip(others, best, strict=True))
     index = tuple(place.get(i, slice(None)) for i in range(len(factors)))
-    held = ", ".join(
-        f"{factors[i].name} {factors[i].describe(factors[i].values()[level])}"
-        for i, level in place.items()
-    )
-    first, second = (factors[i] for i in pair)
-    return Plane((first, second), index, held)
+    held = ", ".join(factors[i].name_level(at) for i, at in place.items())
+    return Plane((factors[pair[0]], factors[pair[1]]), index, held)
 
 
 @dataclass(frozen=True)
 class Curve:
     """One line through the grid, along which one ordered factor varies.
 
-    The rows are its grid points, in the order of the factor. The label says
-    which one it is, as `digit 4`; it is the factor's name if it is the only
-    one.
+    The rows are its grid points, in the order of the factor. The label is as
+    `digit 4`, or the factor's name if this is the only curve.
     """
 
     label: str
@@ -127,14 +117,11 @@ def list_curves(space: FactorSpace) -> list[Curve]:
     factor = space.factors[column]
     rows = np.arange(np.prod(space.shape)).reshape(space.shape)
     lines = np.moveaxis(rows, column, -1).reshape(-1, factor.size)
-    grid = space.grid()
     curves = []
     for line in lines:
-        names = [
-            f"{f.name} {f.describe(grid[line[0], i])}"
-            for i, f in enumerate(space)
-            if i != column
-        ]
+        levels = np.unravel_index(line[0], space.shape)
+        names = [f.name_level(at) for f, at in zip(space, levels, strict=True)]
+        del names[column]
         curves.append(Curve(", ".join(names) or factor.name, factor, line))
     return curves
 

@@ -45,8 +45,7 @@ def _join(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
     known = ", ".join(space.names)
     for name in by_name:
         if name not in space.names:
-            hint = suggest(name, space.names)
-            rule = f"must be among {known}{hint}"
+            rule = f"must be among {known}{suggest(name, space.names)}"
             raise ConfigError("factors", rule, name)
     missing = [name for name in space.names if name not in by_name]
     if missing:
@@ -56,9 +55,8 @@ def _join(space: FactorSpace, by_name: Mapping[str, Any]) -> np.ndarray:
     try:
         joined = np.broadcast_arrays(*columns)
     except ValueError:
-        lengths = [len(column) for column in columns]
         rule = "must have one length, or be single values"
-        raise ConfigError("factors", rule, lengths) from None
+        raise ConfigError("factors", rule, [*map(len, columns)]) from None
     return np.stack(joined, axis=1).astype(np.float32)
 
 
@@ -71,12 +69,10 @@ def _to_values(factor: Factor, given: Any) -> np.ndarray:
     found = []
     for item in items.tolist():
         if item in factor.names:
-            found.append(values[factor.names.index(item)])
-            continue
+            item = values[factor.names.index(item)]
         try:
             found.append(float(item))
         except (TypeError, ValueError):
-            levels = ", ".join(factor.names) or "numbers"
-            rule = f"must be among {levels}"
+            rule = f"must be among {', '.join(factor.names) or 'numbers'}"
             raise ConfigError(factor.name, rule, item) from None
     return np.array(found, np.float32)

@@ -24,7 +24,7 @@ they are scaled. What is printed here is what is *held out*.
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +35,6 @@ from tfcomp.datasets.regions import Predicate
 PUBLISHED = tomllib.loads(
     Path(__file__).with_name("published.toml").read_text("utf-8")
 )
-# Factor to its first and last held-out class, all of which must hold.
-Bounds = Mapping[str, tuple[int, int]]
 SYNONYMS = {
     **{"posx": "x", "x_position": "x", "posy": "y", "y_position": "y"},
     **{"object_color": "color", "object_shape": "shape", "object_size": "size"},
@@ -48,22 +46,18 @@ SYNONYMS = {
 def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """One of the splits of Montero et al., as `element`."""
     name = identify(space)
-    splits: dict[str, Bounds] = PUBLISHED[name]["montero"]
+    # Of each factor the first and last held-out class; all must hold.
+    splits: dict[str, dict[str, list[int]]] = PUBLISHED[name]["montero"]
     if arguments not in splits:
         raise ValueError(f"must be one of {', '.join(splits)} for {name}")
-    bounds = splits[arguments]
-    classes = [_count_classes(space, name, factor) for factor in bounds]
+    columns, scales = _match(space, name, splits[arguments])
+    low, high = np.transpose([*splits[arguments].values()])
 
     def contains(values: np.ndarray) -> np.ndarray:
-        index = space.to_index(values)
-        tests = []
-        for (column, scale), (low, high) in zip(
-            classes, bounds.values(), strict=True
-        ):
-            found = index[:, column]
-            # The values below high + 1, as scaled.
-            tests += [found >= low * scale, found < (high + 1) * scale]
-        return np.all(tests, axis=0)
+        index = space.to_index(values)[:, columns]
+        # The values below high + 1, as scaled.
+        inside = (index >= low * scales) & (index < (high + 1) * scales)
+        return inside.all(axis=1)
 
     return contains
 
@@ -77,16 +71,13 @@ def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
     if arguments not in known:
         rule = f"one of {', '.join(known)}" if known else "another region"
         raise ValueError(f"must be {rule} for {name}")
-    rung = rungs[int(arguments)]
-    classes = [_count_classes(space, name, factor) for factor in factors]
+    most = int(arguments)
+    columns, scales = _match(space, name, factors)
+    thresholds = rungs[most] * scales
 
     def contains(values: np.ndarray) -> np.ndarray:
-        index = space.to_index(values)
-        is_high = [
-            index[:, column] >= threshold * scale
-            for (column, scale), threshold in zip(classes, rung, strict=True)
-        ]
-        return np.sum(is_high, axis=0) > int(arguments)
+        is_high = space.to_index(values)[:, columns] >= thresholds
+        return is_high.sum(axis=1) > most
 
     return contains
 
@@ -163,10 +154,9 @@ def identify(space: FactorSpace) -> str:
     Raises:
         ValueError: If none has.
     """
-    names = {_normalize(name) for name in space.names}
     known = {name: data["classes"] for name, data in PUBLISHED.items()}
     for data, classes in known.items():
-        if names >= set(classes):
+        if {*_normalize(space)} >= {*classes}:
             return data
     raise ValueError(
         "of this kind needs the factors of a published data set: "
@@ -174,14 +164,19 @@ def identify(space: FactorSpace) -> str:
     )
 
 
-def _normalize(name: str) -> str:
-    plain = name.lower().removeprefix("label_").replace(" ", "_")
-    return SYNONYMS.get(plain, plain)
+def _normalize(space: FactorSpace) -> list[str]:
+    plain = [
+        name.lower().removeprefix("label_").replace(" ", "_")
+        for name in space.names
+    ]
+    return [SYNONYMS.get(name, name) for name in plain]
 
 
-def _count_classes(
-    space: FactorSpace, data: str, factor: str
-) -> tuple[int, float]:
-    """The column of a factor, and its classes for each published one."""
-    column = [_normalize(name) for name in space.names].index(factor)
-    return column, space.shape[column] / PUBLISHED[data]["classes"][factor]
+def _match(
+    space: FactorSpace, data: str, factors: Iterable[str]
+) -> tuple[list[int], np.ndarray]:
+    """Columns of factors, and their classes for each published one."""
+    names, published = _normalize(space), PUBLISHED[data]["classes"]
+    columns = [names.index(factor) for factor in factors]
+    sizes = np.array(space.shape)[columns]
+    return columns, sizes / [published[factor] for factor in factors]

@@ -56,8 +56,7 @@ def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
     except ValueError:
         fraction, number = 0.0, 0
     if not 0 < fraction < 1 or number < 0:
-        rule = f"must be {kind}:SHARE or {kind}:SHARE:SEED, 0 to 1"
-        raise ValueError(rule)
+        raise ValueError(f"must be {kind}:SHARE or {kind}:SHARE:SEED, 0 to 1")
     return fraction, number
 
 
@@ -78,32 +77,26 @@ def make_file(arguments: str, space: FactorSpace) -> Predicate:
             "must name a file with rows, whose columns are factors among: "
             + ", ".join(space.names)
         )
-    factors = [space[name] for name in columns]
-    listed = [
-        _parse_row(number, row, factors)
-        for number, row in enumerate(rows, start=2)
-        if row
-    ]
-    partial = FactorSpace(tuple(factors))
+    partial = FactorSpace(tuple(space[name] for name in columns))
+    listed = []
+    for number, row in enumerate(rows, start=2):
+        if not row:
+            continue
+        if len(row) != len(columns):
+            raise ValueError(
+                f"must name a file with {len(columns)} cells in each row; line "
+                f"{number} has {len(row)}"
+            )
+        cells = zip(row, partial, strict=True)
+        listed.append([_parse_cell(number, *cell) for cell in cells])
     flat = np.ravel_multi_index(np.transpose(listed), partial.shape)
     contains = _contain(flat, partial)
     places = [space.names.index(name) for name in columns]
     return lambda values: contains(values[:, places])
 
 
-def _parse_row(number: int, row: list[str], factors: list[Factor]) -> list[int]:
-    if len(row) != len(factors):
-        raise ValueError(
-            f"must name a file with {len(factors)} cells in each row; line "
-            f"{number} has {len(row)}"
-        )
-    return [
-        _parse_cell(number, text.strip(), factor)
-        for text, factor in zip(row, factors, strict=True)
-    ]
-
-
 def _parse_cell(number: int, text: str, factor: Factor) -> int:
+    text = text.strip()
     if text in factor.names:
         return factor.names.index(text)
     try:
@@ -126,9 +119,8 @@ def _contain(flat: np.ndarray, space: FactorSpace) -> Predicate:
     is_listed[flat] = True
 
     def contains(values: np.ndarray) -> np.ndarray:
-        index = space.to_index(values)
-        found = is_listed[np.ravel_multi_index(abs(index).T, space.shape)]
-        return found & (index >= 0).all(axis=1)
+        places = space.to_place(values)
+        return is_listed[places] & (places >= 0)
 
     return contains
 

@@ -46,7 +46,7 @@ REGIONS = Registry("region")
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _INTERVAL = re.compile(rf"({_NUMBER})-({_NUMBER})")
-_SINGLE = re.compile(rf"({_NUMBER})")
+_SINGLE = re.compile(f"({_NUMBER})")
 
 
 @dataclass(frozen=True)
@@ -81,20 +81,26 @@ def parse_region(spec: str, space: FactorSpace) -> Region:
     """
     try:
         return Region(spec, _parse(spec, space))
+    except ConfigError:
+        raise
     except ValueError as error:
-        if isinstance(error, ConfigError):
-            raise
         raise ConfigError("region", str(error), spec) from error
 
 
 def _parse(spec: str, space: FactorSpace) -> Predicate:
     if "&" in spec:
-        all_of = [_parse(part, space) for part in spec.split("&")]
-        return lambda values: np.all([test(values) for test in all_of], axis=0)
+        return _all_of([_parse(part, space) for part in spec.split("&")])
     if spec.startswith("not:"):
         inner = _parse(spec.removeprefix("not:"), space)
         return lambda values: ~inner(values) & ~np.isnan(values).any(axis=1)
-    tests = [_parse_kind(part, space) for part in spec.split("|")]
+    return _any_of([_parse_kind(part, space) for part in spec.split("|")])
+
+
+def _all_of(tests: list[Predicate]) -> Predicate:
+    return lambda values: np.all([test(values) for test in tests], axis=0)
+
+
+def _any_of(tests: list[Predicate]) -> Predicate:
     return lambda values: np.any([test(values) for test in tests], axis=0)
 
 
@@ -120,15 +126,13 @@ def make_none(arguments: str, space: FactorSpace) -> Predicate:
 @REGIONS.register("square")
 def make_square(arguments: str, space: FactorSpace) -> Predicate:
     """Every ordered factor in one interval, as `6-22`."""
-    tests = _interval_tests(arguments, space)
-    return lambda values: np.all([test(values) for test in tests], axis=0)
+    return _all_of(_interval_tests(arguments, space))
 
 
 @REGIONS.register("cross")
 def make_cross(arguments: str, space: FactorSpace) -> Predicate:
     """Any ordered factor in one interval, as `11-16`."""
-    tests = _interval_tests(arguments, space)
-    return lambda values: np.any([test(values) for test in tests], axis=0)
+    return _any_of(_interval_tests(arguments, space))
 
 
 @REGIONS.register("corner")
@@ -151,11 +155,7 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
     if len(columns) < 2:
         raise ValueError("of kind diagonal needs two ordered factors")
 
-    def contains(values: np.ndarray) -> np.ndarray:
-        chosen = values[:, columns]
-        return chosen.max(axis=1) - chosen.min(axis=1) <= half_width
-
-    return contains
+    return lambda values: np.ptp(values[:, columns], axis=1) <= half_width
 
 
 @REGIONS.register("gap")
@@ -171,7 +171,7 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
             known = ", ".join(space.names)
             raise ValueError(f"must name factors among: {known}")
         tests.append(_interval_test(space.names.index(name), interval, space))
-    return lambda values: np.all([test(values) for test in tests], axis=0)
+    return _all_of(tests)
 
 
 def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
@@ -228,8 +228,6 @@ def _number(text: str) -> float:
 def _check_inside(factor: Factor, bound: float, is_class: bool = False) -> None:
     low, high = (0, factor.size - 1) if is_class else (factor.low, factor.high)
     if not low <= bound <= high:
-        unit = "#" if is_class else ""
-        raise ValueError(
-            f"must lie in the range of {factor.name}, "
-            f"{unit}{low:g} to {unit}{high:g}"
-        )
+        mark = "#" if is_class else ""
+        ends = f"{mark}{low:g} to {mark}{high:g}"
+        raise ValueError(f"must lie in the range of {factor.name}, {ends}")

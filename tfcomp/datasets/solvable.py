@@ -1,9 +1,8 @@
 """Which held-out combinations of a data set follow from its training set.
 
-`tfcomp.datasets.certificate` has what that means. Here are the shares, and the
-images to add, of a `Dataset`; and how much of it training covers: a decoder
-that is a free function of each pixel cannot know a pixel that never changes,
-and none can know a value that never occurs.
+`tfcomp.datasets.certificate` has what that means. And how much of the data
+training covers: a decoder that is a free function of each pixel cannot know a
+pixel that never changes, and none can know a value that never occurs.
 """
 
 from collections.abc import Mapping
@@ -27,11 +26,11 @@ CHANGE = 1 / 255
 def certify_dataset(
     dataset: Dataset, points: np.ndarray | None = None
 ) -> dict[int, Certificate | None]:
-    """Certificates of points [n, F], by order from 1.
+    """Certificates of points [n, F], by order from 1 to 3 or all factors.
 
     By default of all combinations that exist. Positions between the values of
-    the grid count as the nearest value. Orders end at the number of factors.
-    None where the equations would take too much memory.
+    the grid count as the nearest value. None where the equations would take
+    too much memory.
     """
     space = dataset.space
     every = dataset.splits.all.factors if points is None else points
@@ -46,11 +45,9 @@ def summarize_certificates(
 ) -> dict[str, dict[str, float | None]]:
     """Numbers for `metrics.json`, by order.
 
-    Returns:
-        `certified`, the share of the held-out combinations that are, 0 to 1
-        (None if nothing is held out), and `missing_rank`, the fewest further
-        images that certify all combinations. Both are None where they were
-        not computed.
+    These are `certified`, the share of the held-out combinations that are
+    (None if nothing is held out), and `missing_rank`, the fewest further
+    images that certify all combinations; None where they were not computed.
     """
     is_ood = dataset.splits.all.is_ood
     summary: dict[str, dict[str, float | None]] = {}
@@ -85,31 +82,25 @@ def describe_certificates(
     summary: Mapping[str, Mapping[str, float | None]],
 ) -> str:
     """One line on the shares, as `100.0% at order 1, 0.0% at order 2`."""
-    parts = [
-        f"{found['certified']:.1%} at order {order}"
-        + (f" (images missing: {found['missing_rank']:,})")
-        * bool(found["missing_rank"])
-        for order, found in summary.items()
-        if found["certified"] is not None
-    ]
+    parts = []
+    for order, found in summary.items():
+        if (share := found["certified"]) is not None:
+            missing = found["missing_rank"]
+            note = f" (images missing: {missing:,})" if missing else ""
+            parts.append(f"{share:.1%} at order {order}{note}")
     return ", ".join(parts)
 
 
 def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
-    """Which points of the grid are certified, for `Dataset.make_map`.
+    """Which points of `splits.grid` are certified, [n].
 
-    Returns:
-        [n] of the points of `splits.grid`: 1 if certified, 0 if not, NaN for
-        those that are not held out.
+    1 if certified, 0 if not, NaN for those that are not held out.
     """
     splits, space = dataset.splits, dataset.space
     marks = np.where(splits.all.is_ood, certificate.certified, np.nan)
     if splits.existing is None:
         return marks
-    keys, asked = (
-        np.ravel_multi_index(space.to_index(points).T, space.shape)
-        for points in (splits.all.factors, splits.grid)
-    )
+    keys, asked = map(space.to_place, (splits.all.factors, splits.grid))
     order = np.argsort(keys)
     return marks[order[np.searchsorted(keys[order], asked)]]
 
@@ -117,20 +108,16 @@ def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
 def measure_coverage(dataset: Dataset) -> dict[str, float]:
     """The shares of what there is that training covers, each 0 to 1.
 
-    Returns:
-        `combinations`: of all combinations that exist, those that training
-        contains, whichever of them are scored.
-        `values`: of the values of a factor, those that training contains,
-        averaged over factors.
-        `pixels`: of the pixels that change over the data, those whose range in
-        training is at least half of that. Of a large data set, a random part
-        is looked at.
+    These are `combinations`, of all that exist, whichever are scored; `values`
+    of a factor, averaged over factors; and `pixels`, of those that change over
+    the data, those whose range in training is at least half of that. Of a
+    large data set, a random part is looked at.
     """
     space, splits = dataset.space, dataset.splits
-    table = space.to_index(splits.train)
+    columns = space.to_index(splits.train).T
     values = [
         len(np.unique(column[column >= 0])) / factor.size
-        for column, factor in zip(table.T, space, strict=True)
+        for column, factor in zip(columns, space, strict=True)
     ]
     low, high = _find_range(dataset, splits.train)
     other_low, other_high = _find_range(dataset, splits.all.factors)

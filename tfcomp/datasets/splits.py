@@ -25,10 +25,9 @@ MAX_ANALYZED = 4096
 
 @dataclass(frozen=True)
 class Points:
-    """Factor combinations, and which of them training must not or did not see.
+    """Factor combinations, float32 [n, F], and two kinds of them, bool [n].
 
-    Factor values are float32 [n, F]. Which points are held out, and which ID
-    points training does not contain (`is_test`), are bool [n].
+    Those that are held out, and ID ones that training does not contain.
     """
 
     factors: np.ndarray
@@ -74,22 +73,18 @@ class Splits:
 
     @property
     def grid(self) -> np.ndarray:
-        """Factor values of the points, [n, F]."""
         return self.points.factors
 
     @property
     def is_ood(self) -> np.ndarray:
-        """Which points are held out, bool [n]."""
         return self.points.is_ood
 
     @property
     def is_id(self) -> np.ndarray:
-        """Which points are in distribution."""
         return ~self.points.is_ood
 
     @property
     def is_test(self) -> np.ndarray:
-        """Which ID points training does not contain, bool [n]."""
         return self.points.is_test
 
     @property
@@ -124,18 +119,22 @@ def make_splits(
             OOD grid point.
         ValueError: If a training example lies in the region.
     """
-    every = space.grid() if cells is None else cells
-    is_ood = region.contains(every)
-    _check_region(region, is_ood)
+    every, is_ood = _apply(region, space, cells)
     leaks = np.flatnonzero(region.contains(train))
     if leaks.size:
         raise ValueError(
             f"{leaks.size} training examples lie in the region "
             f"{region.spec}, the first is {train[leaks[0]].tolist()}"
         )
-    seen = _contains_rows(space.to_index(train), space.to_index(every))
-    hidden = _hidden_factors(space, every[is_ood], train)
-    points = Points(every, is_ood, ~is_ood & ~seen)
+    trained, index = space.to_index(train), space.to_index(every)
+    hidden = tuple(
+        name
+        for name, known, needed in zip(
+            space.names, trained.T, index[is_ood].T, strict=True
+        )
+        if np.setdiff1d(needed, known).size
+    )
+    points = Points(every, is_ood, ~is_ood & ~_contains_rows(trained, index))
     is_whole = len(points) == math.prod(space.shape)
     limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
     if len(points) <= limit:
@@ -175,9 +174,7 @@ def draw_training_table(
         ConfigError: If `num_train` exceeds the ID cells, or the region
             leaves no room for continuous positions.
     """
-    every = space.grid() if cells is None else cells
-    is_ood = region.contains(every)
-    _check_region(region, is_ood)
+    every, is_ood = _apply(region, space, cells)
     cells = every[~is_ood]
     count = config.data.num_train or len(cells)
     rng = np.random.default_rng([config.training.seed, 0])
@@ -218,13 +215,19 @@ def _sample_outside(
     raise ConfigError("region", rule, region.spec)
 
 
-def _check_region(region: Region, is_ood: np.ndarray) -> None:
+def _apply(
+    region: Region, space: FactorSpace, cells: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The combinations that exist, and which of them are held out."""
+    every = space.grid() if cells is None else cells
+    is_ood = region.contains(every)
     if is_ood.all():
         rule = "must leave at least one combination to train on"
         raise ConfigError("region", rule, region.spec)
     if not is_ood.any() and region.spec != "none":
         rule = "must hold out at least one combination (or be none)"
         raise ConfigError("region", rule, region.spec)
+    return every, is_ood
 
 
 def _contains_rows(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
@@ -235,15 +238,3 @@ def _contains_rows(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
         np.ravel_multi_index((r + 1).T, shape) for r in (rows, queries)
     )
     return np.isin(asked, known)
-
-
-def _hidden_factors(
-    space: FactorSpace, ood: np.ndarray, train: np.ndarray
-) -> tuple[str, ...]:
-    hidden = []
-    for column, factor in enumerate(space):
-        needed = factor.to_index(ood[:, column])
-        trained = factor.to_index(train[:, column])
-        if np.setdiff1d(needed, trained).size:
-            hidden.append(factor.name)
-    return tuple(hidden)

@@ -12,39 +12,42 @@ from typing import Any
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.dataset import Dataset, Render
+from tfcomp.datasets.dataset import Dataset, build_dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.splits import draw_training_table, make_splits
 
 SHAPES = ("square", "ellipse", "heart")
 # A sprite of scale 1 stays inside of the image, however it is turned.
 MARGIN = 0.18  # of the side
 MAX_SIZE = 1000
 # What a factor with one value is fixed at.
-FIXED = {"shape": 0.0, "scale": 1.0, "orientation": 0.0, "hue": 0.0}
+FIXED = {"shape": 0.0, "scale": 1.0, "orientation": 0.0}
 # Where centers are, in image sides: the objects stay inside of the image.
 CENTER_MARGIN = 0.25
 
 
 def make_sprites(config: RunConfig) -> Dataset:
-    """Sprites outside the region.
+    """Sprites outside the region."""
+    data, size = config.data, config.data.grid_size
+    sizes = _parse_sizes(data)
+    space = _make_space(data, sizes)
 
-    Raises:
-        ConfigError: For impossible numbers of values or an impossible region.
-    """
-    data = config.data
-    space = make_space(data)
-    region = parse_region(data.region, space)
-    train = draw_training_table(config, space, region)
-    channels = 3 if len(parse_sizes(data)) == 6 else 1
-    return Dataset(
-        name=data.dataset,
-        space=space,
-        region=region,
-        splits=make_splits(space, region, train, config.eval_points),
-        render=_make_renderer(data, space),
-        image_shape=(data.grid_size, data.grid_size, channels),
+    def render(factors: Any) -> Any:
+        # Imported here: a bad flag must be answered without TensorFlow.
+        from tfcomp.datasets.renderers import render_sprites
+
+        values: dict[str, Any] = {**FIXED, "x": (size - 1) / 2}
+        values["y"] = values["x"]
+        if len(sizes) == 6:
+            values["hue"] = 0.0
+        for column, name in enumerate(space.names):
+            values[name] = factors[:, column]
+        return render_sprites(values, size)
+
+    return build_dataset(
+        config,
+        space,
+        render=render,
+        image_shape=(size, size, 3 if len(sizes) == 6 else 1),
         polarity="bright",
         has_position=False,
         about="A shape of some size, turned and moved, drawn by code",
@@ -53,14 +56,9 @@ def make_sprites(config: RunConfig) -> Dataset:
     )
 
 
-def make_space(data: DataConfig) -> FactorSpace:
-    """The factors with more than one value, in the order of dSprites.
-
-    Raises:
-        ConfigError: If there is none.
-    """
+def _make_space(data: DataConfig, sizes: list[int]) -> FactorSpace:
+    """The factors with more than one value, in the order of dSprites."""
     low, high = MARGIN * data.grid_size, (1 - MARGIN) * data.grid_size - 1
-    sizes = parse_sizes(data)
     names, last = SHAPES[: sizes[0]], max(sizes[0] - 1.0, 1.0)
     factors = [
         Factor("shape", sizes[0], 0.0, last, categorical=True, names=names),
@@ -78,12 +76,8 @@ def make_space(data: DataConfig) -> FactorSpace:
     return FactorSpace(varied)
 
 
-def parse_sizes(data: DataConfig) -> list[int]:
-    """How many values shape, scale, orientation, x, y (and hue) have.
-
-    Raises:
-        ConfigError: If they are not five or six numbers that can be.
-    """
+def _parse_sizes(data: DataConfig) -> list[int]:
+    """How many values shape, scale, orientation, x, y (and hue) have."""
     parts = data.sprite_sizes.split(",")
     sizes = [int(part) if part.strip().isdecimal() else 0 for part in parts]
     is_possible = all(1 <= size <= MAX_SIZE for size in sizes)
@@ -96,54 +90,28 @@ def parse_sizes(data: DataConfig) -> list[int]:
     return sizes
 
 
-def _make_renderer(data: DataConfig, space: FactorSpace) -> Render:
-    def render(factors: Any) -> Any:
-        # Imported here: a bad flag must be answered without TensorFlow.
-        from tfcomp.datasets.renderers import render_sprites
-
-        center = (data.grid_size - 1) / 2
-        values: dict[str, Any] = {**FIXED, "x": center, "y": center}
-        for column, name in enumerate(space.names):
-            values[name] = factors[:, column]
-        if len(parse_sizes(data)) < 6:
-            del values["hue"]
-        return render_sprites(values, data.grid_size)
-
-    return render
-
-
 def make_composed(config: RunConfig) -> Dataset:
-    """A disk a and a square b at `--num_positions` places along each axis.
-
-    Raises:
-        ConfigError: For an impossible region or too many examples.
-    """
-    data = config.data
-    size, composition = data.grid_size, data.composition
+    """A disk a and a square b at `--num_positions` places along each axis."""
+    data, size = config.data, config.data.grid_size
     low, high = CENTER_MARGIN * (size - 1), (1 - CENTER_MARGIN) * (size - 1)
-    space = FactorSpace(
-        tuple(
-            Factor(name, data.num_positions, low, high, "px")
-            for name in ("x_a", "y_a", "x_b", "y_b")
-        )
-    )
-    region = parse_region(data.region, space)
-    train = draw_training_table(config, space, region)
 
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
         from tfcomp.datasets.renderers import render_composed
 
-        return render_composed(factors, size, composition)
+        return render_composed(factors, size, data.composition)
 
-    return Dataset(
-        name=data.dataset,
-        space=space,
-        region=region,
-        splits=make_splits(space, region, train, config.eval_points),
+    return build_dataset(
+        config,
+        FactorSpace(
+            tuple(
+                Factor(name, data.num_positions, low, high, "px")
+                for name in ("x_a", "y_a", "x_b", "y_b")
+            )
+        ),
         render=render,
         image_shape=(size, size, 1),
-        polarity="dark" if composition == "product" else "bright",
+        polarity="dark" if data.composition == "product" else "bright",
         has_position=False,
         about="A disk and a square, put together by a known rule, drawn by "
         "code",

@@ -80,14 +80,6 @@ def make_factors(
     return factors, classes
 
 
-def describe_classes(factors: Sequence[Factor], classes: np.ndarray) -> str:
-    """A combination in words, as `shape heart, x 3`."""
-    return ", ".join(
-        f"{factor.name} {factor.describe(float(factor.values()[c]))}"
-        for factor, c in zip(factors, classes, strict=True)
-    )
-
-
 def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     if classes.ndim != 2 or not classes.shape[1]:
         cure = " (classes[:, None] for one factor)" * (classes.ndim == 1)

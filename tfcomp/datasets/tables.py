@@ -11,10 +11,9 @@ from tfcomp.config.data_hash import TFDS, hash_data
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
-from tfcomp.datasets.dataset import Dataset
+from tfcomp.datasets.dataset import Dataset, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import draw_training_table, make_splits
+from tfcomp.datasets.regions import Region
 from tfcomp.datasets.table_factors import TableError
 
 # The last one that was read, by its hash: checks and training look at it.
@@ -25,7 +24,6 @@ def make_table(config: RunConfig) -> Dataset:
     """The dataset of `--data`.
 
     Raises:
-        ConfigError: For an impossible region or number of examples.
         RunError: If the file cannot be read, breaks a rule, or is another
             than the one that the run was made with.
     """
@@ -54,18 +52,11 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
     chosen = table.find(images)
     if not chosen.any():
         raise TableError("region", "must hold something out", "no image")
-    places = _place(table.points[chosen], table)
+    places = table.space.to_place(table.points[chosen])
     return Region(
         f"{len(places):,} images of a list",
-        lambda values: np.isin(_place(values, table), places),
+        lambda values: np.isin(table.space.to_place(values), places),
     )
-
-
-def _place(values: np.ndarray, table: FactorTable) -> np.ndarray:
-    """Number of each combination in the grid, -1 where a factor is absent."""
-    index = table.space.to_index(values)
-    places = np.ravel_multi_index(np.maximum(index, 0).T, table.space.shape)
-    return np.where((index < 0).any(axis=1), -1, places)
 
 
 def make_table_dataset(
@@ -78,13 +69,10 @@ def make_table_dataset(
     Raises:
         ConfigError: For an impossible region or number of examples.
     """
-    data, space = config.data, table.space
+    data = config.data
     if data.coordinates != "grid":
         rule = "must be grid for a table, which has no images in between"
         raise ConfigError("coordinates", rule, data.coordinates)
-    region = region or parse_region(data.region, space)
-    cells = table.points
-    train = draw_training_table(config, space, region, cells)
 
     def render(factors: Any) -> Any:
         if isinstance(factors, np.ndarray):
@@ -100,15 +88,16 @@ def make_table_dataset(
 
     with explain_damage(data.data):
         polarity = table.polarity
-    return Dataset(
-        name=data.dataset,
-        space=space,
-        region=region,
-        splits=make_splits(space, region, train, config.eval_points, cells),
+    units = {factor.unit for factor in table.space}
+    return build_dataset(
+        config,
+        table.space,
+        region,
+        cells=table.points,
         render=render,
         image_shape=table.image_shape,
         polarity=polarity,
-        has_position=None if {f.unit for f in space} == {"px"} else False,
+        has_position=None if units == {"px"} else False,
         first_row="top",
         prepare=prepare,
         notes=table.notes,
@@ -132,24 +121,16 @@ def read_table(data: str, data_dir: str = "") -> FactorTable:
     path = Path(data)
     if path.is_dir():
         return table_folders.read_folder(data)
-    readers = {
-        ".npz": table_files.read_npz,
-        ".h5": table_files.read_h5,
-        ".hdf5": table_files.read_h5,
-    }
-    if path.suffix.lower() not in readers:
-        rule = "must be .npz, .h5, a folder or tfds:NAME"
-        raise ConfigError("data", rule, data)
-    return readers[path.suffix.lower()](data)
+    if path.suffix.lower() == ".npz":
+        return table_files.read_npz(data)
+    if path.suffix.lower() in (".h5", ".hdf5"):
+        return table_files.read_h5(data)
+    raise ConfigError("data", "must be .npz, .h5, a folder or tfds:NAME", data)
 
 
 @contextlib.contextmanager
 def explain_damage(data: str) -> Iterator[None]:
-    """Makes one line of what a bad file leads to.
-
-    Raises:
-        RunError: Naming the file.
-    """
+    """Makes one line of what a bad file leads to, a `RunError`."""
     try:
         yield
     except TableError as error:
