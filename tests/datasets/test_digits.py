@@ -13,6 +13,7 @@ import tfcomp
 import tfcomp.datasets.rotated_digits
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, digits, make_dataset
 from tfcomp.datasets.digits import draw_stand_in
@@ -187,8 +188,9 @@ def test_command_without_data(
 
 
 def test_builder_has_the_same_examples(tmp_path: Path) -> None:
-    config = tfcomp.datasets.rotated_digits.Builder.builder_configs["stand_in"]
-    assert config.num_angles == 1000
+    builder = tfcomp.datasets.rotated_digits.Builder
+    flags = builder.builder_configs["stand_in"].flags
+    assert make_config(flags).data.num_angles == 1000
     loaded = tfds.load("rotated_digits/stand_in", data_dir=tmp_path)
     dataset = make(STAND_IN)
     for name, table in (

@@ -10,11 +10,9 @@ import tensorflow_datasets as tfds
 import tfcomp.datasets.gaussian_bumps
 from tfcomp.config.run_config import make_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder import (
-    REGIONS,
-    BumpsConfig,
-)
+from tfcomp.datasets.gaussian_bumps import REGIONS
 from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.table_builder import TableConfig
 
 Builder = tfcomp.datasets.gaussian_bumps.Builder
 Splits = dict[str, list[dict]]
@@ -80,7 +78,7 @@ def test_info(data_dir: Path) -> None:
 def test_every_configuration_has_its_region(name: str, data_dir: Path) -> None:
     builder = Builder(config=name, data_dir=data_dir)
     dataset = make_dataset(make_config({"region": REGIONS[name]}))
-    assert builder.builder_config.region == dataset.region.spec
+    assert builder.builder_config.flags["region"] == dataset.region.spec
     assert REGIONS[name] in builder.builder_config.description
     expected = parse_region(REGIONS[name], dataset.space)
     found = expected.contains(dataset.splits.grid)
@@ -89,7 +87,8 @@ def test_every_configuration_has_its_region(name: str, data_dir: Path) -> None:
 
 def prepare(data_dir: Path, **settings: object) -> Builder:
     """A builder with images of 8 pixels, its examples written."""
-    config = BumpsConfig(name=settings["region"], grid_size=8, **settings)
+    flags = {"grid_size": 8, "polarity": "bright", **settings}
+    config = TableConfig(name=settings["region"], flags=flags)
     builder = Builder(config=config, data_dir=data_dir)
     builder.download_and_prepare()
     return builder

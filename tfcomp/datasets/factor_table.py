@@ -8,23 +8,34 @@ drawn: divided by 255 if they are integers that exceed 1.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tfcomp.config.machine import count_memory
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.table_factors import TableError, make_factors
-from tfcomp.datasets.table_images import (
-    LazyImages,
-    check_images,
-    check_pixels,
-    split_images,
-)
 
 # Largest values of an integer pixel: of masks, and of 8 and 16 bits.
 WHITES = (1, 255, 65535)
+# Images that are looked at together, in bytes.
+BLOCK = 2**26
+COLORS = (1, 3, 4)  # channels that come first in other libraries
+# Brightness is from 0 to 1; standardized images exceed that a little.
+BRIGHTEST = 10.0
+
+
+@dataclass(frozen=True)
+class LazyImages:
+    """Images [n, H, W] or [n, H, W, C] that are read when they are needed."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    load: Callable[[], np.ndarray]
+    load_first: Callable[[], np.ndarray]
 
 
 class FactorTable:
@@ -67,7 +78,7 @@ class FactorTable:
         levels: Sequence[Sequence[str] | None] | None = None,
         units: Sequence[str] | None = None,
     ) -> None:
-        self._source = images = check_images(images)
+        self._source = images = _check_images(images)
         shape = tuple(images.shape)
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1)[:3]
         factors, classes = make_factors(
@@ -90,10 +101,10 @@ class FactorTable:
 
     @cached_property
     def images(self) -> np.ndarray:
-        """All images as they are given; looks at all, as `check_pixels`."""
+        """All images as they are given; `TableError` if one cannot be."""
         lazy = isinstance(self._source, LazyImages)
         images = self._source.load() if lazy else self._source
-        check_pixels(images)
+        _check_pixels(images)
         return images
 
     @cached_property
@@ -102,14 +113,13 @@ class FactorTable:
         if self.images.dtype.kind not in "ui":
             return 1.0
         top = 0
-        for _, block in split_images(self.images):
+        for _, block in _split_images(self.images):
             top = max(top, int(block.max()))
             if self.images.dtype == np.uint8 and top > 1:
                 break  # only images of 0 and 1 are looked at in full
-        for white in WHITES:
-            if top <= white:
-                return float(white)
-        raise TableError("images", f"must be at most {WHITES[-1]}", top)
+        if top > WHITES[-1]:
+            raise TableError("images", f"must be at most {WHITES[-1]}", top)
+        return float(min(white for white in WHITES if top <= white))
 
     @property
     def stored_bytes(self) -> int:
@@ -164,8 +174,7 @@ class FactorTable:
         Raises:
             TableError: If a combination has no image.
         """
-        factors = np.asarray(factors)
-        index = self.space.to_index(factors)
+        index = self.space.to_index(np.asarray(factors))
         places = np.ravel_multi_index(index.T, self.space.shape)
         rows = np.searchsorted(self._places, places)
         rows = np.minimum(rows, len(self._places) - 1)
@@ -192,3 +201,67 @@ class FactorTable:
             rule = f"must differ, images {first} and {second} are both"
             raise TableError("classes", rule, row)
         return order, places
+
+
+def _check_images(images: Any) -> np.ndarray | LazyImages:
+    """Checks what is known of images without looking at them all."""
+    if not hasattr(images, "shape"):
+        images = np.asarray(images)
+    if np.ma.is_masked(images):
+        rule = "must not be masked (images.filled(0) fills them)"
+        raise TableError("images", rule, f"{np.ma.count_masked(images)} pixels")
+    shape = tuple(images.shape)
+    if len(shape) not in (3, 4) or 0 in shape:
+        cure = " (images.reshape(n, H, W))" if len(shape) == 2 else ""
+        rule = f"must be [n, H, W] or [n, H, W, C] and not empty{cure}"
+        raise TableError("images", rule, list(shape))
+    if len(shape) == 4 and shape[1] in COLORS and shape[3] not in COLORS:
+        rule = "must be [n, H, W, C] (images.transpose(0, 2, 3, 1))"
+        raise TableError("images", rule, list(shape))
+    if images.dtype.kind not in "buif":
+        is_ragged = images.dtype.kind == "O"
+        cure = " of one size (np.stack(images))" if is_ragged else ""
+        rule = f"must be integers or floating point numbers{cure}"
+        raise TableError("images", rule, images.dtype)
+    size = math.prod(shape) * images.dtype.itemsize
+    if isinstance(images, LazyImages) and size > (most := count_memory()):
+        rule = f"must fit into the memory ({most >> 20:,} MB)"
+        raise TableError("images", rule, f"{size >> 20:,} MB")
+    return images
+
+
+def _check_pixels(images: np.ndarray) -> None:
+    """Looks at all images, in blocks."""
+    differs = len(images) == 1
+    has_alpha = images.ndim == 4 and images.shape[3] == 4
+    is_float = images.dtype.kind == "f"
+    for start, block in _split_images(images):
+        if is_float:
+            _check_floats(block, start)
+        differs = differs or bool((block != images[0]).any())
+        has_alpha = has_alpha and bool((block[..., 3] == block.flat[3]).all())
+        if differs and not has_alpha and not is_float:
+            return
+    if not differs:
+        got = f"{len(images)} times the same"
+        raise TableError("images", "must differ", got)
+    if has_alpha:
+        rule = "must have channels that vary (images[..., :3] has no alpha)"
+        raise TableError("images", rule, "a fourth one that does not")
+
+
+def _check_floats(block: np.ndarray, start: int) -> None:
+    wrong = ~np.isfinite(block).reshape(len(block), -1).all(axis=1)
+    if wrong.any():
+        rule = "must be finite, there is NaN or infinity in image"
+        raise TableError("images", rule, start + int(wrong.argmax()))
+    if (top := float(np.abs(block).max())) > BRIGHTEST:
+        rule = "must be from 0 to 1 if they are floats (images / 255)"
+        raise TableError("images", rule, f"{top:g}")
+
+
+def _split_images(images: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Blocks of images that are small beside all of them, and their start."""
+    size = max(1, BLOCK // max(1, images[0].nbytes))
+    for start in range(0, len(images), size):
+        yield start, images[start : start + size]

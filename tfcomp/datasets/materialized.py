@@ -9,7 +9,6 @@ from the renderer.
 """
 
 import dataclasses
-import functools
 import hashlib
 import importlib
 import io
@@ -18,7 +17,7 @@ import shutil
 from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,35 +31,17 @@ from tfcomp.storage.code_version import compute_code_version, hash_files
 from tfcomp.storage.files import write_text
 from tfcomp.storage.output_folders import lock_folder
 
-BUMPS = "tfcomp.datasets.gaussian_bumps.gaussian_bumps_dataset_builder"
-DIGITS = "tfcomp.datasets.rotated_digits.rotated_digits_dataset_builder"
-SPRITES = "tfcomp.datasets.sprite_images.sprite_images_dataset_builder"
-PIXELS = ("region", "grid_size", "sigma", "polarity")
-DRAWN = ("coordinates", "num_train")
 # The hash of all other files of a dataset, when it was written.
 DIGEST_FILE = "sha256.txt"
-DIGIT = ("digit_source", "digit_class", "digit_classes", "digit_index")
-
-
-class Recipe(NamedTuple):
-    """The TFDS builder of a dataset, and the flags that decide its examples."""
-
-    module: str
-    config: str  # the configuration class of the builder, in its module
-    settings: tuple[str, ...]
-
-
+PIXELS = "region grid_size sigma polarity"
+DRAWN = "coordinates num_train"
+DIGIT = "digit_source digit_class digit_classes digit_index"
+# The TFDS builder of a dataset, and the flags that decide its examples.
 RECIPES = {
-    "gaussian_bumps": Recipe(BUMPS, "BumpsConfig", (*PIXELS, *DRAWN)),
-    "stripes": Recipe(BUMPS, "BumpsConfig", (*PIXELS, "num_bumps")),
-    "rotated_digits": Recipe(
-        DIGITS, "DigitsConfig", ("region", "num_angles", *DIGIT, *DRAWN)
-    ),
-    "sprites": Recipe(
-        SPRITES,
-        "SpritesConfig",
-        ("region", "grid_size", "sprite_sizes", *DRAWN),
-    ),
+    "gaussian_bumps": ("gaussian_bumps", f"{PIXELS} {DRAWN}"),
+    "stripes": ("gaussian_bumps", f"{PIXELS} num_bumps"),
+    "rotated_digits": ("rotated_digits", f"region num_angles {DIGIT} {DRAWN}"),
+    "sprites": ("sprite_images", f"region grid_size sprite_sizes {DRAWN}"),
 }
 
 
@@ -78,11 +59,8 @@ class Examples:
 def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
     """Writes the examples of a run, if they are not there, or damaged.
 
-    Several processes may do so at once: one writes, the others wait. The
-    folder appears when it is complete.
-
-    Returns:
-        The folder of the dataset, in `examples_dir`, which is made.
+    Several processes may do so at once: one writes, the others wait. Their
+    folder, which is returned, appears in `examples_dir` when it is complete.
 
     Raises:
         RunError: If the dataset has no TFDS builder, the data that it is
@@ -103,9 +81,8 @@ def materialize(config: RunConfig, examples_dir: str | Path) -> Path:
             builder = make_builder(config, parent)
             builder.download_and_prepare()
             folder = Path(builder.data_dir)
-            card = format_data_card(
-                make_dataset(config), select_settings(config)
-            )
+            settings = select_settings(config)
+            card = format_data_card(make_dataset(config), settings)
             write_text(folder / CARD_FILE, card)
             write_text(folder / DIGEST_FILE, _hash_examples(folder))
             return folder
@@ -125,22 +102,22 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
     if not folder:
         return dataset
     found = load_split(config, folder, "train")
-    expected = dataset.splits.train
+    factors, expected = found.factors, dataset.splits.train
     wanted = (len(expected), *dataset.image_shape)
     if found.images.shape != wanted:
         raise RunError(
             f"--examples_dir={folder} must have images {list(wanted)} for "
             f"these flags, got {list(found.images.shape)}"
         )
-    same = found.factors.view(np.uint32) == expected.view(np.uint32)
-    same |= np.isnan(found.factors) & np.isnan(expected)
+    same = factors.view(np.uint32) == expected.view(np.uint32)
+    same |= np.isnan(factors) & np.isnan(expected)
     wrong = np.flatnonzero(~same.all(axis=1))
     if wrong.size:
         row = wrong[0]
         raise RunError(
             f"--examples_dir={folder} has other examples than the flags "
             f"describe: number {row} of training is at "
-            f"{found.factors[row].tolist()}, not {expected[row].tolist()}"
+            f"{factors[row].tolist()}, not {expected[row].tolist()}"
         )
     return dataclasses.replace(dataset, train_images=found.images)
 
@@ -188,19 +165,18 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
         RunError: If there is none for the dataset.
     """
     settings = select_settings(config)
-    name = config.data.dataset
+    package, _ = RECIPES[config.data.dataset]
+    folder = find_data_dir(config.data.data_dir)
     with start_tensorflow():  # TFDS warns of every configuration of one's own
-        module = importlib.import_module(RECIPES[name].module)
-        builder_config = getattr(module, RECIPES[name].config)(
+        module = importlib.import_module(f"tfcomp.datasets.{package}")
+        chosen = module.TableConfig(
             name=name_examples(config),
             description=f"Made from the flags {json.dumps(settings)}.",
-            data_dir=str(find_data_dir(config.data.data_dir)),
-            **settings,
+            flags={"data_dir": str(folder), **settings},
         )
-        return module.Builder(config=builder_config, data_dir=examples_dir)
+        return module.Builder(config=chosen, data_dir=examples_dir)
 
 
-@functools.cache
 def compute_code(plugins: str) -> str:
     """What renders examples, in words: hash of the code, TensorFlow."""
     code = compute_code_version(plugins)
@@ -208,9 +184,7 @@ def compute_code(plugins: str) -> str:
 
 
 def select_settings(config: RunConfig) -> dict[str, object]:
-    """The settings of a run that decide its examples.
-
-    The seed is one of them only where positions are drawn at random.
+    """The settings that decide examples; the seed if positions are drawn.
 
     Raises:
         RunError: If the dataset has no TFDS builder.
@@ -222,7 +196,7 @@ def select_settings(config: RunConfig) -> dict[str, object]:
             f"({', '.join(sorted(RECIPES))} have)"
         )
     flags = config.to_flags()
-    chosen = {key: flags[key] for key in RECIPES[name].settings}
+    chosen = {key: flags[key] for key in RECIPES[name][1].split()}
     is_drawn = chosen.get("num_train") or chosen.get("num_bumps")
     if is_drawn or chosen.get("coordinates") == "continuous":
         chosen["seed"] = config.training.seed
@@ -232,12 +206,10 @@ def select_settings(config: RunConfig) -> dict[str, object]:
 def _load(builder: Any, split: str) -> Examples:
     import tensorflow_datasets as tfds
 
+    # Small data sets are cached, which costs time here.
+    options = tfds.ReadConfig(try_autocache=False)
     examples = builder.as_dataset(
-        split=split,
-        batch_size=-1,
-        shuffle_files=False,
-        # Small data sets are cached, which costs time here.
-        read_config=tfds.ReadConfig(try_autocache=False),
+        split=split, batch_size=-1, shuffle_files=False, read_config=options
     )
     table = tfds.as_numpy(examples)
     order = np.argsort(table["row"])

@@ -1,7 +1,7 @@
 """What the TFDS builders share: a factor table and a renderer on disk."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,24 +13,13 @@ from tfcomp.datasets.dataset import Dataset, make_dataset
 
 @dataclasses.dataclass
 class TableConfig(tfds.core.BuilderConfig):
-    """Settings of one configuration; the names are those of the flags.
+    """A configuration: flags of a run, by default their defaults.
 
-    Attributes:
-        seed: Of the draw of positions, where they are drawn at random.
-        data_dir: Where TFDS data that rendering needs are; by default where
-            the dataset itself is written.
+    Without `data_dir`, data of TFDS that rendering needs are looked for where
+    the dataset itself is written.
     """
 
-    coordinates: str = "grid"
-    num_train: int = 0
-    seed: int = 0
-    data_dir: str = ""
-
-    def to_flags(self) -> dict[str, Any]:
-        """The settings without the fields that TFDS adds."""
-        base = {f.name for f in dataclasses.fields(tfds.core.BuilderConfig)}
-        names = {f.name for f in dataclasses.fields(self)} - base
-        return {name: getattr(self, name) for name in names}
+    flags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
@@ -75,14 +64,14 @@ class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
     ) -> dict[str, Any]:
         dataset = self._dataset()
         dataset.prepare()
+        tables = {"train": dataset.splits.train}
         splits = dataset.splits.all
-        generators = {
-            "train": self._generate_examples(dataset.splits.train, False)
-        }
         if splits.is_ood.any():
-            ood = splits.factors[splits.is_ood]
-            generators["ood"] = self._generate_examples(ood, True)
-        return generators
+            tables["ood"] = splits.factors[splits.is_ood]
+        return {
+            name: self._generate_examples(table, name == "ood")
+            for name, table in tables.items()
+        }
 
     def _generate_examples(
         self, table: np.ndarray, is_ood: bool
@@ -92,12 +81,11 @@ class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
         labels = dataset.space.to_index(table)
         for row, image in enumerate(images):
             example = {"image": image, "is_ood": is_ood, "row": row}
-            for column, factor in enumerate(dataset.space):
-                example[f"label_{factor.name}"] = int(labels[row, column])
-                example[f"value_{factor.name}"] = table[row, column]
+            for column, name in enumerate(dataset.space.names):
+                example[f"label_{name}"] = int(labels[row, column])
+                example[f"value_{name}"] = table[row, column]
             yield row, example
 
     def _dataset(self) -> Dataset:
-        flags = self.builder_config.to_flags()
-        flags["data_dir"] = flags["data_dir"] or str(self._data_dir_root)
-        return make_dataset(make_config(flags))
+        flags = {"data_dir": str(self._data_dir_root)}
+        return make_dataset(make_config(flags | self.builder_config.flags))

@@ -9,8 +9,6 @@ from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.factors import Factor
 
 KINDS = ("ordered", "periodic", "categorical")
-
-
 # Classes above have been counted otherwise than from 0, if most are missing.
 SPARSE = 1000
 MAX_TEXT = 100  # characters of a name
@@ -49,9 +47,8 @@ def make_factors(
     texts = {"names": names, "kinds": kinds, "levels": levels, "units": units}
     for field, given in {**texts, "sizes": sizes, "values": values}.items():
         _check_axes(field, given)
-        if field == "values":
-            continue  # `_list_values` knows its layouts
-        if given is not None and len(given) != count:
+        # `_list_values` knows the layouts of values.
+        if given is not None and field != "values" and len(given) != count:
             rule = f"must have one entry for each of the {count} factors"
             raise TableError(field, rule, len(given))
     if names is None:
@@ -60,39 +57,32 @@ def make_factors(
     _check_names(names)
     found = classes.max(axis=0) + 1
     sizes = found if sizes is None else _check_sizes(sizes, names, found)
-    for name, size, largest in zip(names, sizes, found - 1, strict=True):
-        if largest >= size:
-            row = int(np.argmax(classes[:, names.index(name)] >= size))
+    for name, size, column in zip(names, sizes, classes.T, strict=True):
+        if (column >= size).any():
+            row = int(np.argmax(column >= size))
             rule = f"of {name} must be below its size {size}"
-            raise TableError("classes", rule, f"{largest} (image {row} is one)")
+            got = f"{column.max()} (image {row} is one)"
+            raise TableError("classes", rule, got)
     scales = _list_values(values, classes, names, sizes)
-    factors = [
-        _make_factor(
-            name,
-            int(sizes[i]),
-            scales[i],
-            None if kinds is None else str(kinds[i]),
-            levels[i] if levels is not None else None,
-            "" if units is None else str(units[i]),
-        )
-        for i, name in enumerate(names)
-    ]
-    return factors, classes
+    kinds = [""] * count if kinds is None else kinds
+    levels = [None] * count if levels is None else levels
+    units = [""] * count if units is None else units
+    columns = (names, sizes.tolist(), scales, kinds, levels, units)
+    return list(map(_make_factor, *columns)), classes
 
 
 def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     if classes.ndim != 2 or not classes.shape[1]:
         cure = " (classes[:, None] for one factor)" * (classes.ndim == 1)
-        raise TableError(
-            "classes", f"must be [n, F]{cure}", list(classes.shape)
-        )
+        rule = f"must be [n, F]{cure}"
+        raise TableError("classes", rule, list(classes.shape))
     if len(classes) != num_images:
         rule = f"must have a row for each of the {num_images} images"
         raise TableError("classes", rule, len(classes))
     if classes.dtype.kind not in "buif":
         rule = "must be integers, names of classes go to levels"
         raise TableError("classes", rule, classes.dtype)
-    wrong = ~(np.isfinite(classes) & (classes == np.floor(classes)))
+    wrong = ~np.isfinite(classes) | (classes != np.floor(classes))
     wrong |= classes < 0
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
@@ -134,16 +124,13 @@ def _check_sizes(
 
 def _check_texts(field: str, texts: Sequence[str]) -> None:
     """Refuses names that a terminal or a spreadsheet would not show as such."""
+    rule = (
+        f"must have at most {MAX_TEXT} characters, no control characters, and "
+        "not begin with = or @"
+    )
     for text in texts:
-        if (
-            len(text) > MAX_TEXT
-            or CONTROLS.search(text)
-            or text.startswith(("=", "@"))
-        ):
-            rule = (
-                f"must have at most {MAX_TEXT} characters, no control "
-                "characters, and not begin with = or @"
-            )
+        is_odd = CONTROLS.search(text) or text.startswith(("=", "@"))
+        if is_odd or len(text) > MAX_TEXT:
             raise TableError(field, rule, repr(text[:MAX_TEXT]))
 
 
@@ -173,17 +160,14 @@ def _list_values(
             for i, name in enumerate(names)
         ]
     if len(values) != len(names):
-        rule = (
-            f"must be [n, F], or have a list for each of {len(names)} factors"
-        )
-        raise TableError(
-            "values", rule, np.shape(values) if is_table else len(values)
-        )
+        many = f"a list for each of {len(names)} factors"
+        got = np.shape(values) if is_table else len(values)
+        raise TableError("values", f"must be [n, F], or have {many}", got)
     found: list[np.ndarray | None] = []
     for name, size, given in zip(names, sizes, values, strict=True):
         column = None if given is None else np.asarray(given, float)
-        if is_table and column is not None:  # rows of one length
-            column = column[:size] if np.isnan(column[size:]).all() else column
+        if is_table and np.isnan(column[size:]).all():  # rows of one length
+            column = column[:size]
         if column is not None and column.shape != (size,):
             rule = f"of {name} must be {size} numbers"
             raise TableError("values", rule, list(column.shape))
@@ -198,38 +182,38 @@ def _read_column(
     present, first, place = np.unique(
         classes, return_index=True, return_inverse=True
     )
-    differs = values != values[first][place]
+    found = values[first]
+    differs = values != found[place]
     if differs.any():  # and where they are NaN
         row = int(differs.argmax())
         rule = f"of {name} must be one for class {classes[row]}"
-        same = values[first][place][row]
-        raise TableError(
-            "values", rule, f"{same} and {values[row]} (image {row})"
-        )
-    if len(present) < size:  # nothing is known of the others
-        if not np.array_equal(values[first], present):
-            rule = f"of {name} must be given for all {size} classes"
-            raise TableError("values", rule, f"{len(present)} in the images")
-        return None
-    return np.asarray(values[first], float)
+        got = f"{found[place][row]} and {values[row]} (image {row})"
+        raise TableError("values", rule, got)
+    if len(present) == size:
+        return np.asarray(found, float)
+    if not np.array_equal(found, present):  # nothing is known of the others
+        rule = f"of {name} must be given for all {size} classes"
+        raise TableError("values", rule, f"{len(present)} in the images")
+    return None
 
 
 def _make_factor(
     name: str,
     size: int,
     values: np.ndarray | None,
-    kind: str | None,
+    kind: str,
     levels: Sequence[str] | None,
     unit: str,
 ) -> Factor:
     names = () if levels is None else tuple(map(str, levels))
+    unit = str(unit)
     _check_texts("levels", names)
     _check_texts("units", [unit])
     if len(names) not in (0, size):
         rule = f"of {name} must be {size} names"
         raise TableError("levels", rule, len(names))
     default = "categorical" if names and values is None else "ordered"
-    kind, _, period = (kind or default).partition(":")
+    kind, _, period = (str(kind) or default).partition(":")
     if kind not in KINDS:
         raise TableError("kinds", f"of {name} must be one of {KINDS}", kind)
     if kind == "categorical" and values is not None:
@@ -260,9 +244,8 @@ def _make_factor(
 
 
 def _check_values(name: str, values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        rule = f"of {name} must be finite"
-        raise TableError("values", rule, values[~np.isfinite(values)][0])
+    if (odd := values[~np.isfinite(values)]).size:
+        raise TableError("values", f"of {name} must be finite", odd[0])
     # In float32 as well, in which models get them.
     falls = np.flatnonzero(np.diff(values.astype(np.float32)) <= 0)
     if falls.size:

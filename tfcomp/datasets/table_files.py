@@ -36,19 +36,20 @@ def read_npz(path: str) -> FactorTable:
         TableError: If it has another layout or contradicts itself.
         zipfile.BadZipFile: If it is damaged.
     """
+
+    def read(name: str) -> np.ndarray:
+        with archive.open(f"{name}.npy") as file:
+            shape, _, dtype = _read_header(file)
+            _check_size(name, shape, dtype)
+            file.seek(0)
+            return np.lib.format.read_array(file, allow_pickle=False)
+
+    def find(name: str) -> np.ndarray | LazyImages:
+        return _find_images(path, archive, f"{name}.npy")
+
     with zipfile.ZipFile(path) as archive:
         names = {name.removesuffix(".npy") for name in archive.namelist()}
-
-        def read(name: str) -> np.ndarray:
-            with archive.open(f"{name}.npy") as file:
-                shape, _, dtype = _read_header(file)
-                _check_size(name, shape, dtype)
-                file.seek(0)
-                return np.lib.format.read_array(file, allow_pickle=False)
-
-        return _read_layout(
-            names, read, lambda name: _find_images(path, archive, f"{name}.npy")
-        )
+        return _read_layout(names, read, find)
 
 
 def read_h5(path: str) -> FactorTable:
@@ -61,12 +62,18 @@ def read_h5(path: str) -> FactorTable:
     import h5py
 
     def find(name: str) -> LazyImages:
-        return LazyImages(
-            file[name].shape,
-            file[name].dtype,
-            lambda: _load_h5(path, name),
-            lambda: _load_h5(path, name, 1)[0],
-        )
+        def load() -> np.ndarray:
+            with h5py.File(path) as again:
+                # At once: chunks of dSprites have parts of thousands of images.
+                found = np.empty(again[name].shape, again[name].dtype)
+                again[name].read_direct(found)
+                return found
+
+        def load_first() -> np.ndarray:
+            with h5py.File(path) as again:
+                return again[name][0]
+
+        return LazyImages(file[name].shape, file[name].dtype, load, load_first)
 
     def read(name: str) -> Any:
         _check_size(name, file[name].shape, file[name].dtype)
@@ -78,8 +85,7 @@ def read_h5(path: str) -> FactorTable:
         if isinstance(latents, h5py.Dataset):
             raise TableError("latents", "must be a group", "an array")
         _check_members(latents)
-        groups = file.items()
-        names = {name for name, item in groups if hasattr(item, "shape")}
+        names = {name for name in file if hasattr(file[name], "shape")}
         names |= {f"latents/{name}" for name in latents}
         return _read_layout(names, read, find)
 
@@ -124,19 +130,20 @@ def find_classes(labels: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
 def _make_mpi3d(images: Any) -> FactorTable:
     count = images.shape[0] if images.shape else 0
     data, known = PUBLISHED["MPI3D"], describe_published("MPI3D")
-    kinds = data["classes"], data["classes"] | data["complex"]
+    plain, complex_ = data["classes"], data["classes"] | data["complex"]
     # By the number of images, which is all that such a file says.
-    sizes = {math.prod(kind.values()): (*kind.values(),) for kind in kinds}
-    if count not in sizes:
-        rule = (
-            "must come with classes, unless they are MPI3D "
-            f"({' or '.join(f'{n:,}' for n in sizes)} images)"
+    kinds = {math.prod(kind.values()): kind for kind in (plain, complex_)}
+    if count not in kinds:
+        known_counts = " or ".join(f"{n:,}" for n in kinds)
+        many = f"unless they are MPI3D ({known_counts} images)"
+        raise TableError(
+            "images", f"must come with classes, {many}", f"{count:,}"
         )
-        raise TableError("images", rule, f"{count:,}")
-    if sizes[count] != (*data["classes"].values(),):
+    if kinds[count] != plain:
         known["levels"] = None
-    classes = np.stack(np.unravel_index(np.arange(count), sizes[count]), axis=1)
-    return FactorTable(images, classes, sizes=sizes[count], **known)
+    sizes = (*kinds[count].values(),)
+    classes = np.stack(np.unravel_index(np.arange(count), sizes), axis=1)
+    return FactorTable(images, classes, sizes=sizes, **known)
 
 
 def describe_published(name: str) -> dict[str, list]:
@@ -230,17 +237,3 @@ def _check_members(group: Any) -> None:
             is_link = bool(member.external) or member.is_virtual
         if is_link:
             raise TableError(name, "must lie in the file itself", "a link")
-
-
-def _load_h5(path: str, name: str, count: int | None = None) -> np.ndarray:
-    """All images of an HDF5 file, or so many of the first ones."""
-    import h5py
-
-    with h5py.File(path) as file:
-        images = file[name]
-        if count is not None:
-            return images[:count]
-        # At once: chunks of dSprites have parts of thousands of images.
-        found = np.empty(images.shape, images.dtype)
-        images.read_direct(found)
-        return found

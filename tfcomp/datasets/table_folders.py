@@ -57,25 +57,23 @@ def read_folder(path: str) -> FactorTable:
 
 
 def _read_columns(columns: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    found: dict[str, list] = {"names": [], "values": [], "levels": []}
-    classes, kinds = [], []
-    for head, texts in columns.items():
+    classes, described = [], []
+    for head, cells in columns.items():
         name, _, kind = head.partition(":")
+        texts = [cell.strip() for cell in cells]
         try:
             numbers = np.array(texts, float)[:, None]
         except ValueError:
-            levels = list(dict.fromkeys(text.strip() for text in texts))
-            index = {level: i for i, level in enumerate(levels)}
-            classes.append([index[text.strip()] for text in texts])
-            values, default = None, "categorical"
+            index = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+            classes.append([index[text] for text in texts])
+            described.append((name, kind or "categorical", None, list(index)))
         else:
             column, (values,) = find_classes(numbers)
             classes.append(column[:, 0])
-            levels, default = None, "ordered"
-        for key, item in zip(found, (name, values, levels), strict=True):
-            found[key].append(item)
-        kinds.append(kind or default)
-    return {"classes": np.stack(classes, axis=1), "kinds": kinds, **found}
+            described.append((name, kind or "ordered", values, None))
+    keys = ("names", "kinds", "values", "levels")
+    options = dict(zip(keys, zip(*described, strict=True), strict=True))
+    return {"classes": np.stack(classes, axis=1), **options}
 
 
 def _find_pictures(files: list[Path]) -> LazyImages:
@@ -98,16 +96,14 @@ def _find_pictures(files: list[Path]) -> LazyImages:
 
 def _open_picture(file: Path) -> np.ndarray:
     """Rows, columns and, of a picture in color, red, green and blue."""
-    import PIL.Image
+    import PIL.Image as pil
 
+    bombs = pil.DecompressionBombError, pil.DecompressionBombWarning
     try:
         with warnings.catch_warnings(action="error"):
-            opened = PIL.Image.open(file)
-    except (
-        PIL.Image.DecompressionBombError,
-        PIL.Image.DecompressionBombWarning,
-    ) as error:
-        rule = f"must have at most {PIL.Image.MAX_IMAGE_PIXELS:,} pixels"
+            opened = pil.open(file)
+    except bombs as error:
+        rule = f"must have at most {pil.MAX_IMAGE_PIXELS:,} pixels"
         raise TableError("images", rule, file.name) from error
     with opened as picture:
         if picture.mode[0] in "IF":
@@ -209,16 +205,15 @@ def _describe(name: str, factors: list[str]) -> tuple[list, dict[str, Any]]:
     data = {"dsprites": "dSprites", "shapes3d": "3DShapes"}.get(name)
     known = describe_published(data) if data else {}
     synonyms = {"posX": "x_position", "posY": "y_position"}
-    names = [synonyms.get(n, n) for n in known.get("names", ())]
+    names = [synonyms.get(n, n) for n in known.pop("names", ())]
     if not set(factors) <= set(names):
         return factors, {}
-    places = [place for place, n in enumerate(names) if n in factors]
+    is_there = [name in factors for name in names]
     options = {
-        key: [column[place] for place in places]
+        key: list(itertools.compress(column, is_there))
         for key, column in known.items()
-        if key != "names"
     }
-    return [names[place] for place in places], options
+    return list(itertools.compress(names, is_there)), options
 
 
 TFDS_CODE = "tensorflow_datasets."
@@ -232,17 +227,13 @@ def check_features(folder: Path) -> None:
 
     TFDS imports the class that each feature names, so that a dataset of
     somebody else could run whatever lies in the current folder.
-
-    Raises:
-        TableError: Naming the first such class.
     """
     file = folder / "features.json"
     nodes: list[object] = [read_json(file)] if file.exists() else []
     while nodes:
         node = nodes.pop()
-        if isinstance(node, list):
-            nodes += node
         if not isinstance(node, dict):
+            nodes += node if isinstance(node, list) else []
             continue
         nodes += node.values()
         for name in filter(None, map(node.get, CLASS_KEYS)):

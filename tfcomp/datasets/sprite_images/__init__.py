@@ -5,4 +5,25 @@ import tfcomp.datasets.sprite_images
 train = tfds.load("sprite_images/gray", split="train")
 """
 
-from tfcomp.datasets.sprite_images.sprite_images_dataset_builder import Builder
+from pathlib import Path
+
+from tfcomp.datasets.table_builder import TableBuilder, TableConfig
+
+GRAY = {"dataset": "sprites", "region": "montero:element", "grid_size": 64}
+
+
+class Builder(TableBuilder):
+    """The factor table and the renderer of `--dataset=sprites`."""
+
+    name = "sprite_images"
+    pkg_dir_path = Path(__file__).parent
+    BUILDER_CONFIGS = [
+        TableConfig(
+            name="gray", description="Five factors, one channel.", flags=GRAY
+        ),
+        TableConfig(
+            name="hue",
+            description="Six factors, three channels.",
+            flags={**GRAY, "sprite_sizes": "3,3,6,8,8,6"},
+        ),
+    ]
