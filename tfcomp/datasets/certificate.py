@@ -23,8 +23,6 @@ vanish on the training set: where all of them vanish, every one does, but for
 a chance of 2^-69.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator
@@ -44,13 +42,10 @@ MAX_DENSE = 5 * 10**7  # numbers of a row space
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a training set determines at one order of interaction.
+    """What a training set determines if at most `order` factors interact.
 
-    Attributes:
-        order: The largest number k of factors that interact.
-        certified: Of all combinations, those that are determined, bool [n].
-        images: A smallest set of further combinations that makes all
-            determined: their numbers among all.
+    Of all combinations, those that are determined (bool [n]), and a smallest
+    set of further ones (their numbers among all) that makes all determined.
     """
 
     order: int
@@ -73,56 +68,42 @@ def certify(
         Its masks and numbers are of the rows of `every`; None if the
         equations would not fit into memory.
     """
-    design = _Design.make(train, every, order)
-    return None if design is None else design.certify()
+    points = np.concatenate([train, every]).astype(np.int32)
+    points -= points.min(axis=0, initial=0)
+    sizes = points.max(axis=0, initial=0) + 1
+    points, sizes = points[:, sizes > 1], sizes[sizes > 1].tolist()
+    most = min(order, len(sizes))
+    if math.prod(sorted(sizes)[len(sizes) - most :]) > MAX_TABLE:
+        return None
+    return _Design(points, len(train), order, sizes).certify()
 
 
-@dataclass
 class _Design:
-    """Combinations as equations between the values of anchored cells.
+    """Combinations as equations between the values of anchored cells."""
 
-    Attributes:
-        points: Classes of the training and then of all combinations.
-        num_train: How many of them are of training.
-        support: In how many factors each differs from the anchor.
-        tables: Of every set of at most k factors, the column of the value
-            of each anchored cell; -1 for those that never occur.
-        unknown: Which columns are not known yet; the last, false, stands for
-            no column.
-    """
-
-    points: np.ndarray
-    num_train: int
-    order: int
-    support: np.ndarray
-    tables: dict[tuple[int, ...], np.ndarray]
-    unknown: np.ndarray
-
-    @classmethod
-    def make(
-        cls, train: np.ndarray, every: np.ndarray, order: int
-    ) -> _Design | None:
-        """Of training and all combinations; None if a table is too large."""
-        points = np.concatenate([train, every]).astype(np.int32)
-        points -= points.min(axis=0, initial=0)
-        points = points[:, points.max(axis=0, initial=0) > 0]
-        anchor = _choose_anchor(points[: len(train)], order)
-        differs = points != anchor
-        tables, columns = {}, 0
-        for subset in _list_subsets(points.shape[1], order):
-            shape = tuple(points[:, subset].max(axis=0, initial=0) + 1)
-            if math.prod(map(int, shape)) > MAX_TABLE:
-                return None
-            rows = differs[:, subset].all(axis=1)
-            table = np.full(shape, -1, np.int32)
-            table[tuple(points[rows][:, subset].T)] = 0
-            found = table == 0
-            table[found] = columns + np.arange(found.sum())
-            tables[subset] = table
-            columns += int(found.sum())
-        unknown = np.arange(columns + 1) < columns
-        support = differs.sum(axis=1)
-        return cls(points, len(train), order, support, tables, unknown)
+    def __init__(
+        self, points: np.ndarray, num_train: int, order: int, sizes: list[int]
+    ) -> None:
+        # Classes of the training and then of all combinations.
+        self.points, self.num_train, self.order = points, num_train, order
+        differs = points != _choose_anchor(points[:num_train], order)
+        # In how many factors each differs from the anchor.
+        self.support = differs.sum(axis=1)
+        # Of every set of at most k factors, the column of the value of each
+        # anchored cell; -1 for those that never occur.
+        self.tables: dict[tuple[int, ...], np.ndarray] = {}
+        columns = 0
+        for count in range(min(order, len(sizes)) + 1):
+            for subset in itertools.combinations(range(len(sizes)), count):
+                rows = differs[:, subset].all(axis=1)
+                table = np.full([sizes[i] for i in subset], -1, np.int32)
+                table[tuple(points[rows][:, subset].T)] = 0
+                found = table == 0
+                table[found] = columns + np.arange(found.sum())
+                self.tables[subset] = table
+                columns += int(found.sum())
+        # Which columns are not known yet; the last, false, stands for none.
+        self.unknown = np.arange(columns + 1) < columns
 
     def certify(self) -> Certificate | None:
         """Which combinations follow; None if elimination is too large."""
@@ -147,9 +128,9 @@ class _Design:
         simple = np.flatnonzero(free & (cells >= 0))
         self.unknown[simple] = False
         # Their values are known now: null vectors vanish there.
-        units = np.flatnonzero(np.isin(self.local, simple))
-        if len(units):
-            self.space.add(np.eye(len(self.local))[units])
+        is_known = np.isin(self.local, simple)
+        if is_known.any():
+            self.space.add(np.eye(len(self.local))[is_known])
         others = self._absorb(every[self._test(every)])
         images = np.concatenate([cells[simple], others]).astype(int)
         return Certificate(self.order, certified, images - self.num_train)
@@ -201,9 +182,8 @@ class _Design:
         """Whether some function that vanishes on the row space does not."""
         rng = np.random.default_rng(0)
         values = np.zeros((len(self.unknown), TESTS), np.int64)
-        values[self.unknown] = rng.integers(
-            0, PRIME, (self.unknown.sum(), TESTS)
-        )
+        size = (self.unknown.sum(), TESTS)
+        values[self.unknown] = rng.integers(0, PRIME, size)
         values[self.local] = self.space.draw_null(TESTS, rng)
         values[~self.unknown] = 0
         totals = np.zeros((len(rows), TESTS), np.int64)
@@ -215,8 +195,7 @@ class _Design:
         self, rows: np.ndarray
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """The terms of equations: a block of rows, columns, coefficients."""
-        factors = self.points.shape[1]
-        numbers = _list_coefficients(factors, self.order)
+        numbers = _list_coefficients(self.points.shape[1], self.order)
         for start in range(0, len(rows), BLOCK):
             part = slice(start, start + BLOCK)
             points, support = (
@@ -226,18 +205,13 @@ class _Design:
             for subset, table in self.tables.items():
                 columns = table[tuple(points[list(subset)])]
                 found = numbers[support, len(subset)]
-                yield (
-                    part,
-                    np.where(found != 0, columns, -1)
-                    if subset
-                    else np.where(found != 0, table, -1),
-                    found,
-                )
+                yield part, np.where(found != 0, columns, -1), found
 
 
 def _choose_anchor(points: np.ndarray, order: int) -> np.ndarray:
-    """A combination around which training has many: the commonest values,
-    or one of some training combinations."""
+    """Of the commonest values and some training combinations, the one that
+    most of training differs from in few factors.
+    """
     if not points.size:
         return np.zeros(points.shape[1], points.dtype)
     common = [np.bincount(column).argmax() for column in points.T]
@@ -247,11 +221,6 @@ def _choose_anchor(points: np.ndarray, order: int) -> np.ndarray:
         np.array([common, *others]),
         key=lambda a: ((points != a).sum(axis=1) <= order).sum(),
     )
-
-
-def _list_subsets(factors: int, order: int) -> Iterator[tuple[int, ...]]:
-    for size in range(min(order, factors) + 1):
-        yield from itertools.combinations(range(factors), size)
 
 
 def _list_coefficients(factors: int, order: int) -> np.ndarray:

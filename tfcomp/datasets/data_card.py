@@ -20,14 +20,8 @@ from tfcomp.datasets.factors import Factor
 
 CARD_FILE = "README.md"
 TEMPLATE = Path(__file__).with_name("data_card.md")
-# Of model hubs: names of numbers of examples, up to and without.
-SIZES = {
-    10**3: "n<1K",
-    10**4: "1K<n<10K",
-    10**5: "10K<n<100K",
-    10**6: "100K<n<1M",
-}
-LARGER = "1M<n<10M"
+# Of model hubs: names of numbers of examples, by the number of digits.
+SIZES = {4: "1K<n<10K", 5: "10K<n<100K", 6: "100K<n<1M", 7: "1M<n<10M"}
 
 
 def hash_images(dataset: Dataset) -> str:
@@ -63,15 +57,11 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
     It says nothing of the machine and of the time: the same flags have the
     same card.
     """
-    every = dataset.splits.all
-    counts = {
-        "train": len(dataset.splits.train),
-        "ood": int(every.is_ood.sum()),
-    }
+    num_ood = int(dataset.splits.all.is_ood.sum())
+    counts = {"train": len(dataset.splits.train), "ood": num_ood}
+    text = TEMPLATE.read_text("utf-8")
     template = jinja2.Template(
-        TEMPLATE.read_text("utf-8"),
-        trim_blocks=True,
-        keep_trailing_newline=True,
+        text, trim_blocks=True, keep_trailing_newline=True
     )
     card = template.render(
         dataset=dataset,
@@ -87,11 +77,10 @@ def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
 
 def make_header(dataset: Dataset, num_examples: int) -> dict[str, Any]:
     """Licence, tags and size, in the terms of model hubs."""
-    sizes = (name for end, name in SIZES.items() if num_examples < end)
-    license_name = {"license": dataset.license} if dataset.license else {}
+    digits = min(len(str(num_examples)), 7)
     return {
-        **license_name,
+        **({"license": dataset.license} if dataset.license else {}),
         "pretty_name": f"{dataset.name}, {dataset.region.spec} held out",
         "tags": ["tfcomp", "compositional-generalization"],
-        "size_categories": [next(sizes, LARGER)],
+        "size_categories": [SIZES.get(digits, "n<1K")],
     }

@@ -97,41 +97,19 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     """
     images = tf.cast(images, tf.float64)
     height, width = images.shape[1:]
-    rows, columns = _find_sources(degrees, height, width)  # [n, H, W] each
-    inside = _is_inside(rows, height) & _is_inside(columns, width)
+    # Row and column that each pixel of the result is taken from, [n, H, W].
+    radians = tf.cast(degrees, tf.float64)[:, tf.newaxis, tf.newaxis]
+    radians *= math.pi / 180.0
+    cos, sin = (tf.round(f(radians) / GRAIN) * GRAIN for f in (tf.cos, tf.sin))
+    middle, center = (height - 1) / 2, (width - 1) / 2
+    row = tf.range(height, dtype=tf.float64)[:, tf.newaxis] - middle
+    column = tf.range(width, dtype=tf.float64)[tf.newaxis] - center
+    rows = cos * row + sin * column + middle
+    columns = -sin * row + cos * column + center
+    inside = (rows >= -SLACK) & (rows <= height - 1 + SLACK)
+    inside &= (columns >= -SLACK) & (columns <= width - 1 + SLACK)
     rows = tf.clip_by_value(rows, 0.0, height - 1.0)
     columns = tf.clip_by_value(columns, 0.0, width - 1.0)
-    value = _interpolate(images, rows, columns)
-    value = tf.where(inside, value, tf.zeros_like(value))
-    return tf.cast(value, tf.float32)[..., tf.newaxis]
-
-
-def _find_sources(
-    degrees: tf.Tensor, height: int, width: int
-) -> tuple[tf.Tensor, tf.Tensor]:
-    # Row and column that each pixel of the result is taken from.
-    radians = tf.cast(degrees, tf.float64) * (math.pi / 180.0)
-    cos = _round(tf.cos(radians))[:, tf.newaxis, tf.newaxis]
-    sin = _round(tf.sin(radians))[:, tf.newaxis, tf.newaxis]
-    center = ((height - 1) / 2, (width - 1) / 2)
-    row = tf.range(height, dtype=tf.float64)[:, tf.newaxis] - center[0]
-    column = tf.range(width, dtype=tf.float64)[tf.newaxis] - center[1]
-    rows = cos * row + sin * column + center[0]
-    columns = -sin * row + cos * column + center[1]
-    return rows, columns
-
-
-def _round(values: tf.Tensor) -> tf.Tensor:
-    return tf.round(values / GRAIN) * GRAIN
-
-
-def _is_inside(coordinate: tf.Tensor, size: int) -> tf.Tensor:
-    return (coordinate >= -SLACK) & (coordinate <= size - 1 + SLACK)
-
-
-def _interpolate(
-    images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor
-) -> tf.Tensor:
     top, left = tf.floor(rows), tf.floor(columns)
     value = tf.zeros_like(rows)
     for down in (0, 1):
@@ -139,7 +117,8 @@ def _interpolate(
             weight = 1.0 - tf.abs(rows - top - down)
             weight *= 1.0 - tf.abs(columns - left - right)
             value += weight * _gather(images, top + down, left + right)
-    return value
+    value = tf.where(inside, value, tf.zeros_like(value))
+    return tf.cast(value, tf.float32)[..., tf.newaxis]
 
 
 def _gather(
@@ -149,12 +128,8 @@ def _gather(
     height, width = images.shape[1:]
     row = tf.minimum(rows, height - 1.0)
     column = tf.minimum(columns, width - 1.0)
-    flat = tf.cast(row * width + column, tf.int64)
-    pixels = tf.reshape(images, [-1, height * width])
-    picked = tf.gather(
-        pixels, tf.reshape(flat, [-1, height * width]), batch_dims=1
-    )
-    return tf.reshape(picked, [-1, height, width])
+    places = tf.stack([tf.cast(row, tf.int64), tf.cast(column, tf.int64)], -1)
+    return tf.gather_nd(images, places, batch_dims=1)
 
 
 def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
@@ -182,40 +157,29 @@ def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
     x, y = tf.round(columns["x"]), tf.round(columns["y"])
     right = near[tf.newaxis, :] + (x - columns["x"])  # [n, 1, W]
     above = near[:, tf.newaxis] + (y - columns["y"])  # [n, W, 1]
-    across, up = _turn(columns["orientation"], right, above)
-    distance = _choose(columns["shape"], across / unit, up / unit) * unit
+    angle = columns["orientation"] * (np.pi / 180)
+    cos, sin = tf.cos(angle), tf.sin(angle)
+    # The offsets along the axes of the sprite, in half sides of the square.
+    offsets = (
+        (cos * right + sin * above) / unit,
+        (cos * above - sin * right) / unit,
+    )
+    shape, square = columns["shape"], _measure_square(*offsets)
+    ellipse, heart = _measure_ellipse(*offsets), _measure_heart(*offsets)
+    rounded = tf.where(shape < 1.5, ellipse, heart)
+    distance = tf.where(shape < 0.5, square, rounded) * unit
     covered = tf.cast(tf.clip_by_value(0.5 - distance, 0.0, 1.0), tf.float32)
-    images = tf.einsum(  # sums of zeros and one pixel: exact
-        "nvw,nvr,nwc->nrc",
-        covered,
-        _place(y[:, 0] + near, grid_size),
-        _place(x[:, 0] + near, grid_size),
-    )[..., tf.newaxis]
+    # Rows and columns of the window in the image, [n, W, N].
+    rows, places = (
+        tf.one_hot(tf.cast(middle[:, 0] + near, tf.int32), grid_size)
+        for middle in (y, x)
+    )
+    # Sums of zeros and one pixel: exact.
+    images = tf.einsum("nvw,nvr,nwc->nrc", covered, rows, places)
+    images = images[..., tf.newaxis]
     if "hue" in columns:
         images = images * tf.cast(_to_rgb(columns["hue"]), tf.float32)
     return images
-
-
-def _place(rows: tf.Tensor, grid_size: int) -> tf.Tensor:
-    """Where rows [n, W] of the window are in the image, [n, W, N]."""
-    return tf.one_hot(tf.cast(rows, tf.int32), grid_size)
-
-
-def _turn(
-    orientation: tf.Tensor, right: tf.Tensor, above: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Offsets as seen from the sprite, whose own axes are turned, in px."""
-    angle = orientation * (np.pi / 180)
-    cos, sin = tf.cos(angle), tf.sin(angle)
-    return cos * right + sin * above, cos * above - sin * right
-
-
-def _choose(shape: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    square = _measure_square(x, y)
-    ellipse = _measure_curve(*_differentiate_ellipse(x, y))
-    heart = _measure_curve(*_differentiate_heart(x, y))
-    rounded = tf.where(shape < 1.5, ellipse, heart)
-    return tf.where(shape < 0.5, square, rounded)
 
 
 def _measure_square(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -225,25 +189,23 @@ def _measure_square(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return outside + tf.minimum(tf.maximum(right, above), 0.0)
 
 
-def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
-    """Distance to the curve f = 0, to first order."""
-    return f / tf.sqrt(fx**2 + fy**2 + TINY)
-
-
-def _differentiate_ellipse(x: tf.Tensor, y: tf.Tensor) -> tuple:
+def _measure_ellipse(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     a, b = ELLIPSE
-    return x**2 / a**2 + y**2 / b**2 - 1.0, 2 * x / a**2, 2 * y / b**2
+    f = x**2 / a**2 + y**2 / b**2 - 1.0
+    return _measure_curve(f, 2 * x / a**2, 2 * y / b**2)
 
 
-def _differentiate_heart(x: tf.Tensor, y: tf.Tensor) -> tuple:
-    """(x^2 + y^2 - 1)^3 - x^2 y^3 and its derivatives."""
+def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     disk = x**2 + y**2 - 1.0
     slope = 6 * disk**2
-    return (
-        disk**3 - x**2 * y**3,
-        slope * x - 2 * x * y**3,
-        slope * y - 3 * x**2 * y**2,
-    )
+    f = disk**3 - x**2 * y**3
+    fx, fy = slope * x - 2 * x * y**3, slope * y - 3 * x**2 * y**2
+    return _measure_curve(f, fx, fy)
+
+
+def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
+    """Distance to the curve f = 0, to first order, by its derivatives."""
+    return f / tf.sqrt(fx**2 + fy**2 + TINY)
 
 
 def _to_rgb(hue: tf.Tensor) -> tf.Tensor:

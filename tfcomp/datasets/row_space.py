@@ -24,24 +24,20 @@ class RowSpace:
         self.rows = np.empty((0, columns))
         self.pivots = np.empty(0, int)
 
-    @property
-    def free(self) -> np.ndarray:
-        """The columns that are no pivots, in order."""
-        return np.setdiff1d(np.arange(self.rows.shape[1]), self.pivots)
-
     def add(self, block: np.ndarray) -> np.ndarray:
         """Adds rows [n, m]; returns which were independent of those before."""
         block = _subtract(_reduce(block), self.pivots, self.rows)
         new, pivots, numbers = _eliminate(block, np.arange(len(block)))
-        self.rows = _subtract(self.rows, pivots, new)
-        self.rows = np.concatenate([self.rows, new])
+        rest = _subtract(self.rows, pivots, new)
+        self.rows = np.concatenate([rest, new])
         self.pivots = np.concatenate([self.pivots, pivots])
         return numbers
 
     def draw_null(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Random vectors [m, count] whose product with every row is 0."""
-        free = self.free
-        vectors = np.zeros((self.rows.shape[1], count))
+        size = self.rows.shape[1]
+        free = np.setdiff1d(np.arange(size), self.pivots)
+        vectors = np.zeros((size, count))
         vectors[free] = rng.integers(0, PRIME, (len(free), count))
         vectors = _reduce(vectors)
         vectors[self.pivots] = -_multiply(self.rows[:, free], vectors[free])
@@ -63,11 +59,8 @@ def _eliminate(
     rest = _subtract(rows[half:], first, top)
     bottom, second, others = _eliminate(rest, numbers[half:])
     top = _subtract(top, second, bottom)
-    return (
-        np.concatenate([top, bottom]),
-        np.concatenate([first, second]),
-        np.concatenate([kept, others]),
-    )
+    pairs = (top, bottom), (first, second), (kept, others)
+    return tuple(map(np.concatenate, pairs))
 
 
 def _eliminate_leaf(
@@ -81,8 +74,7 @@ def _eliminate_leaf(
         row[:] = _reduce(row * pow(int(row[pivot]), -1, PRIME))
         others = rows[:, pivot].copy()
         others[number] = 0
-        rows -= np.outer(others, row)
-        rows[:] = _reduce(rows)
+        rows[:] = _reduce(rows - np.outer(others, row))
         pivots.append(pivot)
         kept.append(number)
     return rows[kept], np.array(pivots, int), numbers[kept]
