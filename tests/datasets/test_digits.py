@@ -123,7 +123,7 @@ def test_first_four(mnist_dir: Path) -> None:
     examples = tfds.load("mnist", split="train[:50]", data_dir=mnist_dir)
     fours = [e for e in tfds.as_numpy(examples) if e["label"] == 4]
     for index in (0, 1):
-        image = digits.load_digit(str(mnist_dir), 4, index)
+        image = digits.load_digit(mnist_dir, 4, index)
         expected = fours[index]["image"][..., 0] / np.float32(255)
         np.testing.assert_array_equal(image, expected)
 
@@ -155,7 +155,7 @@ def test_damaged_directory_is_one_line(info: str, tmp_path: Path) -> None:
     version.mkdir(parents=True)
     (version / "dataset_info.json").write_text(info)
     with pytest.raises(RunError, match="cannot be read") as caught:
-        digits.load_digit(str(tmp_path), 4, 0)
+        digits.load_digit(tmp_path, 4, 0)
     assert "\n" not in str(caught.value)
 
 
@@ -169,7 +169,7 @@ def test_truncated_records_are_one_line(
         (copy / file.name).write_bytes(file.read_bytes()[:20_000])
     # The first example is whole; later ones are not there.
     with pytest.raises(RunError, match="cannot be read"):
-        digits.load_digit(str(tmp_path), 4, 5000)
+        digits.load_digit(tmp_path, 4, 5000)
 
 
 def test_command_without_data(

@@ -18,17 +18,16 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import REGIONS, Region, parse_region
 from tfcomp.datasets.splits import Splits, make_splits
 
-_PIXELS = "tfcomp.datasets.bumps_and_stripes"
-DATASETS.register("gaussian_bumps", f"{_PIXELS}:make_bumps")
-DATASETS.register("stripes", f"{_PIXELS}:make_stripes")
-DATASETS.register("rotated_digits", "tfcomp.datasets.digits:make_digits")
-DATASETS.register("table", "tfcomp.datasets.tables:make_table")
-DATASETS.register("sprites", "tfcomp.datasets.sprites:make_sprites")
-DATASETS.register("composed", "tfcomp.datasets.sprites:make_composed")
-for _module, _kinds in {
-    "region_lists": ("random", "random_box", "file"),
-    "named_splits": ("montero", "orthotopic", "wiedemer", "uselis"),
+for _name, _builder in {
+    "gaussian_bumps": "drawn:make_bumps",
+    "stripes": "drawn:make_stripes",
+    "sprites": "drawn:make_sprites",
+    "composed": "drawn:make_composed",
+    "rotated_digits": "digits:make_digits",
+    "table": "tables:make_table",
 }.items():
-    for _kind in _kinds:
-        _path = f"tfcomp.datasets.{_module}:make_{_kind}"
-        REGIONS.register(_kind, _path)
+    DATASETS.register(_name, f"{__name__}.{_builder}")
+for _kind in ("random", "random_box", "file"):
+    REGIONS.register(_kind, f"{__name__}.region_lists:make_{_kind}")
+for _kind in ("montero", "orthotopic", "wiedemer", "uselis"):
+    REGIONS.register(_kind, f"{__name__}.named_splits:make_{_kind}")

@@ -56,17 +56,11 @@ class Certificate:
 def certify(
     train: np.ndarray, every: np.ndarray, order: int
 ) -> Certificate | None:
-    """The certificate of a training set.
+    """The certificate of a training set, of the rows of `every`.
 
-    Args:
-        train: Classes of the training combinations, int [n, F]; -1 where a
-            factor is absent, which is a value of its own.
-        every: Those of all combinations that exist, int [m, F].
-        order: Of the interactions, at least 1.
-
-    Returns:
-        Its masks and numbers are of the rows of `every`; None if the
-        equations would not fit into memory.
+    Training and all combinations that exist are given by classes, int [n, F]
+    and [m, F]; -1 where a factor is absent, which is a value of its own. None
+    if the equations would not fit into memory.
     """
     points = np.concatenate([train, every]).astype(np.int32)
     points -= points.min(axis=0, initial=0)

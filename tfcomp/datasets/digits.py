@@ -41,8 +41,6 @@ _SEGMENTS = {
 }
 _LIT = "abcdef bc abdeg abcdg bcfg acdfg acdefg abc abcdefg abcdfg".split()
 _HALF_WIDTH = 1.2  # px
-# Examples that are looked at together, which is quicker than one by one.
-_BATCH_SIZE = 256
 
 
 def make_digits(config: RunConfig) -> Dataset:
@@ -60,7 +58,7 @@ def make_digits(config: RunConfig) -> Dataset:
     def load() -> np.ndarray:
         if is_stand_in:
             return np.stack([draw_stand_in(digit) for digit in classes])
-        folder, index = data.data_dir, data.digit_index
+        folder, index = find_data_dir(data.data_dir), data.digit_index
         return np.stack([load_digit(folder, c, index) for c in classes])
 
     # The published angles are `num_angles` from 0 to 360 degrees inclusive;
@@ -149,21 +147,16 @@ def has_mnist(folder: Path) -> bool:
     return bool(list(folder.glob("mnist/*/dataset_info.json")))
 
 
-def load_digit(data_dir: str, digit: int, index: int) -> np.ndarray:
+@functools.lru_cache(maxsize=32)
+def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     """A training image, float32 [28, 28] in [0, 1], row 0 at the top.
 
-    Its index is that among the training examples of its class, in TFDS order;
-    the directory "" is where TFDS would look.
+    Its index is that among the training examples of its class, in TFDS order.
 
     Raises:
         RunError: If MNIST is not there or cannot be read; one line.
         ConfigError: If the class has fewer examples.
     """
-    return _load_digit(find_data_dir(data_dir), digit, index)
-
-
-@functools.lru_cache(maxsize=32)
-def _load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     # Its absence is told without the time that importing TFDS takes.
     if not has_mnist(folder):
         raise RunError(
@@ -207,7 +200,7 @@ def _scan(
     )
     count = 0
     batch: Any
-    for batch in examples.batch(_BATCH_SIZE):
+    for batch in examples.batch(256):  # quicker than one by one
         rows = np.flatnonzero(batch["label"].numpy() == digit)
         if index < count + len(rows):  # the only one that is decoded
             encoded = batch["image"][rows[index - count]]

@@ -147,10 +147,7 @@ class FactorTable:
         """Which of `points` some images are, bool [n].
 
         They are given by a bool for every image, or by numbers, both in the
-        order of the images.
-
-        Raises:
-            TableError: If there is no such image, or none is meant.
+        order of the images. `TableError` if there is no such image.
         """
         chosen = np.asarray(images)
         count = len(self._order)

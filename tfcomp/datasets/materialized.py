@@ -2,10 +2,9 @@
 
     <examples_dir>/<builder>/<name>-<hash>/<version>/
 
-The hash is that of the settings that decide the examples, so that runs which
-differ in the network or in the length of training share them, and of the code
-that renders them. Images keep their bits: a batch is the same from disk as
-from the renderer.
+The hash is that of the settings that decide the examples, which many runs
+share, and of the code that renders them. Images keep their bits: a batch is
+the same from disk as from the renderer.
 """
 
 import dataclasses
@@ -147,11 +146,7 @@ def load_split(
 
 
 def name_examples(config: RunConfig) -> str:
-    """The folder of a run's examples, in that of their builder.
-
-    Raises:
-        RunError: If the dataset has no TFDS builder.
-    """
+    """The folder of a run's examples, in that of their builder."""
     text = json.dumps(select_settings(config), sort_keys=True)
     code = compute_code(config.plugins)
     digest = hashlib.sha256(f"{text} {code}".encode()).hexdigest()[:16]
@@ -159,11 +154,7 @@ def name_examples(config: RunConfig) -> str:
 
 
 def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
-    """The TFDS builder of a run's dataset.
-
-    Raises:
-        RunError: If there is none for the dataset.
-    """
+    """The TFDS builder of a run's dataset."""
     settings = select_settings(config)
     package, _ = RECIPES[config.data.dataset]
     folder = find_data_dir(config.data.data_dir)

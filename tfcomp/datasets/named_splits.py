@@ -149,11 +149,7 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def identify(space: FactorSpace) -> str:
-    """Which published data set has these factors.
-
-    Raises:
-        ValueError: If none has.
-    """
+    """Which published data set has these factors; `ValueError` if none."""
     known = {name: data["classes"] for name, data in PUBLISHED.items()}
     for data, classes in known.items():
         if {*_normalize(space)} >= {*classes}:

@@ -37,14 +37,9 @@ def render_gaussians(
         image[row, column] = exp(-((column - x)^2 + (row - y)^2) / 2 s^2)
 
     An absent coordinate (NaN) contributes no term, so a vertical stripe is the
-    bump at (x, NaN): one renderer for both (appendix E).
-
-    Positions (x, y) [n, 2] and the standard deviation sigma are in pixels, of
-    which there are N along a side; the polarity is "bright" (1 on 0) or "dark"
-    (1 minus that).
-
-    Returns:
-        Images, float32 [n, N, N, 1], `image[row = y, column = x]`.
+    bump at (x, NaN): one renderer for both (appendix E). Positions (x, y)
+    [n, 2] and sigma are in pixels; "dark" is 1 minus "bright". Images are
+    float32 [n, N, N, 1], `image[row = y, column = x]`.
     """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
     images = tf.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
@@ -69,10 +64,10 @@ def render_plus(
 def _compute_profiles(
     factors: tf.Tensor, grid_size: int, sigma: float
 ) -> tf.Tensor:
-    # The Gaussian of each coordinate along its axis of the image, float32
-    # [n, F, N]; ones where the coordinate is absent. Computed in float64: the
-    # vectorized and the scalar float32 exponential differ in the last bit, so
-    # that an image would depend on the batch in which it is drawn.
+    # The Gaussian of each coordinate along its axis of the image, [n, F, N];
+    # ones where it is absent. Computed in float64: the vectorized and the
+    # scalar float32 exponential differ in the last bit, so that an image would
+    # depend on the batch in which it is drawn.
     centers = tf.cast(factors, tf.float64)[..., tf.newaxis]  # [n, F, 1]
     pixels = tf.range(grid_size, dtype=tf.float64)
     profiles = tf.exp(-0.5 * tf.square((pixels - centers) / sigma))
@@ -128,20 +123,18 @@ def _gather(
     height, width = images.shape[1:]
     row = tf.minimum(rows, height - 1.0)
     column = tf.minimum(columns, width - 1.0)
-    places = tf.stack([tf.cast(row, tf.int64), tf.cast(column, tf.int64)], -1)
-    return tf.gather_nd(images, places, batch_dims=1)
+    pixels = tf.reshape(images, [-1, height * width])
+    places = tf.cast(row * width + column, tf.int64)
+    return tf.gather(pixels, places, batch_dims=1)
 
 
 def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
-    """Draws one sprite per combination.
+    """Draws one sprite per combination, on a background of 0.
 
     Of the values `shape` (0 square, 1 ellipse, 2 heart), `scale`,
     `orientation` (degrees), `x`, `y` (px, of the center) and, for colors,
-    `hue` (degrees): numbers or tensors [n].
-
-    Returns:
-        Images of N = `grid_size` on a background of 0, float32 [n, N, N, 1],
-        with a hue [n, N, N, 3]; `image[row = y, column = x]`.
+    `hue` (degrees): numbers or tensors [n]. Images are float32 [n, N, N, 1],
+    with a hue [n, N, N, 3]; `image[row = y, column = x]`.
     """
     # In float64, or an image would depend on the batch that it is drawn in.
     columns = {
@@ -178,7 +171,13 @@ def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:
     images = tf.einsum("nvw,nvr,nwc->nrc", covered, rows, places)
     images = images[..., tf.newaxis]
     if "hue" in columns:
-        images = images * tf.cast(_to_rgb(columns["hue"]), tf.float32)
+        # Fully saturated colors: red at 0, green at 120 degrees.
+        shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
+        angle = tf.math.floormod(
+            columns["hue"][..., tf.newaxis] + shifts, 360.0
+        )
+        rgb = tf.clip_by_value(tf.abs(angle / 60.0 - 3.0) - 1.0, 0.0, 1.0)
+        images = images * tf.cast(rgb, tf.float32)
     return images
 
 
@@ -208,13 +207,6 @@ def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
     return f / tf.sqrt(fx**2 + fy**2 + TINY)
 
 
-def _to_rgb(hue: tf.Tensor) -> tf.Tensor:
-    """Fully saturated colors [n, 1, 1, 3]: red at 0, green at 120 degrees."""
-    shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
-    angle = tf.math.floormod(hue[..., tf.newaxis] + shifts, 360.0) / 60.0
-    return tf.clip_by_value(tf.abs(angle - 3.0) - 1.0, 0.0, 1.0)
-
-
 def render_composed(
     factors: tf.Tensor, grid_size: int, composition: str
 ) -> tf.Tensor:
@@ -224,13 +216,8 @@ def render_composed(
         product      (1 - .7 a) (1 - .9 b): dark glasses on white
         occlusion    .7 a + (1 - a) .9 b: the disk is in front
 
-    Args:
-        factors: Centers x_a, y_a, x_b, y_b in pixels [n, 4].
-        grid_size: Pixels N along a side.
-        composition: One of these names.
-
-    Returns:
-        Images, float32 [n, N, N, 1], `image[row = y, column = x]`.
+    Factors are the centers x_a, y_a, x_b, y_b in pixels [n, 4]; images are
+    float32 [n, N, N, 1], `image[row = y, column = x]`.
     """
     # In float64, or an image would depend on the batch that it is drawn in.
     centers = tf.cast(factors, tf.float64)[:, tf.newaxis, tf.newaxis]

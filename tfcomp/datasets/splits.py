@@ -134,7 +134,13 @@ def make_splits(
         )
         if np.setdiff1d(needed, known).size
     )
-    points = Points(every, is_ood, ~is_ood & ~_contains_rows(trained, index))
+    # A row is one number: sets of tuples would take gigabytes. Indices start
+    # at -1, for an absent factor.
+    shape = index.max(axis=0, initial=0) + 2
+    known, asked = (
+        np.ravel_multi_index((r + 1).T, shape) for r in (trained, index)
+    )
+    points = Points(every, is_ood, ~is_ood & ~np.isin(asked, known))
     is_whole = len(points) == math.prod(space.shape)
     limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
     if len(points) <= limit:
@@ -166,13 +172,11 @@ def draw_training_table(
 ) -> np.ndarray:
     """The training positions that the flags ask for, [n, F].
 
-    Grid coordinates: all ID cells, or `num_train` of them without
-    repetition. Continuous ones: uniform in the space outside the region.
-    The draw depends on the seed alone.
+    Grid coordinates: all ID cells, or `num_train` of them without repetition.
+    Continuous ones: uniform outside the region. The seed alone decides.
 
     Raises:
-        ConfigError: If `num_train` exceeds the ID cells, or the region
-            leaves no room for continuous positions.
+        ConfigError: If the region leaves not so many.
     """
     every, is_ood = _apply(region, space, cells)
     cells = every[~is_ood]
@@ -186,11 +190,7 @@ def draw_training_table(
 def draw_cells(
     cells: np.ndarray, count: int, flag: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """Some rows of `cells` [n, F], each at most once, in their order.
-
-    Raises:
-        ConfigError: If there are not so many; names the flag that asks.
-    """
+    """Some rows of `cells` [n, F], each at most once, in their order."""
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"
         raise ConfigError(flag, rule, count)
@@ -228,13 +228,3 @@ def _apply(
         rule = "must hold out at least one combination (or be none)"
         raise ConfigError("region", rule, region.spec)
     return every, is_ood
-
-
-def _contains_rows(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    # A row is one number: sets of tuples would take gigabytes. Indices start
-    # at -1, for an absent factor.
-    shape = queries.max(axis=0, initial=0) + 2
-    known, asked = (
-        np.ravel_multi_index((r + 1).T, shape) for r in (rows, queries)
-    )
-    return np.isin(asked, known)

@@ -15,11 +15,7 @@ MAX_TEXT = 100  # characters of a name
 
 
 class TableError(ValueError):
-    """A table that breaks a rule; one line.
-
-    It names the argument or the member of the file, as `classes`, the rule, as
-    `must be integers`, and the value received.
-    """
+    """A table that breaks a rule, such as `classes must be integers`."""
 
     def __init__(self, field: str, rule: str, value: object) -> None:
         super().__init__(f"{field} {rule}, got {value}")
@@ -35,13 +31,7 @@ def make_factors(
     levels: Sequence[Sequence[str] | None] | None,
     units: Sequence[str] | None,
 ) -> tuple[list[Factor], np.ndarray]:
-    """The factors of a table and its classes as integers, [n, F].
-
-    Arguments are those of `FactorTable`.
-
-    Raises:
-        TableError: If they do not fit together.
-    """
+    """The factors of a `FactorTable` and its classes as integers, [n, F]."""
     classes = _check_classes(np.asarray(classes), num_images)
     count = classes.shape[1]
     texts = {"names": names, "kinds": kinds, "levels": levels, "units": units}

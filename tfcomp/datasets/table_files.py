@@ -30,12 +30,7 @@ Read = Callable[[str], Any]
 
 
 def read_npz(path: str) -> FactorTable:
-    """A table from an `.npz` file; its images are mapped, or read later.
-
-    Raises:
-        TableError: If it has another layout or contradicts itself.
-        zipfile.BadZipFile: If it is damaged.
-    """
+    """A table from an `.npz` file; its images are mapped, or read later."""
 
     def read(name: str) -> np.ndarray:
         with archive.open(f"{name}.npy") as file:
@@ -53,12 +48,7 @@ def read_npz(path: str) -> FactorTable:
 
 
 def read_h5(path: str) -> FactorTable:
-    """A table from an HDF5 file; its images are read later.
-
-    Raises:
-        TableError: As `read_npz`, or if it leads to other files.
-        OSError: If it is damaged.
-    """
+    """A table from an HDF5 file; its images are read later."""
     import h5py
 
     def find(name: str) -> LazyImages:

@@ -25,9 +25,6 @@ def read_folder(path: str) -> FactorTable:
     The CSV has a column `file` and one per factor: numbers, or names, which
     are then categories in the order in which they occur. `angle:periodic` or
     `digit:categorical` as the head of a column says what it is.
-
-    Raises:
-        TableError: If it has another layout, or names images that are absent.
     """
     folder = Path(path)
     cars, tables = sorted(folder.glob("*.mat")), sorted(folder.glob("*.csv"))
@@ -151,9 +148,6 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
     """A table from a TFDS dataset with `image`, `label_*` and `value_*`.
 
     All images are read at once, since labels cannot be read without them.
-
-    Raises:
-        TableError: If it has other features, or names code of others.
     """
     folder = find_prepared(name, data_dir)
     check_features(folder)

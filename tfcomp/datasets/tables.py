@@ -44,11 +44,7 @@ def make_table(config: RunConfig) -> Dataset:
 
 
 def make_listed_region(table: FactorTable, images: Any) -> Region:
-    """A region of some images: a bool for each, or their numbers.
-
-    Raises:
-        TableError: If there are no such images, or none is chosen.
-    """
+    """A region of some images: a bool for each, or their numbers."""
     chosen = table.find(images)
     if not chosen.any():
         raise TableError("region", "must hold something out", "no image")

@@ -25,7 +25,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.named_points import read_points
+from tfcomp.datasets.factors import read_points
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading, pictures

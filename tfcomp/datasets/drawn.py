@@ -1,0 +1,194 @@
+"""Datasets that are drawn by code: bumps, stripes, sprites, composed objects.
+
+Gaussian bumps (section 3.1) and stripes (section 4.2, appendix E): a vertical
+stripe at x is the combination (x, absent), a horizontal one at y is (absent,
+y): each factor shown by itself. Among stripes, no combination of two values is
+ever trained on but the bumps that are asked for, which are drawn from ID.
+
+Sprites, a shape of some size, turned and moved, white or in a hue, are a
+stand-in for dSprites and 3DShapes, whose files nobody can embed. And two
+objects whose composition is known, for a truth table of decoders: those that
+compose as the data do can draw pairs of places that training never showed
+together.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tfcomp.config.data_config import DataConfig
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets.dataset import Dataset, Render, build_dataset
+from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.splits import draw_cells
+
+SHAPES = ("square", "ellipse", "heart")
+# A sprite of scale 1 stays inside of the image, however it is turned.
+MARGIN = 0.18  # of the side
+MAX_SIZE = 1000
+# What a factor with one value is fixed at.
+FIXED = {"shape": 0.0, "scale": 1.0, "orientation": 0.0}
+# Where centers are, in image sides: the objects stay inside of the image.
+CENTER_MARGIN = 0.25
+
+
+def make_bumps(config: RunConfig) -> Dataset:
+    """Bumps at ID positions, on the grid or continuous."""
+    if config.data.num_bumps:
+        rule = "must be 0 for the dataset gaussian_bumps (see --num_train)"
+        raise ConfigError("num_bumps", rule, config.data.num_bumps)
+    space = make_pixel_space(config.data.grid_size)
+    about = "A Gaussian bump at a position, drawn by code"
+    return _build(config, space, about=about)
+
+
+def make_stripes(config: RunConfig) -> Dataset:
+    """All stripes, and `num_bumps` bumps at different ID cells.
+
+    The truth of a combination is a bump; that of a network that has seen
+    stripes only is the sum of the two stripes, and both are scored.
+    """
+    data = config.data
+    space = make_pixel_space(data.grid_size)
+    region = parse_region(data.region, space)
+    # A row per value of each factor, the others absent (NaN).
+    columns = np.repeat(np.arange(len(space)), space.shape)
+    stripes = np.full((len(columns), len(space)), np.nan, np.float32)
+    values = np.concatenate([factor.values() for factor in space])
+    stripes[np.arange(len(columns)), columns] = values
+    grid = space.grid()
+    rng = np.random.default_rng([config.training.seed, 0])
+    cells = grid[~region.contains(grid)]
+    bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
+    notes = ()
+    if (data.num_train, data.coordinates) != (0, "grid"):
+        notes = (
+            "ignored: --num_train and --coordinates, the dataset stripes has "
+            "all stripes, and --num_bumps bumps on the grid",
+        )
+    settings = (data.grid_size, data.sigma, data.polarity)
+    return _build(
+        config,
+        space,
+        region=region,
+        # A cross or a gap holds back stripes, too.
+        train=np.concatenate([stripes[~region.contains(stripes)], bumps]),
+        other_truths={"plus": _call("render_plus", *settings)},
+        notes=notes,
+        about="Gaussian stripes for training, a bump for every combination, "
+        "drawn by code",
+    )
+
+
+def _build(config: RunConfig, space: FactorSpace, **others: Any) -> Dataset:
+    data, size = config.data, config.data.grid_size
+    return build_dataset(
+        config,
+        space,
+        render=_call("render_gaussians", size, data.sigma, data.polarity),
+        image_shape=(size, size, 1),
+        polarity=data.polarity,
+        size_flag="grid_size",
+        license="mit",
+        **others,
+    )
+
+
+def _call(name: str, *settings: Any) -> Render:
+    def render(factors: Any) -> Any:
+        # Imported here: a bad flag must be answered without TensorFlow.
+        from tfcomp.datasets import renderers
+
+        return getattr(renderers, name)(factors, *settings)
+
+    return render
+
+
+def make_sprites(config: RunConfig) -> Dataset:
+    """Sprites outside the region."""
+    data, size = config.data, config.data.grid_size
+    sizes = _parse_sizes(data)
+    space = _make_space(data, sizes)
+
+    def render(factors: Any) -> Any:
+        # Imported here: a bad flag must be answered without TensorFlow.
+        from tfcomp.datasets.renderers import render_sprites
+
+        values: dict[str, Any] = {**FIXED, "x": (size - 1) / 2}
+        values["y"] = values["x"]
+        if len(sizes) == 6:
+            values["hue"] = 0.0
+        for column, name in enumerate(space.names):
+            values[name] = factors[:, column]
+        return render_sprites(values, size)
+
+    return build_dataset(
+        config,
+        space,
+        render=render,
+        image_shape=(size, size, 3 if len(sizes) == 6 else 1),
+        polarity="bright",
+        has_position=False,
+        about="A shape of some size, turned and moved, drawn by code",
+        license="mit",
+        size_flag="grid_size",
+    )
+
+
+def _make_space(data: DataConfig, sizes: list[int]) -> FactorSpace:
+    """The factors with more than one value, in the order of dSprites."""
+    low, high = MARGIN * data.grid_size, (1 - MARGIN) * data.grid_size - 1
+    names, last = SHAPES[: sizes[0]], max(sizes[0] - 1.0, 1.0)
+    factors = [
+        Factor("shape", sizes[0], 0.0, last, categorical=True, names=names),
+        Factor("scale", sizes[1], 0.5, 1.0),
+        Factor("orientation", sizes[2], 0.0, 360.0, "degrees", periodic=True),
+        Factor("x", sizes[3], low, high, "px"),
+        Factor("y", sizes[4], low, high, "px"),
+    ]
+    if len(sizes) == 6:
+        factors.append(Factor("hue", sizes[5], 0.0, 360.0, "degrees", True))
+    varied = tuple(factor for factor in factors if factor.size > 1)
+    if not varied:
+        rule = "must have a factor with several values"
+        raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
+    return FactorSpace(varied)
+
+
+def _parse_sizes(data: DataConfig) -> list[int]:
+    """How many values shape, scale, orientation, x, y (and hue) have."""
+    parts = data.sprite_sizes.split(",")
+    sizes = [int(part) if part.strip().isdecimal() else 0 for part in parts]
+    is_possible = all(1 <= size <= MAX_SIZE for size in sizes)
+    if len(sizes) not in (5, 6) or not is_possible or sizes[0] > len(SHAPES):
+        rule = (
+            f"must be the numbers of values (1 to {MAX_SIZE}) of shape (at "
+            "most 3), scale, orientation, x, y, and hue if there is one"
+        )
+        raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
+    return sizes
+
+
+def make_composed(config: RunConfig) -> Dataset:
+    """A disk a and a square b at `--num_positions` places along each axis."""
+    data, size = config.data, config.data.grid_size
+    low, high = CENTER_MARGIN * (size - 1), (1 - CENTER_MARGIN) * (size - 1)
+    factors = [
+        Factor(name, data.num_positions, low, high, "px")
+        for name in ("x_a", "y_a", "x_b", "y_b")
+    ]
+
+    return build_dataset(
+        config,
+        FactorSpace(tuple(factors)),
+        render=_call("render_composed", size, data.composition),
+        image_shape=(size, size, 1),
+        polarity="dark" if data.composition == "product" else "bright",
+        has_position=False,
+        about="A disk and a square, put together by a known rule, drawn by "
+        "code",
+        license="mit",
+        size_flag="num_positions",
+    )
