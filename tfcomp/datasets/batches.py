@@ -3,9 +3,8 @@
 Example number e = step * batch_size + i is row pi_p(e mod n) of the table,
 where p = e div n counts the passes and pi_p is a pseudo-random permutation
 that depends on (seed, p) alone. (With `--balance` the table has images of rare
-values several times.) So nothing is buffered, a resumed run sees
-the batches that it would have seen, and every replica count sees the same
-global batch. Batches are always full; they may span two passes.
+values several times.) So nothing is buffered, and a resumed run, with any
+number of replicas, sees the same batches: full ones, which may span two passes.
 """
 
 import math
@@ -73,36 +72,32 @@ def make_batches(
     return batches.prefetch(4).with_options(options)
 
 
-def _add_noise(
-    images: tf.Tensor, rows: tf.Tensor, deviation: float
-) -> tf.Tensor:
+def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
     """Images [B, ...] with Gaussian noise, always the same on a row [B]."""
-    if not deviation:
+    if not noise:
         return images
 
     def draw(row: tf.Tensor) -> tf.Tensor:
         return tf.random.stateless_normal(images.shape[1:], [NOISE_SEED, row])
 
     drawn = tf.map_fn(draw, rows, fn_output_signature=tf.float32)
-    return images + deviation * drawn
+    return images + noise * drawn
 
 
-def shuffle_numbers(
-    numbers: tf.Tensor, table_size: int, seed: int
-) -> tf.Tensor:
-    """Rows of the table, for numbers of examples of a training, int64 [B].
+def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
+    """Rows of a table of a size, for numbers of examples, int64 [B].
 
     Each pass over the table has every row once.
     """
-    passes = numbers // table_size
+    passes = numbers // size
     zeros = tf.zeros_like(passes)
     seeds = tf.stack([zeros, zeros + seed, passes], axis=1)  # [B, 3]
     # `tf.random.experimental.index_shuffle` is this op with one seed for all
     # numbers; a batch that spans two passes needs one for each.
     return tf.raw_ops.RandomIndexShuffle(
-        index=numbers % table_size,
+        index=numbers % size,
         seed=seeds,
-        max_index=np.int64(table_size - 1),
+        max_index=np.int64(size - 1),
         rounds=ROUNDS,
     )
 

@@ -221,9 +221,8 @@ def _list_coefficients(factors: int, order: int) -> np.ndarray:
     """Of the formula above, by s and j, int [F + 1, k + 1]; 0 for j > s."""
     numbers = np.zeros((factors + 1, order + 1), np.int64)
     for s, j in itertools.product(range(factors + 1), range(order + 1)):
-        if s <= order:
-            numbers[s, j] = s == j
-        else:
+        numbers[s, j] = s == j
+        if s > order:
             sign = (-1) ** (order - j)
             numbers[s, j] = sign * math.comb(s - j - 1, order - j)
     return numbers

@@ -23,12 +23,13 @@ from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import draw_training_table
 
 SIZE = 28
+Point = tuple[float, float]  # row, column
 NOTE = (
     "stand-in digits: drawn strokes, not MNIST; results do not compare with "
     "the paper's (--digit_source=mnist does)"
 )
 
-# Ends of the segments (row, column), and which of them each digit lights.
+# Ends of the segments, and which of them each digit lights.
 _TOP, _MIDDLE, _BOTTOM, _LEFT, _RIGHT = 6.0, 13.5, 21.0, 9.5, 17.5
 _SEGMENTS = {
     "a": ((_TOP, _LEFT), (_TOP, _RIGHT)),
@@ -102,9 +103,7 @@ def _parse_classes(data: DataConfig) -> list[int]:
     return sorted(map(int, parts))
 
 
-def _make_renderer(
-    load: Callable[[], np.ndarray], space: FactorSpace
-) -> Render:
+def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
         import tensorflow as tf
@@ -131,9 +130,7 @@ def draw_stand_in(digit: int) -> np.ndarray:
     return np.clip(_HALF_WIDTH + 0.5 - distance, 0.0, 1.0).astype(np.float32)
 
 
-def _measure_distance(
-    start: tuple[float, float], end: tuple[float, float]
-) -> np.ndarray:
+def _measure_distance(start: Point, end: Point) -> np.ndarray:
     """Distance of every pixel from a line segment, [28, 28]."""
     pixels = np.stack(np.mgrid[:SIZE, :SIZE], axis=-1).astype(float)
     along = np.subtract(end, start)
@@ -168,8 +165,7 @@ def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
         image, count = _scan(folder, digit, index)
     except Exception as error:  # whatever a damaged file leads to
         # TensorFlow puts the names of graph nodes around what went wrong.
-        nodes = r"\{\{.*?\}\}|\[Op:.*"
-        text = re.sub(nodes, "", str(error), flags=re.DOTALL)
+        text = re.sub(r"(?s)\{\{.*?\}\}|\[Op:.*", "", str(error))
         reason = first_line(error, text)
         raise RunError(
             f"--data_dir: MNIST in {folder} cannot be read ({reason}); "

@@ -32,9 +32,8 @@ import numpy as np
 from tfcomp.datasets.factors import FactorSpace, parse_groups
 from tfcomp.datasets.regions import Predicate
 
-PUBLISHED = tomllib.loads(
-    Path(__file__).with_name("published.toml").read_text("utf-8")
-)
+_FILE = Path(__file__).with_name("published.toml")
+PUBLISHED = tomllib.loads(_FILE.read_text("utf-8"))
 SYNONYMS = {
     **{"posx": "x", "x_position": "x", "posy": "y", "y_position": "y"},
     **{"object_color": "color", "object_shape": "shape", "object_size": "size"},
@@ -131,11 +130,9 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     large = [name for name in space.names if space[name].size >= count]
     names = match[3].split(",") if match[3] else large
     if not 1 < len({*names} & {*large}) == len(names):
+        rule = f"must have two factors or more with {count} values or more"
         known = ", ".join(large) or "none"
-        raise ValueError(
-            f"must have two factors or more with {count} values or more, among "
-            f"which are: {known}"
-        )
+        raise ValueError(f"{rule}, among which are: {known}")
     columns = [space.names.index(name) for name in names]
     sizes = np.array(space.shape)[columns]
 
@@ -161,10 +158,8 @@ def identify(space: FactorSpace) -> str:
 
 
 def _normalize(space: FactorSpace) -> list[str]:
-    plain = [
-        name.lower().removeprefix("label_").replace(" ", "_")
-        for name in space.names
-    ]
+    names = [name.lower().replace(" ", "_") for name in space.names]
+    plain = [name.removeprefix("label_") for name in names]
     return [SYNONYMS.get(name, name) for name in plain]
 
 

@@ -154,7 +154,6 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
     columns = _ordered(space)
     if len(columns) < 2:
         raise ValueError("of kind diagonal needs two ordered factors")
-
     return lambda values: np.ptp(values[:, columns], axis=1) <= half_width
 
 

@@ -17,8 +17,7 @@ import tensorflow as tf
 SLACK = 1e-9
 # Cosines and sines are rounded to multiples of it, so that what follows is
 # exact. Otherwise last bits depend on how a graph is optimized, and an image
-# in a `tf.data` batch is not the same as one drawn eagerly: at 270 degrees,
-# zeros become 1e-16. The image moves by less than 1e-8 pixels.
+# in a `tf.data` batch is not the same as one drawn eagerly.
 GRAIN = 2.0**-32
 HALF_SIDE = 0.11  # of a square of scale 1, in sides of the image
 ELLIPSE = (1.0, 0.6)  # its half axes, in half sides of the square
@@ -72,8 +71,8 @@ def _compute_profiles(
     pixels = tf.range(grid_size, dtype=tf.float64)
     profiles = tf.exp(-0.5 * tf.square((pixels - centers) / sigma))
     absent = tf.math.is_nan(profiles)
-    present = tf.where(absent, tf.ones_like(profiles), profiles)
-    return tf.cast(present, tf.float32)
+    profiles = tf.where(absent, tf.ones_like(profiles), profiles)
+    return tf.cast(profiles, tf.float32)
 
 
 def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
@@ -106,26 +105,19 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     rows = tf.clip_by_value(rows, 0.0, height - 1.0)
     columns = tf.clip_by_value(columns, 0.0, width - 1.0)
     top, left = tf.floor(rows), tf.floor(columns)
+    pixels = tf.reshape(images, [-1, height * width])
     value = tf.zeros_like(rows)
     for down in (0, 1):
         for right in (0, 1):
             weight = 1.0 - tf.abs(rows - top - down)
             weight *= 1.0 - tf.abs(columns - left - right)
-            value += weight * _gather(images, top + down, left + right)
+            # A neighbor beyond the last row or column has weight 0.
+            place = tf.minimum(top + down, height - 1.0) * width
+            place += tf.minimum(left + right, width - 1.0)
+            place = tf.cast(place, tf.int64)
+            value += weight * tf.gather(pixels, place, batch_dims=1)
     value = tf.where(inside, value, tf.zeros_like(value))
     return tf.cast(value, tf.float32)[..., tf.newaxis]
-
-
-def _gather(
-    images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor
-) -> tf.Tensor:
-    # A neighbor beyond the last row or column has weight 0.
-    height, width = images.shape[1:]
-    row = tf.minimum(rows, height - 1.0)
-    column = tf.minimum(columns, width - 1.0)
-    pixels = tf.reshape(images, [-1, height * width])
-    places = tf.cast(row * width + column, tf.int64)
-    return tf.gather(pixels, places, batch_dims=1)
 
 
 def render_sprites(values: Mapping[str, Any], grid_size: int) -> tf.Tensor:

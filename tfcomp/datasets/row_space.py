@@ -1,9 +1,8 @@
 """Row spaces of integer matrices, exactly, modulo a prime.
 
 A rank modulo a prime is never above the rank over the rational numbers, and
-below it only if the prime divides all minors of that size. Numbers are
-float64 that hold integers: products of matrices are then those of BLAS, and
-exact while no sum exceeds 2^53.
+below it only if the prime divides all minors of that size. Numbers are float64
+that hold integers: BLAS multiplies them, exactly while no sum exceeds 2^53.
 """
 
 import numpy as np
@@ -11,13 +10,13 @@ import numpy as np
 PRIME = 8_388_593  # the largest below 2^23
 CHUNK = 256  # terms of a sum: 2^8 products of at most 2^44
 LEAF = 32  # rows that are eliminated one by one
+Reduced = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class RowSpace:
     """The row space of the integer rows that were added, modulo `PRIME`.
 
-    It is kept in reduced echelon form: `rows` [r, m] has the identity in the
-    columns `pivots` [r].
+    In reduced echelon form: `rows` [r, m] is the identity in `pivots` [r].
     """
 
     def __init__(self, columns: int) -> None:
@@ -44,13 +43,10 @@ class RowSpace:
         return vectors
 
 
-def _eliminate(
-    rows: np.ndarray, numbers: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _eliminate(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
     """Reduced echelon form, pivots and numbers of the independent rows.
 
-    A row that depends on earlier ones is left out. Halves are eliminated by
-    themselves, so that most of the work is a product of matrices.
+    Halves are eliminated by themselves, so that most work is of BLAS.
     """
     if len(rows) <= LEAF:
         return _eliminate_leaf(rows, numbers)
@@ -63,9 +59,7 @@ def _eliminate(
     return tuple(map(np.concatenate, pairs))
 
 
-def _eliminate_leaf(
-    rows: np.ndarray, numbers: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _eliminate_leaf(rows: np.ndarray, numbers: np.ndarray) -> Reduced:
     rows, pivots, kept = rows.copy(), [], []
     for number, row in enumerate(rows):
         if not row.any():

@@ -42,26 +42,21 @@ class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
         return self._dataset().space.names
 
     def _info(self) -> tfds.core.DatasetInfo:
-        dataset = self._dataset()
-        pixels = tfds.features.Tensor(
-            shape=dataset.image_shape, dtype=np.float32
-        )
+        dataset, kinds = self._dataset(), tfds.features
+        pixels = kinds.Tensor(shape=dataset.image_shape, dtype=np.float32)
         features = {"image": pixels, "is_ood": np.bool_, "row": np.int64}
         for factor in dataset.space:
-            features[f"label_{factor.name}"] = tfds.features.ClassLabel(
-                num_classes=factor.size
-            )
+            label = kinds.ClassLabel(num_classes=factor.size)
+            features[f"label_{factor.name}"] = label
             features[f"value_{factor.name}"] = np.float32
         return self.dataset_info_from_configs(
-            features=tfds.features.FeaturesDict(features),
+            features=kinds.FeaturesDict(features),
             # The input is factors, not one feature: no (input, target) pair.
             supervised_keys=None,
             homepage="https://arxiv.org/abs/2501.18797",
         )
 
-    def _split_generators(
-        self, dl_manager: tfds.download.DownloadManager
-    ) -> dict[str, Any]:
+    def _split_generators(self, dl_manager: Any) -> dict[str, Any]:
         dataset = self._dataset()
         dataset.prepare()
         tables = {"train": dataset.splits.train}

@@ -64,17 +64,16 @@ def make_factors(
 def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
     if classes.ndim != 2 or not classes.shape[1]:
         cure = " (classes[:, None] for one factor)" * (classes.ndim == 1)
-        rule = f"must be [n, F]{cure}"
-        raise TableError("classes", rule, list(classes.shape))
+        got = list(classes.shape)
+        raise TableError("classes", f"must be [n, F]{cure}", got)
     if len(classes) != num_images:
         rule = f"must have a row for each of the {num_images} images"
         raise TableError("classes", rule, len(classes))
     if classes.dtype.kind not in "buif":
         rule = "must be integers, names of classes go to levels"
         raise TableError("classes", rule, classes.dtype)
-    wrong = ~np.isfinite(classes) | (classes != np.floor(classes))
-    wrong |= classes < 0
-    if wrong.any():
+    is_whole = np.isfinite(classes) & (classes == np.floor(classes))
+    if (wrong := ~is_whole | (classes < 0)).any():
         row, column = np.argwhere(wrong)[0]
         rule = f"must be integers from 0, that of image {row}, factor {column}"
         raise TableError("classes", rule, classes[row, column])
@@ -145,10 +144,7 @@ def _list_values(
     if is_table and values.dtype.kind not in "buif":
         raise TableError("values", "must be numbers", values.dtype)
     if is_table and values.shape == classes.shape:
-        return [
-            _read_column(values[:, i], classes[:, i], name, sizes[i])
-            for i, name in enumerate(names)
-        ]
+        return list(map(_read_column, values.T, classes.T, names, sizes))
     if len(values) != len(names):
         many = f"a list for each of {len(names)} factors"
         got = np.shape(values) if is_table else len(values)

@@ -155,43 +155,38 @@ def read_tfds(name: str, data_dir: str) -> FactorTable:
         import tensorflow_datasets as tfds
 
         builder = tfds.builder_from_directory(folder)
-    features, info = builder.info.features, builder.info.splits["train"]
-    factors = sorted(  # features come in any order
-        key.removeprefix("label_")
-        for key in features or ()
-        if key.startswith("label_")
-    )
-    if not factors or "image" not in features:
+    features = builder.info.features or {}
+    labels = sorted(key for key in features if key.startswith("label_"))
+    if not labels or "image" not in features:
         rule = "must be image, label_<factor> and value_<factor>"
-        raise TableError("features", rule, ", ".join(features or ()))
-    pixels = features["image"]
-    factors, options = _describe(builder.name, factors)
-    count = info.num_examples
+        raise TableError("features", rule, ", ".join(features))
+    pixels, count = features["image"], builder.info.splits["train"].num_examples
+    factors, options = _describe(
+        builder.name, [label.removeprefix("label_") for label in labels]
+    )
+    keys = [f"label_{factor}" for factor in factors]
+    if has_values := all(f"value_{factor}" in features for factor in factors):
+        keys += [f"value_{factor}" for factor in factors]
     images = np.empty((count, *pixels.shape), pixels.np_dtype)
-    columns = {
-        kind: [f"{kind}_{factor}" for factor in factors]
-        for kind in ("label", "value")
-        if all(f"{kind}_{factor}" in features for factor in factors)
-    }
-    shape = (count, len(factors))
-    tables = {kind: np.full(shape, np.nan) for kind in columns}
-    keys = ["image", *itertools.chain(*columns.values())]
-    start = 0
+    table = np.full((count, len(keys)), np.nan)
     # Small data sets are cached, which costs time here.
     batches = builder.as_dataset(
         split="train",
         shuffle_files=False,
-        decoders=tfds.decode.PartialDecoding(dict.fromkeys(keys, True)),
+        decoders=tfds.decode.PartialDecoding(
+            dict.fromkeys(["image", *keys], True)
+        ),
         read_config=tfds.ReadConfig(try_autocache=False),
     ).batch(TFDS_BATCH)
+    start = 0
     for batch in batches.as_numpy_iterator():
         rows = slice(start, start + len(batch["image"]))
         images[rows] = batch["image"]
-        for kind, names in columns.items():
-            tables[kind][rows] = np.stack([batch[n] for n in names], axis=1)
+        table[rows] = np.stack([batch[key] for key in keys], axis=1)
         start = rows.stop
-    labels, values = tables["label"], tables.get("value")
-    return FactorTable(images, labels, values, names=factors, **options)
+    classes = table[:, : len(factors)]
+    values = table[:, len(factors) :] if has_values else None
+    return FactorTable(images, classes, values, names=factors, **options)
 
 
 def _describe(name: str, factors: list[str]) -> tuple[list, dict[str, Any]]:
