@@ -52,11 +52,7 @@ def describe_factor(factor: Factor) -> str:
 
 
 def format_data_card(dataset: Dataset, settings: Mapping[str, Any]) -> str:
-    """README.md of a dataset on disk, with the header that hubs read.
-
-    It says nothing of the machine and of the time: the same flags have the
-    same card.
-    """
+    """README.md of a dataset on disk, the same one for the same flags."""
     num_ood = int(dataset.splits.all.is_ood.sum())
     counts = {"train": len(dataset.splits.train), "ood": num_ood}
     text = TEMPLATE.read_text("utf-8")

@@ -36,15 +36,13 @@ class Dataset:
 
     Attributes:
         render: Factor values [n, F] to images [n, *image_shape] of rows,
-            columns and channels, in TensorFlow ops (imports TensorFlow when
-            first called).
+            columns and channels, in TensorFlow, imported when first called.
         polarity: "bright" or "dark"; the background is 0 or 1.
         has_background: Whether an image on which nothing is drawn shows the
             background alone. By default that is so of a single channel.
         has_position: Whether factors x and y are the place of the peak in
-            pixels, so that position scores make sense. By default that is so
-            if these are the only factors, ordered, and their ranges lie on
-            the image.
+            pixels, so that position scores make sense. By default so if they
+            are the only factors, ordered, and their ranges lie on the image.
         other_truths: More renderers that outputs are compared with, by a
             name that is added to `id` and `ood` in the scores.
         first_row: Where row 0 is in pictures, "bottom" or "top".
@@ -239,9 +237,6 @@ def build_dataset(
 
     Region, training table and combinations that exist are by default those
     of the flags; the other arguments are those of `Dataset`.
-
-    Raises:
-        ConfigError: For an impossible region or number of examples.
     """
     region = region or parse_region(config.data.region, space)
     if train is None:
@@ -254,15 +249,13 @@ def choose_rows(count: int, limit: int) -> np.ndarray:
     """At most `limit` of 0 .. count - 1, rising, always the same ones."""
     if count <= limit:
         return np.arange(count)
-    drawn = np.random.default_rng(0).choice(count, limit, replace=False)
-    return np.sort(drawn)
+    return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))
 
 
 def brighten(dataset: Dataset, images: np.ndarray) -> np.ndarray:
     """Images [n, H, W, C] as bumps of height 1 on 0, flattened, [n, pixels].
 
-    Of data without a background, what they differ by from the mean training
-    image.
+    Without a background, what they differ by from the mean training image.
     """
     sign, reference = _find_origin(dataset)
     return sign * (images.reshape(len(images), -1) - reference)
@@ -284,8 +277,8 @@ def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
     """Images [n, H, W, C] to look at, of bright ones [n, pixels].
 
-    Each is scaled to its own maximum, since outputs can be faint, and stays
-    bright; without a background it becomes what it was.
+    Each is scaled to its own maximum, since outputs can be faint; without a
+    background it becomes what it was.
     """
     images = bright.reshape(-1, *dataset.image_shape)
     if not dataset.has_background:

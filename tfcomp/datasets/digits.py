@@ -1,8 +1,8 @@
 """Rotated digits: one image, every angle but a gap (appendix F.2).
 
-Several digits have the digit as a second, categorical factor, so that a
-range of angles can be held out for one of them only. Stand-ins, for tests and a
-first try, are no MNIST: strokes of a seven-segment display, drawn in code.
+Of several, the digit is a second, categorical factor, so that angles can be
+held out for one of them only. Stand-ins, for tests and a first try, are no
+MNIST: strokes of a seven-segment display, drawn in code.
 """
 
 import functools

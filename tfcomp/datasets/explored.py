@@ -20,9 +20,8 @@ MAX_EXPLORED = 4096  # combinations
 def choose_explored(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     """The data with at most `limit` combinations as its grid.
 
-    Itself if its grid is everything that exists. If few combinations exist at
-    chosen levels, as of a table of single images, a sample, half of it held
-    out.
+    Itself if its grid is all that exists. If few exist at chosen levels, as of
+    a table of single images, a sample, half of it held out.
     """
     every = dataset.splits.all
     if len(every) > limit:
@@ -31,10 +30,7 @@ def choose_explored(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
 
 
 def choose_few(dataset: Dataset, limit: int) -> Dataset:
-    """The data with at most `limit` of its points, half of them held out.
-
-    Itself if these are a whole grid, or no more.
-    """
+    """The data, unless it has a whole grid, with at most `limit` points."""
     splits = dataset.splits
     if splits.is_complete or len(splits.points) <= limit:
         return dataset
@@ -92,10 +88,8 @@ def _choose_levels(
 def _spread(levels: np.ndarray, count: int) -> np.ndarray:
     if count == 1:
         return levels[[(len(levels) - 1) // 2]]
-    places = np.linspace(0, len(levels) - 1, count)
-    return levels[np.round(places).astype(int)]
+    return levels[np.round(np.linspace(0, len(levels) - 1, count)).astype(int)]
 
 
 def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
-    found = map(np.isin, index.T, levels)
-    return np.flatnonzero(np.all(list(found), axis=0))
+    return np.flatnonzero(np.all([*map(np.isin, index.T, levels)], axis=0))

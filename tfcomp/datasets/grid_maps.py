@@ -1,7 +1,6 @@
 """Labelled maps and curves: numbers over a grid, with the factors of its axes.
 
-Figures take nothing else, so that no axis can show indices where it should
-show values, names and units.
+Figures take nothing else, so that no axis shows indices in place of values.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 
 @dataclass(frozen=True)
 class GridMap:
-    """A number per grid point, `[*sizes]` of the factors.
-
-    The mask is True at held-out points, None where there are none.
-    """
+    """A number per grid point, `[*sizes]`; the mask is True if held out."""
 
     values: np.ndarray
     factors: tuple[Factor, ...]
@@ -127,10 +123,7 @@ def list_curves(space: FactorSpace) -> list[Curve]:
 
 
 def find_interval(curve: Curve, is_ood: np.ndarray) -> tuple | None:
-    """First and last held-out value of a curve, to be shaded.
-
-    None if nothing is held out, or not in one piece without a wrap.
-    """
+    """First and last held-out value of a curve; None if not in one piece."""
     held = np.flatnonzero(np.asarray(is_ood, bool)[curve.rows])
     if len(held) < 2 or held[-1] - held[0] + 1 != len(held):
         return None

@@ -170,8 +170,7 @@ def make_builder(config: RunConfig, examples_dir: str | Path) -> Any:
 
 def compute_code(plugins: str) -> str:
     """What renders examples, in words: hash of the code, TensorFlow."""
-    code = compute_code_version(plugins)
-    return f"{code} tensorflow {version('tensorflow')}"
+    return f"{compute_code_version(plugins)} tensorflow {version('tensorflow')}"
 
 
 def select_settings(config: RunConfig) -> dict[str, object]:
@@ -207,8 +206,7 @@ def _load(builder: Any, split: str) -> Examples:
     if not np.array_equal(table["row"][order], np.arange(len(order))):
         raise ValueError("rows are missing")
     columns = [table[f"value_{name}"] for name in builder.factor_names]
-    factors = np.stack(columns, axis=1)
-    return Examples(factors[order], table["image"][order])
+    return Examples(np.stack(columns, axis=1)[order], table["image"][order])
 
 
 def _hash_examples(folder: Path) -> str:

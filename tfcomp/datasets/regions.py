@@ -45,8 +45,7 @@ Predicate = Callable[[np.ndarray], np.ndarray]
 REGIONS = Registry("region")
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
-_INTERVAL = re.compile(rf"({_NUMBER})-({_NUMBER})")
-_SINGLE = re.compile(f"({_NUMBER})")
+_BOUNDS = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,8 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
 
 
 def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
-    if _INTERVAL.fullmatch(text) is None:
+    match = _BOUNDS.fullmatch(text)
+    if match is None or match[2] is None:
         raise ValueError("must have bounds of the form LOW-HIGH")
     return [_interval_test(column, text, space) for column in _ordered(space)]
 
@@ -205,11 +205,11 @@ def _parse_bounds(text: str, factor: Factor) -> tuple[float, float, bool]:
         return number, number, True
     is_class = text.startswith("#")
     numbers = text.removeprefix("#")
-    match = _INTERVAL.fullmatch(numbers) or _SINGLE.fullmatch(numbers)
+    match = _BOUNDS.fullmatch(numbers)
     if match is None or (is_class and not numbers.replace("-", "").isdigit()):
         names = f", or one of {', '.join(factor.names)}" if factor.names else ""
         raise ValueError(f"must have bounds of the form LOW-HIGH{names}")
-    return float(match[1]), float(match[match.lastindex or 1]), is_class
+    return float(match[1]), float(match[2] or match[1]), is_class
 
 
 def _ordered(space: FactorSpace) -> list[int]:

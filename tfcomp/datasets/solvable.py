@@ -28,9 +28,8 @@ def certify_dataset(
 ) -> dict[int, Certificate | None]:
     """Certificates of points [n, F], by order from 1 to 3 or all factors.
 
-    By default of all combinations that exist. Positions between the values of
-    the grid count as the nearest value. None where the equations would take
-    too much memory.
+    By default of all combinations that exist. Each counts as the nearest one of
+    the grid. None where the equations would take too much memory.
     """
     space = dataset.space
     every = dataset.splits.all.factors if points is None else points
@@ -92,10 +91,7 @@ def describe_certificates(
 
 
 def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
-    """Which points of `splits.grid` are certified, [n].
-
-    1 if certified, 0 if not, NaN for those that are not held out.
-    """
+    """Of `splits.grid`: 1 if certified, 0 if not, NaN if not held out, [n]."""
     splits, space = dataset.splits, dataset.space
     marks = np.where(splits.all.is_ood, certificate.certified, np.nan)
     if splits.existing is None:

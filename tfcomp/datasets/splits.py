@@ -56,8 +56,7 @@ class Splits:
         points: Those that analyses look at: every combination of the space,
             in its order, or else a sample of those that exist.
         hidden: Factors of which some value inside the region never occurs
-            in training; not empty means that the split is no test of
-            composition.
+            in training: if there are any, this is no test of composition.
         is_complete: Whether the points are every combination of the space, so
             that numbers over them can be reshaped to `space.shape`.
         existing: All combinations that exist; None if they are the points.
@@ -150,10 +149,7 @@ def make_splits(
 
 
 def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
-    """Rows of a sample in order, half of them OOD if there are so many.
-
-    The same for every seed of the training, so that runs can be compared.
-    """
+    """Rows of a sample, rising, half OOD if so many; the same for all seeds."""
     rng = np.random.default_rng(0)
     ood, known = np.flatnonzero(is_ood), np.flatnonzero(~is_ood)
     num_ood = min(len(ood), max(count // 2, count - len(known)))
@@ -194,8 +190,7 @@ def draw_cells(
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"
         raise ConfigError(flag, rule, count)
-    chosen = rng.choice(len(cells), size=count, replace=False)
-    return cells[np.sort(chosen)]
+    return cells[np.sort(rng.choice(len(cells), size=count, replace=False))]
 
 
 def _sample_outside(

@@ -120,15 +120,13 @@ def find_classes(labels: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
 def _make_mpi3d(images: Any) -> FactorTable:
     count = images.shape[0] if images.shape else 0
     data, known = PUBLISHED["MPI3D"], describe_published("MPI3D")
-    plain, complex_ = data["classes"], data["classes"] | data["complex"]
+    plain = data["classes"]
     # By the number of images, which is all that such a file says.
-    kinds = {math.prod(kind.values()): kind for kind in (plain, complex_)}
+    kinds = {math.prod(k.values()): k for k in (plain, plain | data["complex"])}
     if count not in kinds:
-        known_counts = " or ".join(f"{n:,}" for n in kinds)
-        many = f"unless they are MPI3D ({known_counts} images)"
-        raise TableError(
-            "images", f"must come with classes, {many}", f"{count:,}"
-        )
+        sizes = " or ".join(f"{n:,}" for n in kinds)
+        rule = f"must come with classes, unless they are MPI3D ({sizes} images)"
+        raise TableError("images", rule, f"{count:,}")
     if kinds[count] != plain:
         known["levels"] = None
     sizes = (*kinds[count].values(),)

@@ -103,12 +103,7 @@ def make_table_dataset(
 
 
 def read_table(data: str, data_dir: str = "") -> FactorTable:
-    """Reads what `--data` names; recognizes its layout.
-
-    Raises:
-        TableError: If it breaks a rule.
-        ConfigError: If it has another ending.
-    """
+    """Reads what `--data` names; `TableError` if it breaks a rule."""
     # Here: the names of datasets must be known without them.
     from tfcomp.datasets import table_files, table_folders
 
