@@ -1,8 +1,6 @@
 """`gaussian_bumps` as a TensorFlow dataset; importing registers it.
 
-import tensorflow_datasets as tfds
-import tfcomp.datasets.gaussian_bumps
-train = tfds.load("gaussian_bumps/donut", split="train")
+    train = tfds.load("gaussian_bumps/donut", split="train")
 """
 
 from pathlib import Path

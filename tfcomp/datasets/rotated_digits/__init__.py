@@ -1,8 +1,6 @@
 """`rotated_digits` as a TensorFlow dataset; importing registers it.
 
-import tensorflow_datasets as tfds
-import tfcomp.datasets.rotated_digits
-train = tfds.load("rotated_digits/stand_in", split="train")
+    train = tfds.load("rotated_digits/stand_in", split="train")
 """
 
 from pathlib import Path

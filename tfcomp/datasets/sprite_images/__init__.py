@@ -1,8 +1,6 @@
 """`sprite_images` as a TensorFlow dataset; importing registers it.
 
-import tensorflow_datasets as tfds
-import tfcomp.datasets.sprite_images
-train = tfds.load("sprite_images/gray", split="train")
+    train = tfds.load("sprite_images/gray", split="train")
 """
 
 from pathlib import Path
