@@ -10,28 +10,24 @@ points, g [n, F, F]. Per point, for two factors:
 
 More than two factors: the mean over pairs. One factor: there is no pair, and
 both scores are NaN. No factor: so is the log-volume. A *dead* point, where some
-factor moves nothing, has the worst value of each score (1/2, 0 and the floor),
-never a perfect one. A point whose metric is not finite (a diverged model) is
-NaN in every score.
-
-What makes the scores readable: F rises when one direction is merely longer
-(collinear ones of length 100 and 1 have .990), so it depends on the units of
-the factors; random directions are the more orthogonal the more units there are
-(`compute_chance`); and of ten factors, two that are merged move the mean over
-pairs by 1/45 (`compute_pair_scores`).
+factor moves nothing, has the worst value of each score (1/2, 0, the floor), and
+one whose metric is not finite (a diverged model) NaN.
 """
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from tfcomp.analysis.features import mean_or_none
-from tfcomp.statistics.measure import Chart, declare, parse_measures
+from tfcomp.statistics.measure import Chart, declare
 
 # Singular values and lengths, in activation per unit of the factor. It is
 # above the rounding noise of a float32 Jacobian with entries of order one.
 FLOOR = 1e-6
+# Divisors of dead points only, whose score is replaced, are that small.
+_TINY = np.finfo(np.float64).tiny
 
 LEADING = ("factorization", "cosine_factorization")
 FACTORIZATION = Chart(
@@ -51,20 +47,13 @@ VOLUME = Chart(
 
 
 def is_dead(g: np.ndarray) -> np.ndarray:
-    """Points where some factor direction has zero length.
-
-    Lengths sqrt(g_ii) up to `FLOOR` count as zero, since what is left of
-    them is rounding noise without a direction.
-    """
+    """Points where some length sqrt(g_ii) is at most `FLOOR`, of rounding."""
     squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
     return (squared_lengths <= FLOOR**2).any(axis=1)
 
 
 def find_floored(g: np.ndarray) -> np.ndarray:
-    """Points where a singular value of J is at `FLOOR` or below, bool [n].
-
-    Their log-volume is that of the floor, or of it and the others.
-    """
+    """Points where a singular value of J is at `FLOOR` or below, bool [n]."""
     g = np.nan_to_num(_finite(g))
     if not g.shape[1]:
         return np.zeros(len(g), bool)
@@ -74,14 +63,13 @@ def find_floored(g: np.ndarray) -> np.ndarray:
 def compute_log_volume(g: np.ndarray) -> np.ndarray:
     """Logarithm of the volume element sqrt(det g), per point.
 
-    Half the sum of the log eigenvalues of g: a determinant would underflow.
-    Singular values of J below `FLOOR` are raised to it, so that a dead
-    direction adds log(FLOOR), the least a direction can add.
+    A singular value of J below `FLOOR` counts as that.
     """
     g = _finite(g)
     if not g.shape[1]:
         return np.full(len(g), np.nan)
-    # LAPACK may refuse NaN: it is given zeros instead.
+    # By eigenvalues, since a determinant would underflow. LAPACK may refuse
+    # NaN: it is given zeros instead.
     eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
     singular_values = np.sqrt(np.maximum(eigenvalues, FLOOR**2))
     log_volume = np.log(singular_values).sum(axis=1)
@@ -93,52 +81,38 @@ def compute_factorization(g: np.ndarray) -> np.ndarray:
 
     1 for orthogonal directions, 1/2 for equally long collinear ones.
     """
-    scores = [
-        1 - np.abs(xy) / _at_least_tiny(xx + yy) for xx, yy, xy in _pairs(g)
-    ]
-    return _average_pairs(scores, g, worst=0.5)
+    return _average_pairs(g, np.add, worst=0.5)
 
 
 def compute_cosine_factorization(g: np.ndarray) -> np.ndarray:
-    """One minus the absolute cosine between directions, per point, in [0, 1].
-
-    Unlike eq. 7 it does not rise when one direction is merely longer: 1 for
-    orthogonal directions, 0 for collinear ones.
-    """
-    scores = [
-        1 - np.abs(xy) / _at_least_tiny(np.sqrt(xx) * np.sqrt(yy))
-        for xx, yy, xy in _pairs(g)
-    ]
-    return _average_pairs(scores, g, worst=0.0)
+    """1 less the absolute cosine between directions, per point, in [0, 1]."""
+    return _average_pairs(g, lambda x, y: np.sqrt(x) * np.sqrt(y), worst=0.0)
 
 
 def compute_pair_scores(g: np.ndarray) -> dict[tuple[int, int], float]:
     """Mean of the cosine form over points, of every pair of directions."""
-    count = g.shape[1]
-    return {
-        (i, j): float(
-            np.mean(compute_cosine_factorization(g[:, [i, j]][:, :, [i, j]]))
-        )
-        for i, j in itertools.combinations(range(count), 2)
-    }
+    scores = {}
+    for pair in itertools.combinations(range(g.shape[1]), 2):
+        cosines = compute_cosine_factorization(g[:, pair][:, :, pair])
+        scores[pair] = float(np.mean(cosines))
+    return scores
 
 
 def compute_chance(num_units: int) -> float:
     """The cosine form of two random directions of so many units, on average.
 
-    One minus the mean of |cosine|, Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
+    1 - Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
     """
     ratio = math.lgamma(num_units / 2) - math.lgamma((num_units + 1) / 2)
     return 1 - math.exp(ratio) / math.sqrt(math.pi)
 
 
 def compute_ratio_factorization(g: np.ndarray) -> float:
-    """Factorization of a layer as the published code has it.
+    """Factorization of a layer as the published code has it, to compare.
 
-    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points: points
-    with long directions dominate, and dead points do not count at all. It is
-    1/2 if all points are dead, where the published code gives 1. For
-    comparison only.
+    1 - mean |g_xy| / mean (g_xx + g_yy), with means over points, so that those
+    with long directions dominate. 1/2 if all are dead, where the published code
+    has 1.
     """
     scores = []
     for xx, yy, xy in _pairs(g):
@@ -149,35 +123,31 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
 
 
 @declare(
-    *parse_measures(
-        """
-        factorization: factorization score [.5, 1] high
-            mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. 7),
-            from 1/2 to 1
-        cosine_factorization: factorization, cosine form [0, 1] high
-            mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1
-        log_volume_id: log-volume, ID
-            mean over ID points
-        log_volume_ood: log-volume, OOD
-            mean over OOD points
-        dead_fraction: share of dead points [0, 1] low
-            share of the points at which some factor moves nothing
-        """,
-        charts=dict.fromkeys(LEADING, FACTORIZATION)
-        | dict.fromkeys(("log_volume_id", "log_volume_ood"), VOLUME),
-        leading=LEADING,
-    )
+    """
+    factorization: factorization score [.5, 1] high
+        mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. 7),
+        from 1/2 to 1
+    cosine_factorization: factorization, cosine form [0, 1] high
+        mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1
+    log_volume_id: log-volume, ID
+        mean over ID points
+    log_volume_ood: log-volume, OOD
+        mean over OOD points
+    dead_fraction: share of dead points [0, 1] low
+        share of the points at which some factor moves nothing
+    """,
+    charts=dict.fromkeys(LEADING, FACTORIZATION)
+    | dict.fromkeys(("log_volume_id", "log_volume_ood"), VOLUME),
+    leading=LEADING,
 )
 def summarize_geometry(
     g: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, float | None]:
-    """The geometry scores of one layer, its OOD points given by `is_ood` [n].
+    """Means of the scores of one layer, its OOD points given by `is_ood` [n].
 
-    Returns:
-        `factorization` and `cosine_factorization`, means over all points;
-        `log_volume_id` and `log_volume_ood`, means over those points;
-        `dead_fraction`, of all points. Finite floats, or None where there
-        is no such point, no pair of factors, or a metric is not finite.
+    `factorization`, `cosine_factorization` and `dead_fraction` of all points,
+    `log_volume_id` and `log_volume_ood` of those. None where there is no such
+    point, no pair of factors, or a metric is not finite.
     """
     is_ood = np.asarray(is_ood, bool)
     log_volume = compute_log_volume(g)
@@ -203,14 +173,14 @@ def _pairs(g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     return [(g[:, i, i], g[:, j, j], g[:, i, j]) for i, j in pairs]
 
 
-def _at_least_tiny(values: np.ndarray) -> np.ndarray:
-    # Only dead points are that small, and their score is replaced.
-    return np.maximum(values, np.finfo(np.float64).tiny)
-
-
 def _average_pairs(
-    scores: list[np.ndarray], g: np.ndarray, worst: float
+    g: np.ndarray, combine: Callable, worst: float
 ) -> np.ndarray:
+    """Mean over pairs of 1 less |g_xy| over what is combined of g_xx, g_yy."""
+    scores = [
+        1 - np.abs(xy) / np.maximum(combine(xx, yy), _TINY)
+        for xx, yy, xy in _pairs(g)
+    ]
     if not scores:
         return np.full(len(g), np.nan)
     # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.

@@ -1,10 +1,9 @@
 """Linear probes: how well a layer's activations predict the factors.
 
 Ridge regression from the activations of one stage to the factors, scored by
-R^2 (uniform average over factors) on points that it was not fitted to: out
-of fold among ID points, and transferred from ID to OOD points. A fit scored
-on its own points has an R^2 of 1 for noise once there are more units than
-points, as in every convolution stage.
+R^2 (uniform average over factors) on points that it was not fitted to, since
+with more units than points it fits even noise: out of fold among ID points, and
+transferred from ID to OOD points.
 
 Activations are normalized as in `features`. One eigendecomposition of the ID
 points, of units by units or of points by points, whichever is smaller, serves
@@ -20,8 +19,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from tfcomp.analysis.features import compute_rows, single_threaded
-from tfcomp.statistics.limits import AT_MOST_ONE
-from tfcomp.statistics.measure import Chart, Measure, declare
+from tfcomp.statistics.measure import Chart, declare
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
@@ -43,14 +41,10 @@ def compute_probe_scores(
     """Cross-validated and transferred R^2 of a linear probe.
 
     From a stage [n, ...] to factor values [n, T]. The seed shuffles ID points
-    before they are dealt into folds; the penalty is chosen by leave-one-out
-    cross-validation inside whatever points a fit sees.
-
-    Returns:
-        `probe_r2_id`: out-of-fold R^2 over ID points; `probe_r2_ood`: R^2
-        over OOD points of a probe fitted to all ID points. None where there
-        are too few points (10 ID, 2 OOD), no target varies, or activations
-        are not finite. At or below about 0 for activations that say nothing.
+    before they are dealt into folds; penalties are chosen by leave-one-out
+    errors inside whatever points a fit sees. Out of fold over ID points, and
+    over OOD points of a probe fitted to all ID points. None where there are too
+    few points (10 ID, 2 OOD), no target varies, or activations are not finite.
     """
     is_ood = np.asarray(is_ood, bool)
     if np.count_nonzero(~is_ood) < MIN_POINTS:
@@ -70,27 +64,17 @@ PROBES = Chart(
 
 
 @declare(
-    Measure(
-        "probe_r2_id",
-        "linear probes, R² in ID",
-        AT_MOST_ONE,
-        "at ID points that the regression was not fitted on (cross-validation)",
-        per="stage",
-        better="high",
-        chart=PROBES,
-    ),
-    Measure(
-        "probe_r2_ood",
-        "linear probes, R² in OOD",
-        AT_MOST_ONE,
-        "at OOD points, after fitting on all ID points",
-        per="stage",
-        better="high",
-        chart=PROBES,
-        is_leading=True,
-        # A probe that extrapolates can be wrong by any factor: R² of -100.
-        floor=-1.0,
-    ),
+    """
+    probe_r2_id: linear probes, R² in ID [-inf, 1] high
+        at ID points that the regression was not fitted on
+        (cross-validation)
+    probe_r2_ood: linear probes, R² in OOD [-inf, 1] high
+        at OOD points, after fitting on all ID points
+    """,
+    charts=dict.fromkeys(NO_SCORES, PROBES),
+    leading=("probe_r2_ood",),
+    # A probe that extrapolates can be wrong by any factor: R² of -100.
+    floors={"probe_r2_ood": -1.0},
 )
 @single_threaded
 def probe_rows(
@@ -138,10 +122,7 @@ def probe_rows(
 
 
 def _fit(basis: np.ndarray, truth: np.ndarray, folds: list[slice]) -> list:
-    """Leave-one-out loss of a fit to all points, and of one without each fold.
-
-    The latter are pairs of the loss and the errors in the fold.
-    """
+    """Leave-one-out loss of all points; without each fold also its errors."""
     count = len(basis)
     basis = np.insert(basis, 0, count**-0.5, axis=1)  # B, [n, 1 + r]
     residuals = truth - basis @ (basis.T @ truth)  # [n, T]
@@ -176,11 +157,9 @@ def _compute_loss(
 
 
 def _score(truth: np.ndarray, errors: np.ndarray) -> float | None:
-    if len(truth) < 2:
-        return None
     # A factor that is constant over these points has no variance to explain.
-    varies = np.ptp(truth, axis=0) > 0  # [T]
-    if not varies.any():
+    varies = len(truth) > 1 and np.ptp(truth, axis=0) > 0  # [T]
+    if not np.any(varies):
         return None
     total = np.square(truth - truth.mean(axis=0)).sum(axis=0)[varies]
     return float(np.mean(1 - np.square(errors).sum(axis=0)[varies] / total))

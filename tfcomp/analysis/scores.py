@@ -1,14 +1,13 @@
 """Scores of drawn images against the truth.
 
 Images are `[n, H, W, C]` or `[n, H, W]` with `image[row = y, column = x]`;
-positions are `[n, 2]` in pixels, in the order (x, y). Errors are means over
-pixels and channels; peaks are those of the mean over channels. The background
-of a `bright` image is 0 and that of a `dark` one is 1; a bump has height 1.
+positions are `[n, 2]` in pixels, in the order (x, y). Peaks are those of the
+mean over channels. The background of a `bright` image is 0 and that of a `dark`
+one is 1; a bump has height 1.
 
 A model that diverged draws NaN or infinity. Such an image has no peak: its
-position is never right, its number of peaks is 0, and the mean errors of a
-set that contains it are not finite (`None` in `compute_scores`), because a
-mean over the remaining images would flatter the model.
+position is never right, its number of peaks is 0, and mean errors over it do
+not exist, because a mean over the remaining images would flatter.
 """
 
 from collections.abc import Mapping
@@ -18,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from tfcomp.analysis.features import finite_or_none
-from tfcomp.statistics.measure import declare, parse_measures
+from tfcomp.analysis.features import finite_or_none, mean_or_none
+from tfcomp.statistics.measure import declare
 
 FloatArray = NDArray[np.float64]
 
@@ -29,13 +28,6 @@ PEAK_THRESHOLD = 0.5  # half of the height of a bump
 PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
 FAINT = 0.1  # of the height of a bump: the least height of an own peak
 
-# What only images with a position have.
-POSITION_SCORES = (
-    "hit_rate",
-    "position_accuracy",
-    "position_error",
-    "num_peaks",
-)
 # Of the error of a blank image: an image that is further off is no hit.
 HIT_ERROR = 0.5
 
@@ -64,10 +56,9 @@ def compute_mse_per_image(images: ArrayLike, truth: ArrayLike) -> FloatArray:
 
 
 def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
-    """The brightest (bright) or darkest (dark) pixel of every image.
+    """The brightest (bright) or darkest (dark) pixel of every image, `[n, 2]`.
 
-    (x, y) in pixels, `[n, 2]`: the first one row by row where several pixels
-    tie, NaN where a pixel is not finite.
+    The first one row by row where several tie, NaN where one is not finite.
     """
     bright = _to_bright(images, polarity)
     flat = bright.reshape(len(bright), bright.shape[1] * bright.shape[2])
@@ -80,11 +71,10 @@ def compute_peaks(images: ArrayLike, polarity: str) -> FloatArray:
 def compute_position_error(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> FloatArray:
-    """Euclidean distance of the peak of every image from its true place, px.
+    """Euclidean distance of the peak of every image from its place, px, `[n]`.
 
-    An absent coordinate (that of a stripe along its length) is NaN, and the
-    distance is taken in the other one. Of `[n]`, it is NaN for an image
-    without a peak.
+    NaN without a peak. A coordinate that is absent (NaN), as of a stripe along
+    its length, does not count.
     """
     offsets = _compute_offsets(images, positions, polarity)
     return np.hypot(offsets[:, 0], offsets[:, 1])
@@ -93,10 +83,7 @@ def compute_position_error(
 def find_right_positions(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> NDArray[np.bool_]:
-    """Which images have a peak within 1 pixel of the truth in both axes, `[n]`.
-
-    Arguments are those of `compute_position_error`.
-    """
+    """Which peaks are within 1 pixel of the truth in both axes, `[n]`."""
     offsets = _compute_offsets(images, positions, polarity)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
@@ -105,11 +92,9 @@ def find_right_positions(
 
 
 def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
-    """Counts the local extrema above half of the height of a bump.
+    """Counts the local extrema above half of the height of a bump, `[n]`.
 
-    Local maxima of bright images, minima of dark ones; a superposition of
-    training images has several. Neighbors are the eight pixels around one,
-    and a plateau of equal pixels counts once.
+    Of eight neighbors; a plateau of equal pixels counts once.
     """
     bright = _to_bright(images, polarity)
     image, *_ = np.unravel_index(
@@ -121,10 +106,9 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
 def count_own_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     """Counts the peaks of every image by its own measure.
 
-    Local extrema above half of the largest value of that image and above
-    `FAINT` of a bump, the highest first, each at least `PEAK_DISTANCE` from
-    those before it. So a faint superposition has several, and ripples are
-    none, on a bump or on a blank image.
+    Local extrema above half of its largest value and above `FAINT` of a bump,
+    the highest first, each at least `PEAK_DISTANCE` from those before it. So a
+    faint superposition has several, and ripples are none.
     """
     bright = _to_bright(images, polarity)
     highest = bright.max(axis=(1, 2), initial=0.0)
@@ -161,48 +145,42 @@ def compute_scores(
 
     Args:
         truth: True images of the same size.
-        positions: True positions, or `None` if the images have none (rotated
-            digits).
+        positions: True ones, or `None` if the images have none.
         polarity: `bright` or `dark`.
         reference: An image `[H, W, C]` or the value of all its pixels, by
             default the background. Its MSE is the unit of relative errors.
 
     Returns:
         `mse`, `relative_mse`, `hit_rate`, `position_accuracy`,
-        `position_error` (px) and `num_peaks`, averaged over images. A score
-        that does not exist is `None`: the last four without positions, the
-        second where the truth
-        is the reference, all of an empty set, and a mean that is not finite,
-        so that the result is always valid JSON.
+        `position_error` (px) and `num_peaks`, averaged over images. `None` are
+        the last four without positions, the second where the truth is the
+        reference, all of an empty set, and a mean that is not finite.
     """
-    return average_scores(
-        score_images(images, truth, positions, polarity, reference)
-    )
+    each = score_images(images, truth, positions, polarity, reference)
+    return average_scores(each)
 
 
 @declare(
-    *parse_measures(
-        """
-        mse: MSE [0, inf] low
-            squared error, mean over pixels and channels
-        relative_mse: relative MSE [0, inf] low
-            the mean MSE over the mean MSE of a blank image: 1 is no better than
-            drawing nothing (where data have no blank background, over that of
-            the mean training image)
-        hit_rate: hit rate [0, 1] high
-            share of the images whose peak lies within 1 px of the truth in x
-            and in y and whose MSE is less than half of that of a blank image
-        position_accuracy: position accuracy [0, 1] high
-            share of the images whose peak, however faint, lies within 1 px of
-            the truth in x and in y
-        position_error: position error [0, inf] in px low
-            distance of the peak from the truth
-        num_peaks: number of peaks [0, inf]
-            number of local extrema above half the height of a bump
-        """,
-        per="image",
-        leading=("relative_mse", "hit_rate"),
-    )
+    """
+    mse: MSE [0, inf] low
+        squared error, mean over pixels and channels
+    relative_mse: relative MSE [0, inf] low
+        the mean MSE over the mean MSE of a blank image: 1 is no better than
+        drawing nothing (where data have no blank background, over that of
+        the mean training image)
+    hit_rate: hit rate [0, 1] high
+        share of the images whose peak lies within 1 px of the truth in x
+        and in y and whose MSE is less than half of that of a blank image
+    position_accuracy: position accuracy [0, 1] high
+        share of the images whose peak, however faint, lies within 1 px of
+        the truth in x and in y
+    position_error: position error [0, inf] in px low
+        distance of the peak from the truth
+    num_peaks: number of peaks [0, inf]
+        number of local extrema above half the height of a bump
+    """,
+    per="image",
+    leading=("relative_mse", "hit_rate"),
 )
 def score_images(
     images: ArrayLike,
@@ -213,8 +191,7 @@ def score_images(
 ) -> dict[str, FloatArray]:
     """What `average_scores` needs of every image, `[n]` by name.
 
-    Scores of many images are those of their parts, joined. Arguments are
-    those of `compute_scores`.
+    Arguments are those of `compute_scores`.
     """
     background = _get_background(polarity)
     blank = background if reference is None else reference
@@ -227,28 +204,28 @@ def score_images(
         arguments = (images, positions, polarity)
         is_right = find_right_positions(*arguments)
         is_near = found["mse"] < HIT_ERROR * found["blank_mse"]
-        found["hit_rate"] = is_right & is_near
-        found["position_accuracy"] = is_right
-        found["position_error"] = compute_position_error(*arguments)
-        found["num_peaks"] = count_peaks(images, polarity)
+        found |= {
+            "hit_rate": is_right & is_near,
+            "position_accuracy": is_right,
+            "position_error": compute_position_error(*arguments),
+            "num_peaks": count_peaks(images, polarity),
+        }
     return found
 
 
 def average_scores(each: Mapping[str, ArrayLike]) -> dict[str, float | None]:
     """The scores of a set of images, from what `score_images` gives of each."""
-    means = {name: _mean(values) for name, values in each.items()}
-    blank = means.pop("blank_mse")
-    relative = means["mse"] / blank if blank != 0 else float("nan")
-    scores = {"mse": means["mse"], "relative_mse": relative}
-    scores |= dict.fromkeys(POSITION_SCORES, float("nan")) | means
-    return {name: finite_or_none(score) for name, score in scores.items()}
+    means = {n: mean_or_none(np.asarray(v, float)) for n, v in each.items()}
+    error, blank = means["mse"], means.pop("blank_mse")
+    is_known = error is not None and blank
+    relative = finite_or_none(error / blank) if is_known else None
+    names = ("hit_rate", "position_accuracy", "position_error", "num_peaks")
+    scores = {"mse": error, "relative_mse": relative}
+    return scores | dict.fromkeys(names) | means
 
 
 def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
-    """Places of the local maxima above the threshold of each image, [peaks].
-
-    Indices into the flattened images, the first pixel of a plateau.
-    """
+    """First pixels of maxima above each threshold, in the flattened images."""
     bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
     highest = ndimage.maximum_filter(bright, _NEIGHBORHOOD, mode="nearest")
     is_top = (bright == highest) & (bright > threshold[:, None, None])
@@ -267,7 +244,7 @@ def _find_peaks(bright: FloatArray, threshold: FloatArray) -> NDArray:
 def _compute_offsets(
     images: ArrayLike, positions: ArrayLike, polarity: str
 ) -> FloatArray:
-    """Returns peak minus truth, `[n, 2]`, and 0 in an absent coordinate."""
+    """Peak minus truth, `[n, 2]`, and 0 in an absent coordinate."""
     peaks = compute_peaks(images, polarity)
     positions = np.asarray(positions, float)
     if positions.shape != peaks.shape:
@@ -280,13 +257,8 @@ def _compute_offsets(
     return np.where(is_absent, 0.0, peaks - positions)
 
 
-def _to_stack(images: ArrayLike) -> FloatArray:
-    """Returns float64 `[n, H, W]`, or `[n, H, W, C]` of several channels."""
-    return np.asarray(_drop_channel(images), float)
-
-
 def _drop_channel(images: ArrayLike) -> NDArray[Any]:
-    """Returns `[n, H, W]` of one channel, and else what there is."""
+    """`[n, H, W]` of one channel, and else what there is."""
     images = np.asarray(images)
     if images.ndim == 4 and images.shape[-1] == 1:
         images = images[..., 0]
@@ -299,10 +271,10 @@ def _drop_channel(images: ArrayLike) -> NDArray[Any]:
 
 
 def _to_bright(images: ArrayLike, polarity: str) -> FloatArray:
-    """Returns a copy, `[n, H, W]`, on which bumps are 1 on a ground of 0."""
+    """A copy, `[n, H, W]`, on which bumps are 1 on a ground of 0."""
     background = _get_background(polarity)
     sign = 1.0 if polarity == "bright" else -1.0
-    stack = _to_stack(images)
+    stack = np.asarray(_drop_channel(images), float)
     gray = stack.mean(axis=-1) if stack.ndim == 4 else stack
     return sign * (gray - background)
 
@@ -314,9 +286,3 @@ def _get_background(polarity: str) -> float:
             f"{polarity!r}."
         )
     return BACKGROUNDS[polarity]
-
-
-def _mean(values: ArrayLike) -> float:
-    """Returns the mean, and NaN (with no warning) where there is no value."""
-    values = np.asarray(values, float)
-    return float(values.mean()) if values.size else float("nan")

@@ -8,9 +8,8 @@ interval is made there, and its ends are carried back (the delta method):
     below a number      the same, turned around         R^2 of predictions
     between two         log odds of the place in it     shares, correlations
 
-For a correlation log odds are twice Fisher's z. The numbers of single runs are
-not transformed: a rank correlation over five stages is often exactly 1, an
-accuracy often exactly 0, and these have no place on such a scale.
+For a correlation log odds are twice Fisher's z. Numbers of single runs are not
+transformed: many lie at an end, which has no place on such a scale.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ class Limits:
     def widen(self, values: Sequence[float]) -> Limits:
         """The range; all numbers if one of the values is outside."""
         is_inside = all(self.low <= value <= self.high for value in values)
-        return self if is_inside else Limits()
+        return self if is_inside else REAL
 
     def stretch(self, value: float) -> float:
         """A value inside the range on the scale without ends."""
         above, below = value - self.low, self.high - value
         if min(above, below) <= 0:
             return -math.inf if above <= 0 else math.inf
-        if math.isinf(self.low) and math.isinf(self.high):
+        if self == REAL:
             return value
         up = 0.0 if math.isinf(self.low) else math.log(above)
         return up - (0.0 if math.isinf(self.high) else math.log(below))
 
     def shrink(self, place: float) -> float:
         """The inverse of `stretch`."""
-        if math.isinf(self.low) and math.isinf(self.high):
+        if self == REAL:
             return place
         if math.isinf(self.high):
             return self.low + _exp(place)
@@ -62,7 +61,7 @@ class Limits:
 
     def measure_slope(self, value: float) -> float:
         """How fast the scale moves with a value inside the range."""
-        if math.isinf(self.low) and math.isinf(self.high):
+        if self == REAL:
             return 1.0
         return 1 / (value - self.low) + 1 / (self.high - value)
 
@@ -77,17 +76,11 @@ AT_MOST_ONE = Limits(high=1.0)
 def compute_student(
     values: Sequence[float], limits: Limits = REAL, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Student's interval of a mean, within the range of the quantity.
+    """Student's interval of the mean of finite numbers, within their range.
 
-    Args:
-        values: At least two numbers, finite.
-        limits: Their range; ignored if a number is outside, since it is not
-            theirs then.
-        level: How often such intervals hold the true mean.
-
-    Returns:
-        Its ends; None for numbers that are all alike, which say nothing of
-        their spread.
+    The limits are ignored if a number is outside, since they are not its own
+    then. None for fewer than two numbers, or if all are alike, which says
+    nothing of their spread.
     """
     from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 

@@ -1,7 +1,7 @@
 """Measures: what a number is, declared once, where it is computed.
 
-    @declare(Measure("mse", "MSE", POSITIVE, per="image", better="low"))
-    def compute_mse_per_image(images, truth): ...
+    @declare("mse: MSE [0, inf] low", per="image")
+    def score_images(images, truth): ...
 
 From the declaration follow the files of a run, charts in TensorBoard, lines of
 the report, figures and intervals of sweeps, what `tfcomp compare` offers, and
@@ -10,7 +10,9 @@ the table in the docs. Users declare theirs with `register_measure`.
 Nothing here needs TensorFlow, and neither do the modules that declare.
 """
 
+import contextlib
 import dataclasses
+import functools
 import importlib
 import itertools
 import math
@@ -22,8 +24,8 @@ from typing import Any, Literal, TypeVar
 
 from tfcomp.statistics.limits import REAL, Limits
 
-# The modules that declare measures, in the order in which these are computed.
-# They are looked up by name when a measure is first asked for.
+# The modules that declare measures, in the order in which these are computed;
+# imported when a measure is first asked for.
 SOURCES = (
     "tfcomp.analysis.scores",
     "tfcomp.analysis.geometry",
@@ -45,12 +47,7 @@ Text = str | tuple[str, Mapping[str, str]]
 class Chart:
     """What shows measures of stages side by side, each in a panel.
 
-    Attributes:
-        name: File name of the exhibit.
-        title: Its heading.
-        axis: What the numbers are; empty if that depends on the factors.
-        text: What it asks, before what is said of each of its measures.
-        section: Of the report.
+    The axis is empty if it depends on the factors.
     """
 
     name: str
@@ -65,18 +62,12 @@ class Measure:
     """A number that says something about a network.
 
     Attributes:
-        name: In files, tags and tables.
-        label: In figures.
-        limits: Its range.
-        about: What it is, a sentence.
+        name: In files, tags and tables; the label is that in figures.
         per: It has a value for each stage, for each image (and a mean over ID
             and over OOD), or for each run.
-        unit: Of the number, as `px`; empty without one.
-        better: Which way is better, if one is.
         chart: Where stages are compared by it; None if no figure shows it.
         is_leading: Whether figures of sweeps show it.
         floor: Below this, figures of sweeps are cut off.
-        function: What computes it.
         of: What the function takes: a `study` (`evaluation.study`), a `stage`
             or `images` (as those of users do), or something of its own.
         is_own: Whether a user has registered it.
@@ -103,12 +94,15 @@ _HEAD = re.compile(
 )
 
 
-def declare(*measures: Measure, of: str = "") -> Callable[[Function], Function]:
+def declare(
+    *texts: Text, of: str = "", **traits: Any
+) -> Callable[[Function], Function]:
     """Declares what a function computes: one number, or several by name.
 
-    Raises:
-        ValueError: If another function computes a measure of that name.
+    Further arguments are those of `parse_measures`. Raises ValueError if
+    another function computes a measure of that name.
     """
+    measures = parse_measures(*texts, **traits)
 
     def add(function: Function) -> Function:
         for measure in measures:
@@ -118,19 +112,9 @@ def declare(*measures: Measure, of: str = "") -> Callable[[Function], Function]:
     return add
 
 
-def declare_stages(
-    *texts: Text, charts: Mapping[str, Chart] | None = None
-) -> Callable[[Function], Function]:
-    """Declares lists with a number per stage that a function of a study gives.
-
-    Arguments are those of `parse_measures`.
-    """
-    return declare(*parse_measures(*texts, charts=charts), of="study")
-
-
-def declare_runs(*texts: Text) -> Callable[[Function], Function]:
-    """Declares numbers of a run that a function of a study gives."""
-    return declare(*parse_measures(*texts, per="run"), of="study")
+# Of functions of a study: lists, a number per stage, and numbers of a run.
+declare_stages = functools.partial(declare, of="study")
+declare_runs = functools.partial(declare, of="study", per="run")
 
 
 def parse_measures(
@@ -138,6 +122,7 @@ def parse_measures(
     per: str = "stage",
     charts: Mapping[str, Chart] | None = None,
     leading: Collection[str] = (),
+    floors: Mapping[str, float] | None = None,
 ) -> list[Measure]:
     """Measures from texts: a line for each, and below it what it is.
 
@@ -145,16 +130,9 @@ def parse_measures(
             what it is, which may go on in further lines
 
     With words beside a text, all in it are declared for each of them, in place
-    of `{key}` and `{text}`. What follows the label may be left out.
-
-    Args:
-        *texts: The texts, or pairs of a text and its words.
-        per: As of `Measure`.
-        charts: Which measures are shown where.
-        leading: Names of those that figures of sweeps show.
-
-    Raises:
-        ValueError: If a line cannot be read.
+    of `{key}` and `{text}`. What follows the label may be left out. Charts,
+    leading ones and floors (see `Measure`) are given by name. Raises ValueError
+    if a line cannot be read.
     """
     pairs = [(t, {"": ""}) if isinstance(t, str) else t for t in texts]
     found = []
@@ -168,8 +146,10 @@ def parse_measures(
             name, label, low, high, unit, better = match.groups()
             limits = Limits(float(low), float(high)) if low else REAL
             about, chart = " ".join(about.split()), (charts or {}).get(name)
-            traits = (unit or "", better, chart, name in leading)
-            found.append(Measure(name, label, limits, about, per, *traits))
+            traits = unit or "", better, chart, name in leading
+            floor = (floors or {}).get(name)
+            measure = Measure(name, label, limits, about, per, *traits, floor)
+            found.append(measure)
     return found
 
 
@@ -206,14 +186,13 @@ def register_measure(
     measure = _make_own(name, per, label, range, unit, better)
 
     def add(function: Function) -> Function:
-        about = (function.__doc__ or "").strip().split("\n\n")[0]
-        found = {
-            "function": function,
-            "of": "stage" if per == "stage" else "images",
-            "about": " ".join(about.split()),
-        }
+        text = (function.__doc__ or "").strip().split("\n\n")[0]
+        about = " ".join(text.split())
+        of = "stage" if per == "stage" else "images"
         list_measures()  # a name of ours is taken before its first use, too
-        _add(dataclasses.replace(measure, **found))
+        _add(
+            dataclasses.replace(measure, function=function, of=of, about=about)
+        )
         return function
 
     return add
@@ -225,27 +204,22 @@ def list_measures(
     """The declared measures, all or those that are asked for, in order."""
     for module in SOURCES:
         importlib.import_module(module)
-    # Whatever was imported first; those of users are the last.
-    places = {module: place for place, module in enumerate(SOURCES)}
+
+    def find_place(measure: Measure) -> int:
+        """In the order of modules, whatever was imported first."""
+        module = getattr(measure.function, "__module__", "")
+        # Those of users are the last.
+        return SOURCES.index(module) if module in SOURCES else len(SOURCES)
+
     return [
-        measure
-        for measure in sorted(
-            _MEASURES.values(),
-            key=lambda m: places.get(
-                getattr(m.function, "__module__", ""), len(places)
-            ),
-        )
-        if per in ("", measure.per)
-        and of in ("", measure.of)
-        and own in (None, measure.is_own)
+        m
+        for m in sorted(_MEASURES.values(), key=find_place)
+        if per in ("", m.per) and of in ("", m.of) and own in (None, m.is_own)
     ]
 
 
 def list_leading(per: str) -> dict[str, str]:
-    """Names and labels of the measures that figures of sweeps show.
-
-    Of images they are those of OOD, and the ID error first.
-    """
+    """Labels of what figures of sweeps show; of images, those of OOD ones."""
     leading = {m.name: m.label for m in list_measures(per) if m.is_leading}
     if per != "image":
         return leading
@@ -312,8 +286,7 @@ def forget_own() -> None:
 def adopt_measures(recorded: Mapping[str, Mapping[str, Any]]) -> None:
     """Declares what runs have recorded, without the code that computes it.
 
-    What is declared already, as by an imported plugin, stays; an entry that
-    breaks a rule is left out.
+    What is declared already stays; an entry that breaks a rule is left out.
     """
     known = {measure.name for measure in list_measures()}
     for name, entry in recorded.items():
@@ -321,12 +294,11 @@ def adopt_measures(recorded: Mapping[str, Mapping[str, Any]]) -> None:
             continue
         try:
             low, high = entry["range"]
-            bounds = (
-                -math.inf if low is None else low,
-                math.inf if high is None else high,
-            )
+            low = -math.inf if low is None else low
+            high = math.inf if high is None else high
             texts = (entry["unit"], entry["better"])
-            _add(_make_own(name, entry["per"], entry["label"], bounds, *texts))
+            traits = entry["per"], entry["label"], (low, high), *texts
+            _add(_make_own(name, *traits))
         except (KeyError, TypeError, ValueError):
             continue
 
@@ -339,13 +311,33 @@ def _make_own(
     unit: str,
     better: str | None,
 ) -> Measure:
-    _check(name, per, range, better)
+    """A measure of a user, if the arguments of `register_measure` allow it."""
+    is_word = name.isascii() and name.isidentifier() and name == name.lower()
+    limits = Limits(math.nan)  # in no order
+    with contextlib.suppress(TypeError, ValueError):
+        low, high = map(float, range)
+        limits = Limits(low, high)
+    for holds, rule in (
+        (is_word, "its name must be small letters, digits and underscores"),
+        (name not in RESERVED, "its name must be no name of another entry"),
+        (per in KINDS[:2], f"per must be stage or image, got {per!r}"),
+        (
+            better in (None, "low", "high"),
+            f"better must be low, high or None, got {better!r}",
+        ),
+        (
+            limits.low < limits.high,
+            f"range must be (low, high), low < high, got {range!r}",
+        ),
+    ):
+        if not holds:
+            raise ValueError(f"the measure {name!r}: {rule}")
     label = label or name
     axis = f"{label} ({unit})" if unit else label
     return Measure(
         name,
         label,
-        Limits(*map(float, range)),
+        limits,
         per=per,
         unit=unit,
         better=better,  # type: ignore[arg-type]
@@ -370,26 +362,3 @@ def _add(measure: Measure) -> None:
 def _where(function: Any) -> str:
     name = getattr(function, "__qualname__", repr(function))
     return f"{getattr(function, '__module__', '')}:{name}"
-
-
-def _check(
-    name: str, per: str, range: tuple[float, float], better: str | None
-) -> None:
-    is_word = name.isascii() and name.isidentifier() and name == name.lower()
-    try:
-        low, high = map(float, range)
-        is_range = low < high
-    except (TypeError, ValueError):
-        is_range = False
-    for holds, rule in (
-        (is_word, "its name must be small letters, digits and underscores"),
-        (name not in RESERVED, "its name must be no name of another entry"),
-        (per in KINDS[:2], f"per must be stage or image, got {per!r}"),
-        (
-            better in (None, "low", "high"),
-            f"better must be low, high or None, got {better!r}",
-        ),
-        (is_range, f"range must be (low, high), low < high, got {range!r}"),
-    ):
-        if not holds:
-            raise ValueError(f"the measure {name!r}: {rule}")

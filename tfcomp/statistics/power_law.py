@@ -1,13 +1,11 @@
 """How a count grows with the size of the grid: the slope in log-log scale.
 
-Counts at the same size are repeats: they share the size, and with it all that
-a power law leaves out there (a wider first layer, a held-out corner of whole
-cells). What has to vary for a statement on slopes is the size. So the counts
-of one size are first averaged in log scale over seeds, and the line is fitted
-to these means with equal weights; the interval of its slope is Student's at
-95 % with (number of sizes - 2) degrees of freedom. A departure from a power
-law widens it as noise does, and more seeds do not make it look smaller. (All
-points in one regression would take repeats for independent evidence.)
+Counts at the same size are repeats: they share all that a power law leaves out
+at that size. So they are first averaged in log scale over seeds, and the line
+is fitted to these means with equal weights; the interval of its slope is
+Student's at 95 % with (number of sizes - 2) degrees of freedom. A departure
+from a power law widens it as noise does, and more seeds do not narrow it, as
+they would if all points were regressed on.
 """
 
 from collections.abc import Sequence
@@ -18,13 +16,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class SizeMean:
-    """The counts of one size, averaged over seeds.
-
-    Attributes:
-        mean: Geometric mean of the counts.
-        low: Lower end of the 95 % interval of the mean, Student's over seeds
-            in log scale; None for one seed.
-    """
+    """Geometric mean of the counts of one size over seeds; 95 % interval."""
 
     size: int
     mean: float
@@ -35,11 +27,7 @@ class SizeMean:
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """count = constant * size ** slope.
-
-    Attributes:
-        low: Lower end of its 95 % interval; None with two sizes.
-    """
+    """count = constant * size ** slope, with the 95 % interval of the slope."""
 
     slope: float
     low: float | None
@@ -60,11 +48,7 @@ class PowerLaw:
 def average_sizes(
     sizes: Sequence[int], counts: Sequence[float]
 ) -> list[SizeMean]:
-    """Geometric means over the counts [n] of each size, sizes rising.
-
-    Raises:
-        ValueError: If a count is not positive, which has no logarithm.
-    """
+    """Geometric means over the counts [n] of each size, all above 0."""
     from tfcomp.statistics.seed_statistics import compute_interval
 
     if not all(count > 0 for count in counts):

@@ -1,10 +1,8 @@
 """Means over seeds: runs that differ in nothing but their seed.
 
-No single run proves a claim. The spread is the sample standard deviation
-over seeds. The interval of the mean is Student's at 95 %, on a scale that keeps
-it within the range of the score (`limits`). A bootstrap, on request, assumes
-less, but is too narrow for a handful of seeds. Seeds that are all alike say
-nothing of their spread: their mean has no interval.
+The spread is the sample standard deviation. The interval of the mean is
+Student's at 95 %, within the range of the score (`limits`); a bootstrap, on
+request, assumes less, but is too narrow for a handful of seeds.
 
 Tables are pandas DataFrames, one row a number: the flags of its setting, its
 `seed`, the name of the number (as `score`), and its `value`.
@@ -31,13 +29,7 @@ IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
 
 @dataclass(frozen=True)
 class Statistics:
-    """A number over seeds.
-
-    Attributes:
-        deviation: Sample standard deviation; None for one seed.
-        low: Lower end of the 95 % interval of the mean; None for one seed,
-            and for seeds that are all alike.
-    """
+    """A number over seeds: mean, sample standard deviation, 95 % interval."""
 
     mean: float
     deviation: float | None
@@ -61,16 +53,10 @@ def compute_statistics(
     method: str = "student",
     limits: Limits = REAL,
 ) -> Statistics | None:
-    """Mean, spread and interval of one value a seed.
+    """Mean, spread and interval (see `compute_interval`) of one value a seed.
 
-    Args:
-        values: The value of each seed; None for a seed that has none.
-        method: How the interval is made (see `compute_interval`).
-        limits: The range of the values.
-
-    Returns:
-        None if there is no seed, or if one lacks its value: it diverged, and
-        the mean over the rest would flatter.
+    None without a seed, or if one lacks its value: it diverged, and the mean
+    over the rest would flatter.
     """
     if not len(values) or any(value is None for value in values):
         return None
@@ -83,16 +69,11 @@ def compute_statistics(
 def compute_interval(
     values: Sequence[float], method: str = "student", limits: Limits = REAL
 ) -> tuple[float, float] | None:
-    """The 95 % interval of the mean of some numbers.
+    """The 95 % interval of the mean of finite numbers, within their range.
 
-    Args:
-        values: The numbers, finite.
-        method: `student`, or `bootstrap` (bias-corrected and accelerated,
-            9999 resamples that are the same in every call).
-        limits: Their range, which no interval leaves.
-
-    Returns:
-        Its ends; None for less than two numbers, or if all are alike.
+    The method is `student` or `bootstrap` (bias-corrected and accelerated, 9999
+    resamples that are the same in every call). None for less than two numbers,
+    or if all are alike.
     """
     if method == "student" or len(values) < 2 or np.ptp(values) == 0:
         return compute_student(values, limits)
@@ -111,11 +92,9 @@ def stack_scores(
 ) -> pd.DataFrame:
     """A table with one row a number, from one with one row a run.
 
-    Args:
-        table: Has a column for each key and each score.
-        keys: Columns to keep, as the flags and `seed`.
-        scores: Columns that become rows with their name as `score` and their
-            content as `value`, in the order of the runs.
+    Of its columns the keys, as the flags and `seed`, are kept; each score
+    becomes a row, its name as `score` and its content as `value`, in the order
+    of the runs.
     """
     tall = table.reset_index(drop=True).melt(
         list(keys), list(scores), "score", "value", ignore_index=False
@@ -126,30 +105,22 @@ def stack_scores(
 def summarize(
     table: pd.DataFrame, keys: Sequence[str], method: str = "student"
 ) -> pd.DataFrame:
-    """Mean, spread and interval of every group of numbers.
+    """Mean, spread and interval of every group of numbers, of equal keys.
 
-    Args:
-        table: Has the keys as columns, and `value`; a key `score` or
-            `quantity` tells the range of the values.
-        keys: Columns that have the same content in a group.
-        method: Of the 95 % intervals (see `compute_interval`).
-
-    Returns:
-        One row a group, in the order of the table: the keys, `mean`, `sd`,
-        `low`, `high`, and `n`, the number of seeds that have a value. Unless
-        all of them do, `n` is all there is.
+    A key `score` or `quantity` tells the range of the `value` column. One row a
+    group, in the order of the table: the keys, `mean`, `sd`, `low`, `high`, and
+    `n`, the number of seeds that have a value. Unless all of them do, `n` is
+    all there is.
     """
     import pandas as pd
 
-    named = [name for name in ("score", "quantity") if name in keys]
+    named = [keys.index(n) for n in ("score", "quantity") if n in keys]
     rows = []
     for key, group in table.groupby(list(keys), sort=False, dropna=False):
         values = group["value"].dropna()
-        complete = len(values) == len(group)
-        names = [key[keys.index(name)] for name in named]
-        limits = find_limits(names[0]) if names else REAL
         found = None
-        if complete:
+        if len(values) == len(group):
+            limits = find_limits(key[named[0]]) if named else REAL
             found = compute_statistics(values, method, limits)
         rows.append([*key, *list_numbers(found), len(values)])
     columns = [*keys, "mean", "sd", "low", "high", "n"]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.95
-MIN_PLACES = 3
 # Scores of which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
 NUMBERS = (
@@ -30,8 +29,7 @@ NUMBERS = (
 def compute_share_interval(successes: int, count: int) -> tuple[float, float]:
     """Clopper and Pearson's interval of a share of seeds, within 0 and 1.
 
-    *Each* end is right in 95 % of cases: a share above one half takes 5 of 5
-    seeds, or 9 of 10.
+    *Each* end is right in 95 % of cases.
     """
     from scipy import stats
 
@@ -52,14 +50,11 @@ def compute_share_p(successes: int, count: int, bound: float) -> float:
 def compute_trend_p(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Page's test: p of a rising and of a falling trend.
 
-    Args:
-        rows: Numbers in the order of the places, at least three, a row for
-            every seed, which is a block: seeds are compared with themselves
-            alone. At least two rows.
+    Of numbers [seeds, places], at least [2, 3], within each seed.
     """
     from scipy import stats
 
-    table = np.asarray(rows, float)  # [seeds, places]
+    table = np.asarray(rows, float)
     # The exact distribution of many places takes minutes, and ties have none.
     method = "exact" if table.shape[1] <= 7 else "asymptotic"
     rising, falling = (
@@ -72,17 +67,15 @@ def compute_trend_p(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
 def correlate_ranks(values: Sequence[float | None]) -> float | None:
     """Spearman's rank correlation of numbers with their places in order.
 
-    0 for equal numbers, which have no trend; None for fewer than three, or if
-    one does not exist.
+    0 for equal numbers; None for fewer than three, or if one does not exist.
     """
-    if len(values) < MIN_PLACES or None in values:
+    if len(values) < 3 or None in values:
         return None
     if len(set(values)) == 1:
         return 0.0
     from scipy import stats
 
-    places = list(range(len(values)))
-    return float(stats.spearmanr(places, list(values)).statistic)
+    return float(stats.spearmanr(range(len(values)), list(values)).statistic)
 
 
 def compare_settings(
@@ -91,14 +84,11 @@ def compare_settings(
     method: str = "student",
     pairs: str = "first",
 ) -> pd.DataFrame:
-    """Pairs of settings, for every score.
+    """Pairs of settings, which differ in some flags, for every score.
 
-    Args:
-        table: One row a number, as `seed_statistics.stack_scores` gives it.
-        flags: The columns in which settings differ.
-        method: Of the 95 % intervals (`seed_statistics.compute_interval`).
-        pairs: `first` compares the first setting of the table with each other
-            one, `all` compares every pair.
+    Of a table of `seed_statistics.stack_scores`; intervals are those of
+    `compute_interval` there. `first` compares the first setting with each other
+    one, `all` compares every pair.
 
     Returns:
         Rows with the flags of both settings (`<flag>_a`, `<flag>_b`), the
@@ -133,11 +123,7 @@ def compare_settings(
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment: controls the chance of any false find.
-
-    Args:
-        p_values: Of one family of tests; None where there was no test.
-    """
+    """Holm's step-down adjustment of a family; None where there is no test."""
     known = [i for i, p in enumerate(p_values) if p is not None]
     known.sort(key=lambda i: p_values[i])
     adjusted: list[float | None] = [None] * len(p_values)
@@ -159,26 +145,18 @@ def _compare(
     ratio = None
     if score.endswith(RATIO_ENDINGS) and len(seeds) and min(*a, *b) > 0:
         ratio = compute_statistics(np.log(b) - np.log(a), method)
-    numbers = [*list_numbers(found), len(seeds), _test(b - a), None]
     mean, _, low, high = list_numbers(ratio)
-    numbers += [_exp(mean), _exp(low), _exp(high)]
+    numbers = [*list_numbers(found), len(seeds), _test(b - a), None]
+    numbers += [x if x is None else float(np.exp(x)) for x in (mean, low, high)]
     return dict(zip(NUMBERS, numbers, strict=True))
 
 
 def _test(differences: np.ndarray) -> float | None:
-    """Two-sided p of the t-test; None for less than two differences.
-
-    Where all are the same it is the limit for a vanishing spread: 0, or 1 if
-    there is no difference.
-    """
+    """Two-sided p of the t-test; None for less than two differences."""
     from scipy import stats
 
     if len(differences) < 2:
         return None
-    if np.ptp(differences) == 0:
+    if np.ptp(differences) == 0:  # the limit for a vanishing spread
         return float(differences[0] == 0)
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
-
-
-def _exp(number: float | None) -> float | None:
-    return None if number is None else float(np.exp(number))

@@ -28,19 +28,12 @@ def tabulate_settings(
 ) -> pd.DataFrame:
     """Groups runs that differ in nothing but their seed.
 
-    A second run with the same flags and seed is the same computation, and
-    counts once.
-
-    Args:
-        runs: The runs; all have the same flags.
-        scores: Scores by their path (see `seed_statistics.get_score`).
-
-    Returns:
-        One row a setting: the flags in which the settings differ, sorted by
-        them; `seeds`, their number; and for each score `<score> mean`,
-        `<score> sd`, and the ends `<score> low` and `<score> high` of the 95 %
-        interval of the mean, within the range of the score. None where a seed
-        lacks the score.
+    All have the same flags; a second run with the same ones and seed is the
+    same computation, and counts once. One row a setting: the flags in which the
+    settings differ, sorted by them; `seeds`, their number; and for each score
+    (a path, see `get_score`) `<score> mean`, `<score> sd`, and the ends
+    `<score> low` and `<score> high` of the 95 % interval of the mean. None
+    where a seed lacks the score.
     """
     import pandas as pd
 
@@ -82,16 +75,14 @@ def format_rows(rows: Sequence[Sequence[Any]]) -> str:
 def _format(mean: float | None, spread: float | None) -> str:
     if mean is None:
         return "–"
-    if spread is None:
-        return f"{mean:.3g}"
-    return f"{mean:.3g} ± {spread:.2g}"
+    return f"{mean:.3g}" + ("" if spread is None else f" ± {spread:.2g}")
 
 
 def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """The flags that tell the settings apart, in their order.
 
-    A flag that follows from one before it, as the epochs that are varied
-    together with the encoding, is left out; so is one that does not vary.
+    One that follows from one before it, as epochs that are varied together with
+    the encoding, is left out; so is one that does not vary.
     """
     chosen: list[str] = []
     for name in settings[0]:
@@ -106,15 +97,13 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
     """The values of some flags, as `bump`, or `encoding bump, depth 2`."""
-    texts = [_format_value(setting[name]) for name in names]
-    if len(names) > 1:  # values of several flags may look alike
-        pairs = zip(names, texts, strict=True)
-        texts = [f"{name} {text}" for name, text in pairs]
+    texts = []
+    for name in names:
+        value = setting[name]
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        # Values of several flags may look alike.
+        texts.append(f"{name} {text}" if len(names) > 1 else text)
     return ", ".join(texts) or "all"
-
-
-def _format_value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _count(settings: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int:
