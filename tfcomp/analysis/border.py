@@ -1,10 +1,7 @@
 """How far inside a held-out region a point lies, and what that costs.
 
 Section 3.2 of the paper: some codes generalize near the border of the region,
-where bumps overlap with those that were trained on. Distances are counted in
-grid steps along the factors (the largest one of all), to the nearest grid
-point that is not held out; any other class of a categorical factor is one step
-away.
+where bumps overlap with those that were trained on.
 """
 
 import numpy as np
@@ -13,17 +10,16 @@ from scipy.stats import spearmanr
 
 from tfcomp.datasets.factors import FactorSpace
 
-MIN_POINTS = 3
-
 
 def compute_border_distance(
     is_ood: np.ndarray, space: FactorSpace
 ) -> np.ndarray:
     """Grid steps from every grid point to the nearest ID one.
 
-    A periodic factor goes on behind its last value. `is_ood` and the
-    distances are [prod(space.shape)]; these are 0 for ID points, and infinite
-    if all points are held out.
+    The most along a factor; a periodic one goes on behind its last value, and
+    any other class of a categorical one is one step away. Of
+    [prod(space.shape)]; 0 for ID points, and infinite if all points are held
+    out.
     """
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
@@ -45,12 +41,11 @@ def correlate_with_distance(
 ) -> float | None:
     """Spearman's rank correlation of OOD error and distance to ID, [n] each.
 
-    None for fewer than three OOD points, for equal errors or distances, or if
-    a number is not finite.
+    None for fewer than three OOD points, equal numbers, or one not finite.
     """
     chosen = distance > 0
     error, distance = error[chosen], distance[chosen]
-    if len(error) < MIN_POINTS or not np.isfinite([error, distance]).all():
+    if len(error) < 3 or not np.isfinite([error, distance]).all():
         return None
     if np.ptp(error) == 0 or np.ptp(distance) == 0:
         return None
@@ -69,8 +64,5 @@ def _measure(mask: np.ndarray, periodic: list[bool]) -> np.ndarray:
     ]
     wrapped = np.pad(mask, padding, mode="wrap")
     steps = distance_transform_cdt(wrapped, "chessboard").astype(float)
-    inner = tuple(
-        slice(before, before + size)
-        for (before, _), size in zip(padding, mask.shape, strict=True)
-    )
-    return steps[inner]
+    pairs = zip(padding, mask.shape, strict=True)
+    return steps[tuple(slice(n, n + size) for (n, _), size in pairs)]

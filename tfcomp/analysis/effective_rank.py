@@ -6,13 +6,9 @@ Of weights w_1 >= w_2 >= ... >= 0 with shares p_k = w_k / sum w, three numbers:
     participation ratio    1 / sum p_k^2
     components for 95 %    least m with p_1 + ... + p_m >= 0.95
 
-m equal weights and otherwise zeros give m for the first two (and for the third
-if m is below 20). The weights are squared singular values of a matrix or of a
-kernel, or the eigenvalues of the covariance of a stage's activations over
-points; so the 95 % are of the *variance*, not of the standard deviation. For a
-stage all three are invariant under rotation, scaling and shift. They are
-bounded by the number of points less one, so compare sets of points of one
-size, or read them beside `num_points`.
+The weights are squared singular values of a matrix or of a kernel, or the
+eigenvalues of the covariance of a stage's activations over points. The ranks
+of a stage do not exceed the number of points less one: compare sets of a size.
 """
 
 import numpy as np
@@ -32,11 +28,7 @@ Ranks = dict[str, float | None]
 
 
 def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
-    """Exponential of the entropy of the shares of weights [..., m].
-
-    Effective ranks [...], from 1 to m; 0 where all weights are 0, and NaN
-    where one is not finite.
-    """
+    """Effective ranks [...] of weights [..., m]; 0 of zeros, NaN of NaN."""
     weights = np.asarray(weights, np.float64)
     total = weights.sum(axis=-1, keepdims=True)
     shares = weights / np.where(total == 0, 1.0, total)
@@ -47,14 +39,12 @@ def compute_effective_rank(weights: np.ndarray) -> np.ndarray:
 def compute_effective_ranks(
     activations: np.ndarray, is_ood: np.ndarray
 ) -> dict[str, Ranks]:
-    """Effective ranks of one stage [n, ...], over all, ID and OOD points.
+    """Effective ranks of one stage [n, ...], over `all`, `id` and `ood` points.
 
-    Returns:
-        `{"all": ..., "id": ..., "ood": ...}`, each with
-        `participation_ratio`, `entropy_rank` (the effective rank),
-        `num_components` for 95 % of the variance, and `num_points`. The first
-        three are None where the points do not differ, there are fewer than
-        two, or some are not finite.
+    Each has `participation_ratio`, `entropy_rank` (the effective rank),
+    `num_components` for 95 % of the variance, and `num_points`. The first
+    three are None where the points do not differ, there are fewer than two, or
+    some are not finite.
     """
     features = np.zeros((len(is_ood), 1))  # no spread: every rank is None
     if np.isfinite(activations).all():
@@ -84,11 +74,7 @@ def compute_feature_ranks(
 
 @single_threaded
 def compute_participation(rows: np.ndarray, chosen: np.ndarray) -> float | None:
-    """Participation ratio over some points, of rows of `compute_rows`.
-
-    By traces, (sum w)^2 / sum w^2, without the spectrum w; None as of
-    `compute_effective_ranks`.
-    """
+    """Participation ratio of chosen points, by traces: (sum w)^2 / sum w^2."""
     if chosen.sum() < 2 or not np.isfinite(rows).all():
         return None
     is_gram = rows.shape[1] >= len(rows)
@@ -120,10 +106,7 @@ def compute_spectrum(features: np.ndarray) -> np.ndarray:
 
 
 def summarize_spectrum(eigenvalues: np.ndarray | None) -> Ranks:
-    """The three numbers of a spectrum [m], largest first, not all 0.
-
-    None stands for the spectrum of points that do not differ.
-    """
+    """The numbers of a spectrum [m], largest first, not all 0; None of None."""
     if eigenvalues is None:
         names = ("participation_ratio", "entropy_rank", "num_components")
         return dict.fromkeys(names)

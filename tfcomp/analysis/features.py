@@ -2,15 +2,13 @@
 
 Ridge regression, principal components and distances only see inner products
 of rows. With more units than points, rows are replaced by these products, the
-Gram matrix [n, n]: nothing is approximated, and a stage of 50,000 units becomes
-one of 784.
+Gram matrix [n, n]: a stage of 50,000 units becomes one of 784.
 
 Normalization: activations are centered by their mean over ID points and
 divided by one number, the root mean square length of a centered ID row. So
 penalties mean the same in every stage, and units keep their relative sizes.
 
-Beside them, what all analyses of arrays share: numbers as they go into JSON,
-and one thread for linear algebra.
+Beside them, what all analyses share: numbers for JSON, and one thread.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,16 +22,12 @@ BLOCK_UNITS = 4096
 def compute_rows(
     blocks: Iterable[np.ndarray], num_units: int, is_ood: np.ndarray
 ) -> np.ndarray:
-    """A stage as its units or as its inner products, whichever are fewer.
+    """A stage, normalized, as its units or as inner products, float64.
 
-    Args:
-        blocks: Disjoint groups of units, [n, units of the block] each.
-        num_units: How many there are in all blocks.
-        is_ood: Which points take no part in the normalization, [n].
-
-    Returns:
-        Normalized activations [n, units] if there are fewer units than ID
-        points, otherwise their Gram matrix [n, n]; float64.
+    Blocks are disjoint groups of units, [n, units of the block] each,
+    `num_units` in all; OOD points take no part in the normalization.
+    Activations [n, units] if there are fewer units than ID points, otherwise
+    their Gram matrix [n, n].
     """
     if num_units < np.count_nonzero(~is_ood):
         return normalize_rows(np.concatenate(list(blocks), axis=1), is_ood)
@@ -52,10 +46,7 @@ def normalize_rows(flat: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
 def compute_gram(
     blocks: Iterable[np.ndarray], is_ood: np.ndarray
 ) -> np.ndarray:
-    """Inner products of normalized rows, arguments as of `compute_rows`.
-
-    Float64 [n, n], NaN where activations are not finite.
-    """
+    """Inner products of normalized rows, [n, n]; NaN if not finite."""
     gram = np.zeros((len(is_ood), len(is_ood)))
     for block in blocks:
         for part in iterate_units(block):

@@ -2,13 +2,8 @@
 
 Similarity of every pair of outputs (paper section 3.3, eq. 2 and 34;
 appendix F.1): cosine, L2 distance and pixel overlap. Matrices are [n, n],
-float64, rows and columns in the order of the outputs [n, ...].
-
-Outputs are expected *bright*, a bump of 1 on a background of 0: pass
-`1 - images` for dark ones, between which distances see no difference. On dark
-images the shared background is nearly all of every inner product, so each
-cosine lies within 0.004 of 1 (28 x 28 pixels), and the threshold of the
-overlap would select the background.
+float64, in the order of the outputs [n, ...], which are expected *bright*, a
+bump of 1 on a background of 0: pass `1 - images` for dark ones.
 
 A *blank* output (all zeros) has no direction and no bright pixel: its cosine
 and overlap are 0 with every output, itself included. An output that is not
@@ -38,10 +33,7 @@ def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
 def compute_neighbor_cosines(
     outputs: np.ndarray, periodic: bool = False
 ) -> np.ndarray:
-    """Cosine of each of `n` outputs in a row with the next, [n - 1].
-
-    Of a periodic row the last with the first, too, [n].
-    """
+    """Cosines of n outputs in a row with the next, [n - 1]; [n] if periodic."""
     flat = _scale_rows(flatten_outputs(outputs))
     cosines = np.einsum("ij,ij->i", flat, np.roll(flat, -1, axis=0))
     return np.clip(cosines if periodic else cosines[:-1], -1, 1)
@@ -66,11 +58,9 @@ def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
 
 
 def convert_to_similarity(distances: np.ndarray) -> np.ndarray:
-    """Similarity form of distances: 1 - distance / largest distance.
+    """Similarity form of distances: 1 - distance / largest distance, or 1.
 
-    Linear in the distance, so there is no length scale to choose; once
-    centered it is positive semidefinite, as minus a Euclidean distance is.
-    Where all outputs are equal, all similarities are 1.
+    Once centered it is positive semidefinite, as minus a Euclidean distance is.
     """
     largest = np.fmax.reduce(distances, axis=None, initial=0)
     return 1 - distances / (largest if largest > 0 else 1)
@@ -93,10 +83,7 @@ def compute_overlap_gram(outputs: np.ndarray) -> np.ndarray:
 
 
 def flatten_outputs(outputs: np.ndarray) -> np.ndarray:
-    """A float64 copy [n, pixels], NaN throughout a row that is not finite.
-
-    An infinity would raise warnings further on, and become NaN there.
-    """
+    """A float64 copy [n, pixels], NaN throughout a row that is not finite."""
     flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
     flat[~np.isfinite(flat).all(axis=1)] = np.nan
     return flat

@@ -9,22 +9,11 @@ inner products over its units:
     relative contrast   contrast / sum_{i<j} |h_i| |h_j|             in [0, 1]
     curvature           K = (<II_11, II_22> - |II_12|^2) / det g
 
-The mixed share (interaction asymmetry, Brady et al. 2025), summed over points,
-is 0 for a sum of functions of single factors. With the first derivatives among
-what it is a share of, it is also small for a stage that is nearly linear: x + y
-+ 1e-5 x y has 1e-10, although all of its second derivatives are mixed. The
-contrast (Brady et al. 2023)
-is 0 if no unit answers to two factors. K is the Gaussian curvature of the
+The sums of the mixed share (interaction asymmetry, Brady et al. 2025) are also
+over points. Contrast: Brady et al. 2023. K is the Gaussian curvature of the
 surface that a stage makes of two factors, by the equation of Gauss: g_ij =
-<h_i, h_j> is its metric, II_ij what h_ij has at right angles to h_1 and h_2. A
-plane or a cylinder has 0, a sphere of radius r has 1 / r^2.
-
-A network of ReLUs is piecewise linear: behind a code of single factors its
-mixed derivatives are exactly 0, since all interaction sits in the kinks
-between the pieces, and so is its mixed share. There the analysis of variance
-over the grid says how much is interaction (`tfcomp.analysis.tuning`), which
-needs no derivative. The relative contrast depends on the axes of the units: a
-plane turned by 45 degrees among them has the worst value.
+<h_i, h_j> is its metric, II_ij what h_ij has at right angles to h_1 and h_2.
+What stages of ReLUs have is in `docs/outputs.md`.
 """
 
 import itertools
@@ -64,8 +53,7 @@ def compute_jet_products(
     """Inner products of all derivatives of every stage, float64 [n, K, K].
 
     K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
-    and F absolute first ones: no measure of this module needs more, however
-    many units there are. The second ones are Jacobians of Jacobians.
+    and F absolute first ones. The second ones are Jacobians of Jacobians.
     """
 
     # Each column by itself, as those of pairs i > j are then never computed.
@@ -86,7 +74,6 @@ def compute_jet_products(
         pairs = list_pairs(len(slopes))
         bends = [second[f"{name}/{i}"][:, :, j] for i, j in pairs]
         jet = tf.stack([*slopes, *bends, *map(tf.abs, slopes)], axis=1)
-        # In float64, as in `compute_stage_metrics`.
         jet = tf.cast(jet, tf.float64)  # [n, K, units]
         found[name] = tf.matmul(jet, jet, transpose_b=True)
     return found
@@ -95,8 +82,8 @@ def compute_jet_products(
 class Interaction:
     """Numbers of a stage at n points, from what `compute_jet_products` gives.
 
-    Derivatives are by factors in units of their ranges [F]: so those by pixels
-    and by degrees can be added. Points that are not finite are NaN throughout.
+    Derivatives are by factors in units of their ranges [F]. Points that are not
+    finite are NaN throughout.
     """
 
     def __init__(self, products: np.ndarray, ranges: Sequence[float]) -> None:
@@ -136,10 +123,7 @@ class Interaction:
         return contrast, np.where(is_worst, 1.0, relative)
 
     def curvature(self) -> tuple[np.ndarray, np.ndarray]:
-        """K and the area element sqrt(det g) of two factors, [n] each.
-
-        K is NaN where directions are dead or too close to span a surface.
-        """
+        """K, NaN where there is no surface, and sqrt(det g), [n] each."""
         g = self.first
         squares = g[:, 0, 0] * g[:, 1, 1]
         det = squares - g[:, 0, 1] ** 2
@@ -155,8 +139,7 @@ class Interaction:
         """`mixed_share`; means of `contrast` and `relative_contrast`.
 
         Of two factors also `gaussian_curvature`, the median over points that
-        have one, and `total_curvature`, the integral of K over the surface,
-        which does not depend on its size. None where there is no number.
+        have one, and `total_curvature`, the integral of K over the surface.
         """
         contrast, relative = self.contrast()
         numbers = {

@@ -25,43 +25,35 @@ BATCH_SIZE = 28
 
 
 def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
-    """Exact Jacobians of all stages with respect to the factors.
+    """Exact Jacobians [n, units, F] of all stages, in their order.
 
-    The inner gradient of sum <u, h> over stages is linear in the cotangents
-    u, so its own gradient with respect to u is a column of the Jacobian: one
-    pass per factor, where `tape.batch_jacobian` needs one per unit. Works
-    eagerly; inside a `tf.function` with a static batch size, the unused
-    value of the inner gradient is pruned, which saves a further pass.
-
-    Returns:
-        A Jacobian [n, units, F] per stage, in the order of the stages; zeros
-        for a stage that does not depend on the factors.
+    Zeros for a stage that does not depend on the factors. One pass per factor,
+    where `tape.batch_jacobian` needs one per unit, and another one unless in a
+    `tf.function` with a static batch size.
     """
+    # The inner gradient of sum <u, h> over stages is linear in the cotangents
+    # u, so its own gradient with respect to u is a column of the Jacobian.
     factors = tf.convert_to_tensor(factors)
+    zero = {"unconnected_gradients": tf.UnconnectedGradients.ZERO}
     with tf.GradientTape(persistent=True) as outer:
         with tf.GradientTape() as inner:
             inner.watch(factors)
             stages = stage_fn(factors)
         cotangents = {name: tf.zeros_like(h) for name, h in stages.items()}
         outer.watch(cotangents)
+        given = list(cotangents.values())
         pulled = inner.gradient(
-            list(stages.values()),
-            factors,
-            output_gradients=list(cotangents.values()),
-            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+            list(stages.values()), factors, output_gradients=given, **zero
         )  # [n, F]
         # Row i depends on row i alone, so the sum over rows that a gradient
         # implies mixes nothing.
         pulled_columns = tf.unstack(pulled, axis=1)
-    columns = [
-        outer.gradient(
-            column,
-            cotangents,
-            unconnected_gradients=tf.UnconnectedGradients.ZERO,
-        )
-        for column in pulled_columns
-    ]
-    return _stack_columns(columns)
+    return _stack_columns(
+        [
+            outer.gradient(column, cotangents, **zero)
+            for column in pulled_columns
+        ]
+    )
 
 
 def compute_difference_jacobians(
@@ -72,35 +64,25 @@ def compute_difference_jacobians(
     step: float | Sequence[float] = 1.0,
     levels: Sequence[Sequence[float]] = (),
 ) -> StageDict:
-    """Jacobians by differences over the grid, for one-hot codes only.
+    """Jacobians [n, units, F] by differences over the grid.
 
-    A one-hot code is constant between grid points, so its derivative is zero
-    or undefined; there, and only there, neighbors are compared instead.
-    Differences are central, and one-sided where a neighbor would leave the
-    range.
+    For stages that are steps, as a one-hot code. Differences are central, and
+    one-sided where a neighbor would leave the range; zeros in a column where a
+    point has no neighbor. Raises ValueError if a range is narrower than a step.
 
     Args:
         factors: Float tensor [n, F].
         low: Smallest value of each factor.
         high: Largest value of each factor.
-        step: Distance to a neighbor, in units of the factor: one for all
-            factors or one each.
+        step: Distance to a neighbor: one for all factors or one each.
         levels: The values of each factor, empty for one whose values are
             `step` apart; by default all are.
-
-    Returns:
-        A Jacobian [n, units, F] per stage, per unit of the factor; zeros in
-        a column where a point has no neighbor on either side.
-
-    Raises:
-        ValueError: If a range is narrower than one step.
     """
     factors = tf.convert_to_tensor(factors)
     steps = np.broadcast_to(step, len(low)).tolist()
     columns = []
-    for i, (lowest, highest, step) in enumerate(
-        zip(low, high, steps, strict=True)
-    ):
+    ranges = zip(low, high, steps, strict=True)
+    for i, (lowest, highest, step) in enumerate(ranges):
         if highest - lowest < step:
             raise ValueError(
                 f"step must fit in the range of factor {i}, "
@@ -119,12 +101,12 @@ def compute_difference_jacobians(
         before = tf.cast(before, factors.dtype)[:, None]  # [n, 1]
         above = stage_fn(factors + after * shift)
         below = stage_fn(factors - before * shift)
-        columns.append(
-            {
-                name: _divide(above[name] - below[name], after + before)
-                for name in above
-            }
-        )
+        column = {}
+        for name in above:
+            flat = _flatten(above[name] - below[name])  # [n, units]
+            width = tf.cast(after + before, flat.dtype)
+            column[name] = tf.math.divide_no_nan(flat, width)
+        columns.append(column)
     return _stack_columns(columns)
 
 
@@ -144,10 +126,7 @@ def compute_stage_metrics(
     factors: tf.Tensor,
     jacobian_fn: JacobianFn = compute_stage_jacobians,
 ) -> StageDict:
-    """Metric tensors g = J^T J [n, F, F] of all stages, float64, unnormalized.
-
-    From what `jacobian_fn(stage_fn, factors)` returns.
-    """
+    """Metric tensors g = J^T J [n, F, F] of all stages, float64."""
     jacobians = jacobian_fn(stage_fn, factors)
     return {name: _compute_metric(j) for name, j in jacobians.items()}
 
@@ -166,13 +145,9 @@ def evaluate_in_batches(
 
     Args:
         fn: Maps factors [b, F] to {name: tensor [b, ...]}, row by row.
-        factors: Factor values [n, F]; evaluated in float32.
-        batch_size: The most rows per call. Fewer are used where that
-            divides the rows more evenly.
+        factors: Factor values [n, F], at least one; evaluated in float32.
+        batch_size: The most rows per call, to be divided evenly.
         traced: Whether to trace a function that is not.
-
-    Raises:
-        ValueError: If there are no rows or no room for any.
     """
     if len(factors) < 1 or batch_size < 1:
         raise ValueError(
@@ -219,15 +194,13 @@ def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
         for j in range(i, len(rows))
     }
     # Each pair once and mirrored, so that g is symmetric to the last bit.
-    return tf.concat(
-        [
-            tf.concat(
-                [dots[min(i, j), max(i, j)] for j in range(len(rows))], axis=2
-            )
-            for i in range(len(rows))
-        ],
-        axis=1,
-    )  # [n, F, F]
+    lines = [
+        tf.concat(
+            [dots[min(i, j), max(i, j)] for j in range(len(rows))], axis=2
+        )
+        for i in range(len(rows))
+    ]
+    return tf.concat(lines, axis=1)  # [n, F, F]
 
 
 def _stack_columns(columns: list[StageDict]) -> StageDict:
@@ -242,8 +215,3 @@ def _flatten(values: tf.Tensor) -> tf.Tensor:
     # Named where it is known, so that the Jacobian's shape stays static.
     units = -1 if units is None else units
     return tf.reshape(values, [tf.shape(values)[0], units])
-
-
-def _divide(difference: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-    flat = _flatten(difference)  # [n, units]
-    return tf.math.divide_no_nan(flat, tf.cast(width, flat.dtype))

@@ -7,33 +7,22 @@ is, in one way only, a sum of terms that are orthogonal to each other,
     K[(x, y), (x', y')] = m + a(x, x') + b(y, y') + c(x, x', y, y')
 
 with the mean m over all pairs, and a, b and c without a mean over either pair
-of arguments. a and b are the single-factor terms, c is the pairwise one: with
-mean squares as weights (w = |c|^2) the ratio is
+of arguments. With mean squares as weights (w = |c|^2) the ratio is
 
     eta = (|a|^2 + |b|^2) / (|a|^2 + |b|^2 + |c|^2)         in [0, 1]
 
 1 for an additive kernel, as the binary factorized one of equations 3 and 4,
 and 2 / (N + 1) for one that tells only equal points of an N x N grid, as pure
-memorization does. The constant says nothing of x or y, so it is in
-neither sum. The first terms of a Schmidt decomposition are *not* those of low
-order: a product of functions of x and of y is one Schmidt term, and is of the
-highest order.
+memorization does. Of more factors it is the share of the terms of one factor.
 
-Of more factors there are terms of one factor each, of pairs, and of more; the
-ratio is the share of those of one factor.
-
-The same of images: is one a conjunction of x and y, or a sum over rows and
-columns? The interaction part of an image is what is left of it less its row
-means and its column means (plus its mean): zero for every sum f(x) + g(y), as
-the plus of two stripes, and most of a bump. Of a set of images, R^2 says
-how much of the interaction parts t of the true images those o of the outputs
-explain,
+The same of images: the interaction part of one is what is left of it less its
+row and column means, zero for every sum f(x) + g(y), as a plus of two stripes.
+How much of those of true images, t, do those of outputs, o, explain?
 
     R^2 = 1 - sum |s o - t|^2 / sum |t|^2,     s = sum <o, t> / sum <o, o>
 
 with one scale s for all images of the set, so that a network may draw all too
-faint, but not one of them instead of another. It lies in [0, 1], and is 0 for
-a plus and for a blank image, wherever their peaks are.
+faint, but not one of them instead of another. It lies in [0, 1].
 """
 
 import itertools
@@ -56,31 +45,24 @@ def summarize_anova(
 ) -> dict[str, float | None]:
     """The shares of a kernel's terms in its variance, by their order.
 
-    The matrix [n, n] is symmetric; the factors [n, F] have every combination
-    of the values that occur, once each, in any order.
+    Of a symmetric matrix [n, n] and factors [n, F] that `arrange_grid` takes.
 
-    Returns:
-        Of two factors `anova_first`, `anova_second` (the terms of one factor
-        each) and `anova_pairwise` (the rest; the three add up to 1). Of any
-        other number `anova_single`, `anova_pairwise` and `anova_higher`,
-        the sums of the terms of one factor, of two and of more. And
-        `factorization_ratio`, the share of all terms of one factor. None for
-        a kernel that does not vary or is not finite.
-
-    Raises:
-        ValueError: If the factors are no full grid.
+    Of two factors `anova_first` and `anova_second` (the terms of one factor
+    each) and `anova_pairwise` (the rest); of any other number `anova_single`,
+    `anova_pairwise` and `anova_higher`. And `factorization_ratio`, the share of
+    all terms of one factor. None for a kernel that does not vary or is not
+    finite.
     """
     blocks = arrange_grid(gram, factors)  # [x, y, ..., x', y', ...]
     mean, count = blocks.mean(), blocks.ndim // 2
     total = np.mean((blocks - mean) ** 2)
-    varies = total > FLOOR * np.mean(blocks**2)
-    scale = total if varies else np.nan
+    scale = total if total > FLOOR * np.mean(blocks**2) else np.nan
     single = [_keep(blocks, [i]) - mean for i in range(count)]
     shares = np.array([np.mean(term**2) for term in single]) / scale
     ratio = min(shares.sum(), 1.0)  # but for an ulp
     if count == 2:
         names = ("anova_first", "anova_second", "anova_pairwise")
-        numbers = dict(zip(names, (*shares, 1 - ratio), strict=True))
+        orders = (*shares, 1 - ratio)
     else:
         pairs = sum(
             np.mean((_keep(blocks, [i, j]) - mean - single[i] - single[j]) ** 2)
@@ -88,7 +70,7 @@ def summarize_anova(
         )
         names = ("anova_single", "anova_pairwise", "anova_higher")
         orders = (ratio, pairs / scale, max(1 - ratio - pairs / scale, 0.0))
-        numbers = dict(zip(names, orders, strict=True))
+    numbers = dict(zip(names, orders, strict=True))
     numbers["factorization_ratio"] = ratio
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
@@ -102,10 +84,7 @@ def _keep(blocks: np.ndarray, factors: list[int]) -> np.ndarray:
 
 
 def remove_marginals(images: np.ndarray) -> np.ndarray:
-    """Images [n, H, W] or [n, H, W, C] less their row and column means.
-
-    Channels are averaged; float64 [n, H, W].
-    """
+    """Images [n, H, W] or [n, H, W, C] less row and column means, [n, H, W]."""
     maps = np.asarray(images, np.float64)
     maps = maps.mean(axis=-1) if maps.ndim == 4 else maps
     maps = maps - maps.mean(axis=(1, 2), keepdims=True)
@@ -118,8 +97,7 @@ def compute_interaction_r2(
 ) -> float | None:
     """R^2 of the interaction part of images on that of the true ones.
 
-    None without images, if one is not finite, or if no true image has an
-    interaction part.
+    None if one is not finite or no true image has an interaction part.
     """
     drawn, true = remove_marginals(images), remove_marginals(truth)
     energy, total = float(np.sum(drawn**2)), float(np.sum(true**2))
@@ -129,7 +107,5 @@ def compute_interaction_r2(
         return None
     if energy <= ROUNDING * spread:
         return 0.0
-    product = float(np.vdot(drawn, true))
-    # A negative image explains nothing.
-    r2 = max(product, 0.0) ** 2 / (energy * total)
-    return finite_or_none(min(r2, 1.0))
+    product = max(float(np.vdot(drawn, true)), 0.0)  # or a negative image
+    return finite_or_none(min(product**2 / (energy * total), 1.0))

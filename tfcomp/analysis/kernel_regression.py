@@ -11,17 +11,14 @@ length scale:
 The additive kernel superposes what is known of x and what is known of y;
 the product kernel needs both to be close; the radial one (Matern 3/2, one
 length scale) sees the distance alone. It is not Gaussian, since a Gaussian
-of the distance *is* the product kernel with equal scales, and a comparison
-of the two could only be won by the product.
+of the distance *is* the product kernel with equal scales.
 
 Scales and ridge are those of the smallest leave-one-out error over ID
 points; OOD outputs are used for the final score only. R^2 is 1 - SSE / SST
-over all pixels, with SST about the mean ID output, in ID and OOD alike: 0
-for a predictor that always draws that mean.
+over all pixels, with SST about the mean ID output, in ID and OOD alike.
 """
 
 import itertools
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,13 +45,10 @@ MAX_POINTS = 1024
 class KernelFit:
     """One kernel regression.
 
-    Attributes:
-        scales: Chosen length scales in grid steps, one per factor; a single
-            one for the radial kernel. Empty if nothing could be fitted.
-        ridge: Chosen ridge; NaN likewise.
-        r2_id: Leave-one-out R^2 over ID points.
-        r2_ood: R^2 over OOD points. Both None where outputs are not finite,
-            do not vary, or there are too few points.
+    The chosen length scales are in grid steps, one per factor or a single one
+    for the radial kernel; they are empty, and the ridge NaN, if nothing could
+    be fitted. R^2 of ID points, left out one by one, and of OOD points are None
+    where outputs are not finite, do not vary, or there are too few points.
     """
 
     kernel: str
@@ -88,14 +82,10 @@ def make_kernel(
 def fit_kernel(
     kernel: str, factors: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> KernelFit:
-    """Ridge regression with one kernel, from ID to OOD outputs.
+    """Ridge regression with one kernel, from ID to OOD outputs [n, ...].
 
-    The intercept (an output) is not penalized. Every combination of
-    `SCALES` over factors is tried, at one eigendecomposition [n_id, n_id]
-    each; ridges cost a matrix product.
-
-    Outputs [n, ...] are those of a model, or true images, at factor values on
-    a grid; the rows of OOD points are compared with the prediction.
+    At factor values on a grid. The intercept (an output) is not penalized.
+    Every combination of `SCALES` over factors takes an eigendecomposition.
     """
     return _fit(kernel, factors, [outputs], is_ood)[0]
 
@@ -107,12 +97,12 @@ def _fit(
     outputs: Sequence[np.ndarray],
     is_ood: np.ndarray,
 ) -> list[KernelFit]:
-    """Of several outputs at the same points, which share decompositions."""
+    """`fit_kernel` of several outputs at the same points."""
     is_ood = np.asarray(is_ood, bool)
     points = convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_POINTS)]
-    known, queries = points[rows], points[is_ood]  # [n_id, F], [n_ood, F]
+    known = points[rows]  # [n_id, F]
     flat = [np.reshape(o, (len(o), -1)).astype(np.float64) for o in outputs]
     targets = {
         i: values[rows]
@@ -120,9 +110,15 @@ def _fit(
         if len(rows) >= MIN_POINTS and np.isfinite(values[rows]).all()
     }
     fits = [KernelFit(kernel, (), float("nan"), None, None)] * len(flat)
-    for i, choice in _choose(kernel, known, targets).items():
-        ood = flat[i][is_ood]
-        fits[i] = _score(kernel, known, targets[i], queries, ood, *choice)
+    for i, (error, scales, ridge) in _choose(kernel, known, targets).items():
+        target, ood = targets[i], flat[i][is_ood]
+        parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
+        ((weights, intercept, _),) = _solve(parts, target, [ridge])
+        predicted = make_kernel(kernel, points[is_ood], known, scales) @ weights
+        left, mean = ood - predicted - intercept, target.mean(axis=0)
+        r2_id = _compute_r2(error, target - mean, target)
+        r2_ood = _compute_r2(np.sum(left**2), ood - mean, ood)
+        fits[i] = KernelFit(kernel, scales, ridge, r2_id, r2_ood)
     return fits
 
 
@@ -130,42 +126,29 @@ def _choose(
     kernel: str, known: np.ndarray, targets: Mapping[int, np.ndarray]
 ) -> dict[int, tuple[float, tuple[float, ...], float]]:
     """Least leave-one-out error of each target, its scales, and its ridge."""
-    rotated = {i: _rotate(values) for i, values in targets.items()}
+    rotated = dict(targets)
+    for i, values in targets.items():
+        # Squared errors summed over pixels do not change under a rotation of
+        # pixel space, and n targets span at most n dimensions of it: with more
+        # pixels than points, the rest would be multiplied for nothing.
+        if values.shape[1] > len(values):
+            rotated[i] = np.linalg.qr(values.T, mode="r").T  # [n, n]
     # A radial kernel has one scale; broadcasting serves all factors.
     count = 1 if kernel == "radial" else known.shape[1]
     best: dict[int, tuple[float, tuple[float, ...], float]] = {}
     for scales in itertools.product(SCALES, repeat=count) if targets else ():
         parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
         for i, values in rotated.items():
-            for error, ridge in _leave_one_out(parts, values):
-                found = error, scales, ridge
-                known_best = best.get(i, found)
-                best[i] = min(known_best, found, key=operator.itemgetter(0))
+            solutions = _solve(parts, values, RIDGES)
+            for ridge, solution in zip(RIDGES, solutions, strict=True):
+                # Exact, without refitting: the residual of the full fit is
+                # ridge * a_i and the share of a point in its own prediction is
+                # 1 - ridge * M_ii; their ratio is a_i / M_ii.
+                errors = solution[0] / solution[2][:, None]
+                error = float(np.vdot(errors, errors))
+                if i not in best or error < best[i][0]:
+                    best[i] = error, scales, ridge
     return best
-
-
-def _score(
-    kernel: str,
-    known: np.ndarray,
-    targets: np.ndarray,
-    queries: np.ndarray,
-    ood: np.ndarray,
-    error: float,
-    scales: tuple[float, ...],
-    ridge: float,
-) -> KernelFit:
-    """The fit with a choice, and how well it predicts OOD outputs."""
-    parts = np.linalg.eigh(make_kernel(kernel, known, known, scales))
-    ((weights, intercept, _),) = _solve(parts, targets, [ridge])
-    predicted = make_kernel(kernel, queries, known, scales) @ weights
-    left, mean = ood - predicted - intercept, targets.mean(axis=0)
-    return KernelFit(
-        kernel,
-        scales,
-        ridge,
-        _compute_r2(error, targets - mean, targets),
-        _compute_r2(np.sum(left**2), ood - mean, ood),
-    )
 
 
 def fit_kernels(
@@ -178,10 +161,7 @@ def fit_kernels(
 def fit_all_kernels(
     factors: np.ndarray, outputs: Mapping[str, np.ndarray], is_ood: np.ndarray
 ) -> dict[str, dict[str, KernelFit]]:
-    """The fits of several outputs by name, for little more than those of one.
-
-    Each is that of `fit_kernels`.
-    """
+    """The fits of several outputs by name, which share decompositions."""
     fits = {k: _fit(k, factors, [*outputs.values()], is_ood) for k in KERNELS}
     return {
         name: {kernel: found[i] for kernel, found in fits.items()}
@@ -194,13 +174,10 @@ def _solve(
     targets: np.ndarray,
     ridges: Sequence[float],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Solves (K + ridge) a + b = Y, sum a = 0, for every ridge.
+    """Solves (K + ridge) a + b = Y, sum a = 0, with K = U diag(w) U^T.
 
-    From one eigendecomposition K = U diag(w) U^T.
-
-    Yields:
-        Weights a = M Y [n, pixels], intercept b [pixels], and the diagonal of
-        M = B - B 1 1^T B / 1^T B 1, where B = (K + ridge)^-1.
+    Yields, for every ridge, weights a = M Y [n, pixels], intercept b [pixels],
+    and the diagonal of M = B - B 1 1^T B / 1^T B 1, where B = (K + ridge)^-1.
     """
     eigenvalues, vectors = parts
     # The smallest are zero up to rounding, and may be just below it.
@@ -217,30 +194,6 @@ def _solve(
         diagonal = vectors**2 @ inverse
         diagonal -= (vectors @ scaled_ones) ** 2 / total
         yield weights, intercept, diagonal
-
-
-def _leave_one_out(
-    parts: tuple[np.ndarray, np.ndarray], targets: np.ndarray
-) -> Iterator[tuple[float, float]]:
-    """Summed squared error of points left out one by one, and the ridge.
-
-    Exact, without refitting: the residual of the full fit is ridge * a_i and
-    the share of a point in its own prediction is 1 - ridge * M_ii; their
-    ratio is a_i / M_ii.
-    """
-    solutions = _solve(parts, targets, RIDGES)
-    for ridge, (weights, _, diagonal) in zip(RIDGES, solutions, strict=True):
-        residuals = weights / diagonal[:, None]
-        yield float(np.vdot(residuals, residuals)), ridge
-
-
-def _rotate(targets: np.ndarray) -> np.ndarray:
-    # Squared errors summed over pixels do not change under a rotation of
-    # pixel space, and n targets span at most n dimensions of it: with more
-    # pixels than points, the rest would be multiplied for nothing.
-    if targets.shape[1] <= len(targets):
-        return targets
-    return np.linalg.qr(targets.T, mode="r").T  # [n, n]
 
 
 def _compute_r2(

@@ -11,12 +11,9 @@ matrix is the centered kernel alignment
 
     A(K, L) = <HKH, HLH> / (|HKH| |HLH|),      H = I - 11^T / n
 
-which ignores the scale of a kernel and a constant added to it. For true
-bumps (28 x 28 grid, sigma 1), cosines among the 289 points of the square
-6-22 have A = 0.41 with the factorized and 0.42 with the conjunctive kernel:
-bumps have a width and deltas have none. `width` gives the ideal kernels that
-of a bump; the conjunctive one then *is* the cosine of true bumps, with A = 1
-but for bumps cut by the border.
+which ignores the scale of a kernel and a constant added to it. Cosines of true
+bumps have A = 0.41 and 0.42 with the first two, as deltas have no width; with
+the `width` of the bumps the conjunctive kernel *is* their cosine.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -36,13 +33,10 @@ WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 def make_factorized_kernel(
     factors: np.ndarray, width: float = 0.0
 ) -> np.ndarray:
-    """Binary factorized kernel: the fraction of factors that agree.
+    """Binary factorized kernel of values [n, F]: the fraction that agrees.
 
-    Args:
-        factors: Factor values [n, F]; an absent one (NaN) agrees with none.
-        width: Standard deviation, in units of the factors, of the 1-D bump
-            whose overlap exp(-distance^2 / 4 width^2) replaces each delta.
-            0 for deltas.
+    An absent one (NaN) agrees with none. With a width, in units of the factors,
+    the overlap exp(-distance^2 / 4 width^2) of two bumps replaces each delta.
     """
     return np.mean(list(_similarities(factors, width)), axis=0)
 
@@ -50,10 +44,7 @@ def make_factorized_kernel(
 def make_conjunctive_kernel(
     factors: np.ndarray, width: float = 0.0
 ) -> np.ndarray:
-    """Conjunctive kernel: 1 where all factors agree, else 0.
-
-    Arguments are those of `make_factorized_kernel`.
-    """
+    """Conjunctive kernel, likewise: 1 where all factors agree, else 0."""
     return np.prod(list(_similarities(factors, width)), axis=0)
 
 
@@ -70,11 +61,10 @@ IDEAL_KERNELS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def compute_alignment(gram: np.ndarray, kernel: np.ndarray) -> float:
-    """Centered alignment of two kernels [n, n] over the same points.
+    """Centered alignment of two kernels [n, n] over the same points: -1 to 1.
 
-    It lies in [-1, 1], and is 0 where a kernel is the same for all rows or
-    for all columns: it orders no pair of points, so it agrees with nothing.
-    NaN for no points or values that are not finite.
+    0 for a kernel that is the same for all rows or columns; NaN for no points
+    or values that are not finite.
     """
     gram, kernel = np.asarray(gram), np.asarray(kernel)
     if gram.shape != kernel.shape:
@@ -94,48 +84,42 @@ def summarize_alignment(
     """Alignment of a Gram matrix with each ideal kernel, on some points.
 
     Similarities [n, n] and factor values [n, F] are those of all points,
-    `rows` (bool [n]) says which of them count: on the OOD points it measures
-    the paper's fig. 1e. The width is that of `make_factorized_kernel`.
-
-    Returns:
-        `alignment_factorized`, `alignment_conjunctive` and
-        `alignment_constant`, which is 0 by definition; None where there are
-        no points or a value is not finite.
+    `rows` (bool [n]) says which of them count: OOD ones in the paper's fig. 1e.
+    By names as `alignment_factorized`; None where there are no points or a
+    value is not finite.
     """
     rows = np.asarray(rows, bool)
-    block = gram[np.ix_(rows, rows)]
-    return {
-        f"alignment_{name}": finite_or_none(
-            compute_alignment(block, make_kernel(factors[rows], width))
-        )
-        for name, make_kernel in IDEAL_KERNELS.items()
-    }
+    block, points = gram[np.ix_(rows, rows)], factors[rows]
+    numbers = {}
+    for name, make_kernel in IDEAL_KERNELS.items():
+        found = compute_alignment(block, make_kernel(points, width))
+        numbers[f"alignment_{name}"] = finite_or_none(found)
+    return numbers
 
 
 def summarize_best_alignment(
     gram: np.ndarray, factors: np.ndarray, rows: np.ndarray
 ) -> dict[str, float | None]:
-    """Alignment with an additive and with a radial kernel of any width.
+    """Alignment with an additive and with a radial kernel of the best width.
 
-    Outputs are often wider than a bump, and a kernel of their width would
-    win over one without it whatever the outputs show. So both are taken at
-    the best of `WIDTHS`. Arguments are those of `summarize_alignment`.
+    Outputs are often wider than a bump, and of two kernels the one of their
+    width would win whatever they show. Arguments are those of
+    `summarize_alignment`.
 
-    Returns:
-        `alignment_additive_best`, with k(x, x') + k(y, y'), where k is the
-        overlap of two bumps; `alignment_radial_best`, with the product of
-        the two, a Gaussian of the distance; and `alignment_additive_width`
-        and `alignment_radial_width`, where these are reached. None where
-        there are no points or a value is not finite.
+    `alignment_additive_best`, with k(x, x') + k(y, y'), where k is the overlap
+    of two bumps; `alignment_radial_best`, with the product of the two, a
+    Gaussian of the distance; and the `..._width` of `WIDTHS` where these are
+    reached. None where there are no points or a value is not finite.
     """
     rows = np.asarray(rows, bool)
-    block = gram[np.ix_(rows, rows)]
-    kernels = {"additive": "factorized", "radial": "conjunctive"}
+    block, points = gram[np.ix_(rows, rows)], factors[rows]
     numbers: dict[str, float | None] = {}
-    for name, kind in kernels.items():
+    for name, make_kernel in (
+        ("additive", make_factorized_kernel),
+        ("radial", make_conjunctive_kernel),
+    ):
         found = [
-            compute_alignment(block, IDEAL_KERNELS[kind](factors[rows], width))
-            for width in WIDTHS
+            compute_alignment(block, make_kernel(points, w)) for w in WIDTHS
         ]
         best = int(np.argmax(found))
         value = finite_or_none(found[best])
@@ -148,21 +132,16 @@ def summarize_best_alignment(
 def convert_to_steps(
     factors: np.ndarray, space: FactorSpace | None = None
 ) -> np.ndarray:
-    """Factor values in grid steps from the first value of each factor.
+    """Factor values in grid steps from the first value of each, float64 [n, F].
 
-    Makes distances along different factors comparable. A step is the mean
-    spacing of the values that occur, so the table [n, F] must be on a grid;
-    with a space, steps are those between its values.
-
-    Returns:
-        Coordinates [n, F], float64, from 0 up to a factor's size less one.
-
-    Raises:
-        ValueError: If a factor is absent (NaN): it has no distance.
+    A step is the mean spacing of the values that occur, so the table must be on
+    a grid; with a space, steps are those between its values. Raises ValueError
+    if a factor is absent (NaN).
     """
     factors = np.asarray(factors, np.float64)
-    if not np.isfinite(factors).all():
-        row = int(np.flatnonzero(~np.isfinite(factors).all(axis=1))[0])
+    is_finite = np.isfinite(factors).all(axis=1)
+    if not is_finite.all():
+        row = int(np.argmin(is_finite))
         raise ValueError(
             f"factors must be finite; received {factors[row]} in row {row}"
         )
@@ -181,9 +160,8 @@ def compute_offsets(
 ) -> np.ndarray:
     """Grid steps from one point [F] to others along every factor, [n, F].
 
-    Coordinates are in grid steps. A periodic factor goes on behind its last
-    value, and any other class of a categorical one is one step away; without
-    a space, factors are neither.
+    A periodic factor goes on behind its last value, and any other class of a
+    categorical one is one step away; without a space, factors are neither.
     """
     # Rounded, so that equal distances are equal numbers.
     offsets = np.abs(points - point).round(6)
@@ -196,7 +174,7 @@ def compute_offsets(
 
 
 def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:
-    # One [n, n] per factor.
+    """One [n, n] per factor."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)
         if width > 0:
@@ -207,7 +185,7 @@ def _similarities(factors: np.ndarray, width: float) -> Iterator[np.ndarray]:
 
 
 def _center(matrix: np.ndarray) -> np.ndarray:
-    # Without row and column means, and of norm one.
+    """Without row and column means, and of norm one."""
     matrix = matrix.astype(np.float64)
     floor = FLOOR * np.linalg.norm(matrix)
     matrix -= matrix.mean(axis=0)

@@ -1,20 +1,17 @@
 """Manifolds of stage activations: PCA, UMAP, and smoothness across a gap.
 
-Figure 9b and appendix F.2 of the paper, which shows the layers of a rotated
-digit as curves embedded by UMAP and finds no deformation at the angles that
-training never saw. An embedding may hide or invent a jump, so the curve
-h(f_0), h(f_1), ... over one ordered factor is measured in the space of the
-activations itself:
+Figure 9b and appendix F.2 of the paper. A curve h(f_0), h(f_1), ... over one
+ordered factor is measured in the space of the activations, since an embedding
+may hide or invent a jump:
 
     d_i     = h(f_i+1) - h(f_i)
     speed   s_i = |d_i|
     turning t_i = angle between d_i-1 and d_i, in degrees: 0 goes straight on,
                   90 is what unrelated steps have
 
-Two ratios compare the steps at held-out points with the others, for either
-quantity: of medians (is the gap as a whole crossed faster or slower?) and of
-maxima (is there one jump?). They are 1 for a curve that does not know of the
-gap, whatever the scale of the activations.
+Steps at held-out points are compared with the others by ratios of medians (is
+the gap crossed faster?) and of maxima (is there one jump?): 1 for a curve that
+does not know of the gap, whatever the scale of the activations.
 """
 
 import importlib.util
@@ -40,14 +37,11 @@ RELATIVE_FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class Components:
-    """Principal components of one stage.
+    """Principal components of one stage, largest variance first.
 
-    Attributes:
-        features: Points in the coordinates of the components, largest
-            variance first, [n, k]: centered, in units of the root mean square
-            distance from the mean. All of them keep all distances.
-        explained: Fraction of the variance of each component, [k]; zeros if
-            the points do not differ.
+    Features are points [n, k] in their coordinates, centered, in units of the
+    root mean square distance from the mean; explained is the fraction of the
+    variance of each, [k], zeros if the points do not differ.
     """
 
     features: np.ndarray
@@ -57,11 +51,10 @@ class Components:
 def compute_pca(
     activations: np.ndarray, num_components: int | None = None
 ) -> Components:
-    """Principal components of a stage [n, ...] of finite numbers.
+    """Principal components of a stage [n, ...] of finite numbers, or the first.
 
-    Through inner products if units exceed points; by default all min(n,
-    units) are kept. The largest entry of each column is positive, so that
-    signs do not depend on the linear algebra library.
+    The largest entry of each is positive, so that signs do not depend on
+    LAPACK.
     """
     flat = np.reshape(activations, (len(activations), -1))
     everywhere = np.zeros(len(flat), bool)
@@ -92,10 +85,8 @@ def compute_components(
     features = axes * np.sqrt(explained) if is_gram else centered @ axes
     total = np.trace(product)
     if total > 0:
-        features, explained = (
-            features * np.sqrt(len(rows) / total),
-            explained / total,
-        )
+        features = features * np.sqrt(len(rows) / total)
+        explained = explained / total
     largest = np.argmax(np.abs(features), axis=0)
     signs = np.sign(features[largest, np.arange(features.shape[1])])
     return Components(features * signs, explained)
@@ -107,19 +98,11 @@ def has_umap() -> bool:
 
 
 def compute_umap(activations: np.ndarray | Components) -> np.ndarray:
-    """UMAP embedding of one stage, always the same for the same activations.
+    """UMAP embedding [n, 2] of one stage, float32, the same in every call.
 
-    From all principal components (of a stage [n, ...] of finite numbers, n at
-    least 5): the distances of the activations in fewer dimensions. It runs in
-    a process of its own (see `umap_process`), which compiles for some ten
-    seconds when it starts.
-
-    Returns:
-        Embedding [n, 2], float32; NaN if the points do not differ, as in a
-        dead stage.
-
-    Raises:
-        OSError: If its process ends, as without umap-learn: see `has_umap`.
+    From all principal components, of a stage [n, ...] of finite numbers, n at
+    least 5. NaN if the points do not differ. Raises OSError if the process in
+    which it runs ends, as without umap-learn.
     """
     if not isinstance(activations, Components):
         activations = compute_pca(activations)
@@ -139,14 +122,10 @@ def compute_steps(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Length of every step along a curve, and angle between successive ones.
 
-    Points [n, ...] are in the order of the factor.
-
-    Returns:
-        Speeds [n], entry i from point i to i + 1, in activation per step
-        (Euclidean norm over units), the last one NaN unless periodic; and
-        angles [n] in degrees, 0 to 180, between the steps before and after
-        every point, NaN beside a step without length and, unless periodic,
-        at both ends.
+    Of points [n, ...] in the order of the factor: speeds [n], entry i from
+    point i to i + 1, the last one NaN unless periodic; and angles [n] in
+    degrees, 0 to 180, between the steps before and after every point, NaN
+    beside a step without length and, unless periodic, at both ends.
     """
     flat = np.reshape(activations, (len(activations), -1))
     flat = flat.astype(np.result_type(flat, np.float32), copy=False)
@@ -158,8 +137,7 @@ def compute_steps(
     floor = RELATIVE_FLOOR * np.linalg.norm(flat, axis=1).max()
     steps[np.linalg.norm(steps, axis=1) <= floor] = 0
     speed = np.linalg.norm(steps, axis=1)
-    lengths = speed[:, None]
-    after = steps / np.where(lengths > 0, lengths, np.nan)  # unit vectors
+    after = steps / np.where(speed > 0, speed, np.nan)[:, None]  # unit vectors
     before = np.roll(after, 1, axis=0)
     # The arc cosine of their product would lose angles below 0.03 degrees.
     difference = np.linalg.norm(after - before, axis=1)
@@ -173,18 +151,12 @@ def compute_steps(
 def compute_gap_statistics(
     activations: np.ndarray, is_ood: np.ndarray, periodic: bool = False
 ) -> dict[str, float | None]:
-    """Compares the curve in a held-out region with the rest of it.
+    """Compares a curve [n, ...] in a held-out region with the rest of it.
 
-    A step or an angle belongs to the region if one of its points is held
-    out, so that both borders, where a jump would be, lie inside.
-
-    Points [n, ...] are in the order of one factor; where there are others,
-    they are one curve at a time.
-
-    Returns:
-        `speed_ratio` and `turning_ratio`, inside over outside, of medians;
-        `max_speed_ratio` and `max_turning_ratio`, of maxima. None where one
-        side has no step, does not move, or is not finite.
+    A step or an angle belongs to the region if one of its points is held out,
+    so that both borders lie inside. `speed_ratio` and `turning_ratio`, inside
+    over outside, are those of medians, `max_...` of maxima. None where one side
+    has no step, does not move, or is not finite.
     """
     is_ood = np.asarray(is_ood, bool)
     step_inside = is_ood | np.roll(is_ood, -1)
@@ -199,14 +171,10 @@ def compute_gap_statistics(
 
 
 def _compare(
-    values: np.ndarray,
-    is_inside: np.ndarray,
-    reduce: Callable[[np.ndarray], float],
+    values: np.ndarray, is_inside: np.ndarray, reduce: Callable
 ) -> float | None:
     exists = ~np.isnan(values)
-    inside = values[exists & is_inside]
-    outside = values[exists & ~is_inside]
-    if inside.size == 0 or outside.size == 0:
+    inside, outside = values[exists & is_inside], values[exists & ~is_inside]
+    if not (inside.size and outside.size and reduce(outside) > 0):
         return None
-    reference = reduce(outside)
-    return finite_or_none(reduce(inside) / reference) if reference > 0 else None
+    return finite_or_none(reduce(inside) / reduce(outside))

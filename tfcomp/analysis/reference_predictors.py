@@ -24,10 +24,9 @@ _BLOCK = 64  # points whose distances are held at a time
 def fit_effects(
     index: np.ndarray, sizes: Sequence[int], images: np.ndarray
 ) -> np.ndarray:
-    """The mean image and the effects of all values.
+    """The mean of images [n, ...] at grid indices [n, F], and all effects.
 
-    Of training points with grid indices [n, F] and images [n, ...]. Rows of
-    `make_design` times the result, [1 + sum(sizes), pixels], are images.
+    [1 + sum(sizes), pixels]: rows of `make_design` times these are images.
     """
     flat = images.reshape(len(images), -1).astype(np.float64)
     mean = flat.mean(axis=0)
@@ -46,28 +45,19 @@ def make_design(index: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 def find_nearest(
     index: np.ndarray, known: np.ndarray, space: FactorSpace
 ) -> np.ndarray:
-    """Which of the known points [n, F] is nearest to each of others, [m].
-
-    All points are grid indices.
-    """
-    starts = range(0, len(index), _BLOCK)
-    blocks = [index[start : start + _BLOCK] for start in starts]
-    found = [_measure_distances(b, known, space).argmin(axis=1) for b in blocks]
+    """Which known grid indices [n, F] are nearest to each of [m, F], [m]."""
+    found = []
+    for start in range(0, len(index), _BLOCK):
+        block = index[start : start + _BLOCK]
+        distances = np.zeros((len(block), len(known)))
+        for column, factor in enumerate(space):
+            # Points share values, so that those are compared and not points.
+            values, rows = np.unique(block[:, column], return_inverse=True)
+            others = known[:, column, None]
+            for number, value in enumerate(values):
+                steps = compute_offsets(others, value, (factor,))[:, 0]
+                # A differing factor is more than all steps.
+                steps += sum(space.shape) * (steps > 0)
+                distances[rows == number] += steps
+        found.append(distances.argmin(axis=1))
     return np.concatenate(found)
-
-
-def _measure_distances(
-    index: np.ndarray, known: np.ndarray, space: FactorSpace
-) -> np.ndarray:
-    """Of points from known ones, [m, n]: a differing factor is more than steps.
-
-    Points share values, so that those are compared and not points.
-    """
-    distances = np.zeros((len(index), len(known)))
-    for column, factor in enumerate(space):
-        values, rows = np.unique(index[:, column], return_inverse=True)
-        others = known[:, column, None]
-        for number, value in enumerate(values):
-            steps = compute_offsets(others, value, (factor,))[:, 0]
-            distances[rows == number] += steps + sum(space.shape) * (steps > 0)
-    return distances

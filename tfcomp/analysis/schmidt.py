@@ -8,11 +8,8 @@ whose s_m are the singular values of K realigned as a matrix
 [(x, x'), (y, y')]. One term (the Schmidt rank, eq. 31, is 1): a product
 kernel, as of true bumps. Two terms: an additive kernel, as the binary
 factorized one (eq. 3): a(x, x') * 1 + 1 * b(y, y'). Many: factors are mixed.
-
-So neither is *the* sign of memorization; the rank tells how mixed a kernel
-is, the alignment with ideal kernels what it resembles. Nor are the first
-terms those of low order, which the ratio of appendix A.5 counts: a product is
-one term, and of the highest order (see `kernel_anova`).
+The first terms are *not* those of low order, which the ratio of appendix A.5
+counts (`kernel_anova`): a product is one term, and of the highest order.
 
 With p_m = s_m^2 / sum s^2, the effective rank is exp(-sum p log p), and the
 explained fraction of the first m terms is p_1 + ... + p_m.
@@ -31,24 +28,13 @@ TOLERANCE = 1e-4
 
 @single_threaded
 def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Singular values of a Gram matrix between its two factors.
+    """Singular values of a Gram matrix [n, n] between its two factors [n, 2].
 
-    As K is symmetric, exchanging x with x' and y with y' at once changes
-    nothing, so the realigned matrix splits exactly into a part even and a
-    part odd under the exchange, each of half the size: a quarter of the
-    work. Of a 28 x 28 grid the parts have 406 and 378 rows; of a 64 x 64
-    grid 2080 and 2016, and the peak is about 0.4 GB beside K (0.13 GB).
+    Largest first, [min(Nx^2, Ny^2)]; NaN if the matrix is not finite. Of a
+    64 x 64 grid the peak is about 0.4 GB beside K (0.13 GB).
 
-    The matrix [n, n] is symmetric; the two factors [n, 2] have every
-    combination of the values that occur, once each, in any order.
-
-    Returns:
-        Singular values, largest first, [min(Nx^2, Ny^2)]; NaN if the Gram
-        matrix is not finite.
-
-    Raises:
-        ValueError: If the factors are no full grid of two factors or the
-            Gram matrix is not symmetric over it.
+    Raises ValueError if the factors are no full grid of two factors (see
+    `arrange_grid`) or the matrix is not symmetric.
     """
     if np.shape(factors)[1:] != (2,):
         raise ValueError(
@@ -62,6 +48,9 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     asymmetry = np.abs(gram - gram.T).max()
     if asymmetry > TOLERANCE * np.abs(gram).max():
         raise ValueError(f"gram must be symmetric; differs by {asymmetry:g}")
+    # As K is symmetric, exchanging x with x' and y with y' at once changes
+    # nothing, so the realigned matrix splits exactly into a part even and a
+    # part odd under the exchange, each of half the size: a quarter of the work.
     values = [
         scipy.linalg.svdvals(part, overwrite_a=True, check_finite=False)
         for part in _split(blocks)
@@ -71,10 +60,7 @@ def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 
 def compute_explained_fraction(values: np.ndarray) -> np.ndarray:
-    """Share of the first 1, 2, ... terms in the squared norm of the kernel.
-
-    NaN for a kernel that is zero or not finite.
-    """
+    """Shares of the first 1, 2, ... terms; NaN of a kernel without any."""
     squares = _square(values)
     return np.cumsum(squares / squares.sum())
 
@@ -84,10 +70,9 @@ def summarize_schmidt(
 ) -> dict[str, float | None]:
     """Numbers of the decomposition; arguments of `compute_schmidt_values`.
 
-    Returns:
-        `schmidt_effective_rank`, and the shares `schmidt_explained_1` of
-        the best product kernel and `schmidt_explained_2` of the best two
-        terms. None for a kernel that is zero or not finite.
+    `schmidt_effective_rank`, and the shares `schmidt_explained_1` of the best
+    product kernel and `schmidt_explained_2` of the best two terms. None for a
+    kernel that is zero or not finite.
     """
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
@@ -103,8 +88,8 @@ def summarize_schmidt(
 def arrange_grid(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """A Gram matrix [n, n] over a grid as [x, y, ..., x', y', ...].
 
-    Raises ValueError if the factors [n, F] are no full grid or the matrix has
-    another size.
+    Raises ValueError unless the factors [n, F] have every combination of the
+    values that occur, once each, in any order, and the matrix that size.
     """
     columns = np.transpose(factors)
     places = [np.unique(f, return_inverse=True)[1] for f in columns]
@@ -126,8 +111,7 @@ def arrange_grid(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 
 def _split(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    # In the bases (e_xx' +- e_x'x) / sqrt 2 and e_xx, the same for y, the
-    # entries are K[x,y,x',y'] +- K[x,y',x',y], by symmetry of K.
+    """In the bases (e_xx' +- e_x'x) / sqrt 2 and e_xx, the same for y."""
     nx, ny = blocks.shape[:2]
     x, x_other = (i[:, None] for i in np.triu_indices(nx))
     y, y_other = np.triu_indices(ny)

@@ -1,8 +1,8 @@
 """Is an OOD output made of memories that share a factor with it?
 
-Version 2 of the test of section 3.3 and figure 1d. Version 1 is in
-`superposition`; planted superposers of few memories fail it. Of every OOD
-output, least squares with nonnegative weights on three sets of ID outputs:
+The test of section 3.3 and figure 1d that superposers of few memories pass,
+too, unlike that of `superposition`. Of every OOD output, least squares with
+nonnegative weights on three sets of ID outputs:
 
     sharing   all that share x or y
     rival     as many, the nearest ones that differ by more than `CLEAR` grid
@@ -12,18 +12,11 @@ output, least squares with nonnegative weights on three sets of ID outputs:
               explains more
 
 R^2 = 1 - SSE / SST in brightness, SST about the mean over the pixels of the
-output, with no intercept among the regressors. So a haze over the whole
-image earns nothing, and R^2 is negative where a blank image would be nearer.
-A network superposes if `sharing` explains its outputs and neither `rival`
-nor `single` does: a copy of the one nearest memory shares a factor, too.
-
-Planted on the donut grid: superposers have a `sharing` of 1 and a `rival`
-below 0; true composers have 0 in both, however blurred.
-
-It is valid where the truth is no sum of images that share a factor: of data
-that are sums, as images of several objects, a perfect network has .80. And it
-counts no faint output: ghosts of .002 of a bump have an R^2 of 1, too, and say
-that the network draws next to nothing there.
+output, with no intercept among the regressors: a haze earns nothing. A network
+superposes if `sharing` explains its outputs and neither `rival` nor `single`
+does: a copy of the one nearest memory shares a factor, too. But where the truth
+is itself a sum of images that share a factor, as of several objects, a perfect
+network has .80; and ghosts of .002 of a bump have 1, so none is counted.
 """
 
 import numpy as np
@@ -57,32 +50,38 @@ def compute_sharing(
     is_ood: np.ndarray,
     space: FactorSpace | None = None,
 ) -> dict[str, np.ndarray]:
-    """R^2 of every OOD output on each of `SETS`, at most 1.
+    """R^2 of every OOD output on each of `SETS`, at most 1, [n_ood].
 
     Arguments are those of `compute_superposition`; points of different classes
-    are clear of each other.
-
-    Returns:
-        By set, [n_ood] in the order of the table. NaN where the output is
-        faint or the same in all pixels, where an output in use is not
-        finite, where no ID point shares a value, and at points that were
-        not chosen (see `superposition`).
+    are clear of each other. NaN where the output is faint or the same in all
+    pixels, an output in use is not finite, no ID point shares a value, or a
+    point was not chosen (see `superposition`).
     """
     is_ood = np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
     known, unseen = flat[~is_ood], flat[is_ood]
     points = convert_to_steps(factors, space)
-    clear = [0.0 if f.categorical else CLEAR for f in space or ()] or CLEAR
+    least = [0.0 if f.categorical else CLEAR for f in space or ()] or CLEAR
     r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
     scored = choose_scored(len(unseen), points.shape[1])
     for i in np.flatnonzero(scored & ~find_blank(unseen, known, FAINT)):
-        point = points[is_ood][i]
+        target, point = unseen[i], points[is_ood][i]
         offsets = compute_offsets(points[~is_ood], point, space)
-        if not (offsets == 0).any():
+        shares = offsets == 0
+        if not shares.any():
             continue
-        scores = _score_point(unseen[i], known, offsets, clear)
-        for name, score in zip(SETS, scores, strict=True):
-            r2[name][i] = score
+        distances = np.linalg.norm(offsets, axis=1).round(6)
+        sharing = choose_memories(shares, distances)
+        clear = np.flatnonzero((offsets > least).all(axis=1))
+        order = np.argsort(distances[clear], kind="stable")
+        single = [
+            choose_memories(mask[:, None], distances)
+            for mask in shares.T
+            if mask.any()
+        ]
+        r2["sharing"][i] = _explain(target, known[sharing])
+        r2["rival"][i] = _explain(target, known[clear[order[: len(sharing)]]])
+        r2["single"][i] = max(_explain(target, known[rows]) for rows in single)
     return r2
 
 
@@ -97,11 +96,10 @@ def summarize_sharing(
     distance: np.ndarray,
     is_faint: np.ndarray | None = None,
 ) -> dict[str, float | None]:
-    """Means over the OOD points far from ID and over those near it.
+    """Means over the OOD points at least `FAR` grid steps from ID, and others.
 
-    `<set>_far_r2`, of points at a distance of at least `FAR` grid steps from
-    ID, and `<set>_near_r2`; None where there is nothing to average. With what
-    `find_faint` gives also `faint_far_share` and `faint_near_share`.
+    `<set>_far_r2` and `<set>_near_r2`, None where there is nothing to average;
+    with what `find_faint` gives also `faint_far_share` and `faint_near_share`.
     """
     is_far = distance >= FAR
     places = {"far": is_far, "near": ~is_far}
@@ -116,39 +114,12 @@ def summarize_sharing(
     return numbers
 
 
-def _score_point(
-    target: np.ndarray,
-    known: np.ndarray,
-    offsets: np.ndarray,
-    least: float | list[float],
-) -> tuple[float, float, float]:
-    # Target [pixels], known [n_id, pixels], offsets [n_id, F] in grid steps,
-    # and which of them are clear; R^2 in the order of SETS.
-    shares = offsets == 0
-    distances = np.linalg.norm(offsets, axis=1).round(6)
-    sharing = choose_memories(shares, distances)
-    clear = np.flatnonzero((offsets > least).all(axis=1))
-    order = np.argsort(distances[clear], kind="stable")
-    nearest = clear[order[: len(sharing)]]
-    single = [
-        _explain(target, known[choose_memories(mask[:, None], distances)])
-        for mask in shares.T
-        if mask.any()
-    ]
-    return (
-        _explain(target, known[sharing]),
-        _explain(target, known[nearest]),
-        max(single),
-    )
-
-
 def _explain(target: np.ndarray, memories: np.ndarray) -> float:
-    # R^2 about the mean of the target, with nonnegative weights.
+    """R^2 about the mean of the target, with nonnegative weights."""
     energy = np.sum(target**2)
     spread = np.sum((target - target.mean()) ** 2)
-    if not (np.isfinite(energy) and np.isfinite(memories).all()):
-        return float("nan")
-    if spread <= EVEN * energy:
+    is_finite = np.isfinite(energy) and np.isfinite(memories).all()
+    if not is_finite or spread <= EVEN * energy:
         return float("nan")
     error = 1.0  # of no memories, with which SciPy would abort the process
     if len(memories):

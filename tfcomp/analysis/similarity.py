@@ -11,8 +11,7 @@ activations; all three are blind to rotations, shifts and a common scale:
                  values; 0 for equal shapes, at most sqrt(2)
     rsa          Spearman correlation of the distances between all points
 
-None of them wins among the many that there are (ReSi, ICLR 2025). Each stands
-beside its null: the same number after the points of one side were permuted.
+The null is the same number after the points of one side were permuted.
 """
 
 from typing import NamedTuple
@@ -30,8 +29,8 @@ NUM_PERMUTATIONS = 19
 class Shape(NamedTuple):
     """What is compared of a representation, [n, n] each, of norm 1.
 
-    U-centered inner products, centered activations up to a rotation, and
-    centered ranks of distances.
+    U-centered inner products, a root of centered ones, centered ranks of
+    distances.
     """
 
     gram: np.ndarray
@@ -41,10 +40,7 @@ class Shape(NamedTuple):
 
 @single_threaded
 def make_shape(gram: np.ndarray) -> Shape:
-    """From inner products [n, n] of at least four points; NaN of fewer.
-
-    Or if they are not finite, or if all points are one.
-    """
+    """From inner products [n, n]; NaN of fewer than four points or of one."""
     from scipy.stats import rankdata
 
     count, gram = len(gram), np.asarray(gram, np.float64)
@@ -87,10 +83,9 @@ def compare_shapes(
 def summarize_similarity(
     first: Shape, second: Shape, seed: int = 0
 ) -> dict[str, float | None]:
-    """The measures, with `<name>_null`, the mean of the null.
+    """The measures, `<name>_null`, their mean if permuted, and `<name>_p`.
 
-    And `<name>_p`, the share of permutations, this one among them, that are
-    as similar. None where there is no number.
+    That is the share of permutations, this one among them, that are as similar.
     """
     rng, count = np.random.default_rng(seed), len(first.gram)
     orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]
@@ -99,11 +94,8 @@ def summarize_similarity(
     for name, value in compare_shapes(first, second).items():
         null = np.array([found[name] for found in nulls])
         is_worse = null > value if name == "procrustes" else null < value
-        p = (
-            (1 + np.sum(~is_worse)) / (1 + len(null))
-            if value == value
-            else None
-        )
+        p = (1 + np.sum(~is_worse)) / (1 + len(null))
+        p = None if np.isnan(value) else p
         numbers |= {name: value, f"{name}_null": null.mean(), f"{name}_p": p}
     return {name: finite_or_none(value) for name, value in numbers.items()}
 

@@ -20,11 +20,7 @@ _FULL_RANK = 1e-10
 
 
 class Spans:
-    """Sums of ID outputs with nonnegative weights.
-
-    Of many pixels, from inner products: they tell all of least squares, and
-    are as many as there are regressors.
-    """
+    """Sums of ID outputs with nonnegative weights, by inner products."""
 
     def __init__(self, known: np.ndarray) -> None:
         self.known = known
@@ -47,8 +43,7 @@ class Spans:
         def explain(target: np.ndarray) -> float:
             if not np.isfinite(target).all():
                 return float("nan")
-            unit = normalize_outputs(target[None])[0]
-            inside = solve(regressors @ unit)
+            inside = solve(regressors @ normalize_outputs(target[None])[0])
             error = scipy.optimize.nnls(root, inside)[1] ** 2
             # What is outside of their span is not explained.
             return float(np.clip(inside @ inside - error, 0, 1))
@@ -68,7 +63,7 @@ class Spans:
 def _find_root(
     products: np.ndarray,
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    # R [r, k] with R^T R = products [k, k], and what solves R^T z = b.
+    """R [r, k] with R^T R = products [k, k], and what solves R^T z = b."""
     with contextlib.suppress(np.linalg.LinAlgError):
         root = scipy.linalg.cholesky(products)
         if np.diagonal(root).min() ** 2 > _FULL_RANK:
@@ -82,26 +77,17 @@ def _find_root(
 
 
 def project(target: np.ndarray, regressors: np.ndarray) -> float:
-    """R^2 of a target [pixels] on regressors [k, pixels].
-
-    Those that say the same count once; NaN where something is not finite.
-    """
+    """R^2 of a target [pixels] on regressors [k, pixels]; NaN if not finite."""
     if not (np.isfinite(target).all() and np.isfinite(regressors).all()):
         return float("nan")
-    unit, regressors = (
-        normalize_outputs(target[None])[0],
-        normalize_outputs(regressors),
-    )
+    unit = normalize_outputs(target[None])[0]
+    regressors = normalize_outputs(regressors)
     weights = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)[0]
     error = np.sum((unit - weights @ regressors) ** 2)
     return float(np.clip(1 - error, 0, 1))
 
 
 def normalize_outputs(rows: np.ndarray) -> np.ndarray:
-    """Outputs [n, pixels] of length one; a blank one stays.
-
-    So scores do not depend on the scale of an output, not even by a cut-off
-    of the solver.
-    """
+    """Outputs [n, pixels] of length one; a blank one stays."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1)

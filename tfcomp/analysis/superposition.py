@@ -14,35 +14,21 @@ predictors of the output at an OOD point, all of them from ID outputs:
                          nearest ones, with nonnegative weights
 
 `superposition` is the main score, and `conjunctive` its rival with equally
-many free parameters. The two spans allow unequal weights, which matters for a
-model that superposes few memories. Take one that draws the sum of two
-outputs, the nearest known one with the same x and the nearest one with the
-same y, in a 17 x 17 hole:
-
-    superposition 0.17    it looks for the mean of a whole row of bumps
-    superposition_span 1
-    conjunctive 0.57      from inside a rectangle the nearest ID points lie
-                          straight across, so they share a factor
-    conjunctive_span 0.78
-
-So `superposition_span` tells that model from a true composer, which scores
-0.17 there. Its weights are nonnegative, because a signed combination of
-neighbors also builds images that superpose nothing: it explains 0.26 of true
-bumps. Of noise about zero, the spans explain less than the share of
-regressors in pixels (22 / 784 there).
+many free parameters. The spans allow unequal weights, for models that superpose
+few memories; signed ones would explain 0.26 of true bumps, which superpose
+nothing. A model that draws the sum of the nearest known outputs with the same x
+and with the same y has 0.17, 1, 0.57 and 0.78 in a 17 x 17 hole (where the
+nearest ID points share a factor); other superposers have 1, true composers near
+0 (0.014, as bumps overlap next to the border; 0.17 in superposition_span).
 
 R^2 = 1 - SSE / SST per point, with SST about zero and no intercept. Outputs
-are *bright* (background 0; pass `1 - images` for dark ones), so a blank
-prediction explains nothing, and R^2 is a squared cosine: in [0, 1] and
-independent of the scale of the output. Faint outputs therefore count like
-bright ones, except *blank* ones, which are rounding noise and have no score.
-
-Planted superposers score 1 and true composers near 0 (0.014 for bumps of
-sigma 1 in that hole, since bumps overlap only next to its border).
+are *bright* (background 0; pass `1 - images` for dark ones), so R^2 is a
+squared cosine: in [0, 1], 0 for a blank prediction, and independent of the
+scale of the output. *Blank* outputs, which are rounding noise, have no score.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +45,6 @@ PREDICTORS = (
     "conjunctive",
     "conjunctive_span",
 )
-
 # From here on no bump of an ID neighbor reaches a bump in the region (of
 # sigma 1), in grid steps.
 FAR = 4.0
@@ -76,11 +61,9 @@ BLANK = 1e-4
 class SuperpositionScores:
     """Scores per OOD point, in the order of the table, each [n_ood].
 
-    Attributes:
-        r2: R^2 of each of `PREDICTORS` by name. NaN at a point that is
-            blank, where an output in use is not finite, where no ID point
-            shares a value, or that was not chosen (see `MAX_POINTS`).
-        distance: To the nearest ID point, in grid steps.
+    R^2 is that of each of `PREDICTORS` by name, NaN at a point that is blank,
+    where an output in use is not finite, where no ID point shares a value, or
+    that was not chosen (see `MAX_POINTS`). Distances, in grid steps, are to ID.
     """
 
     r2: dict[str, np.ndarray]
@@ -113,10 +96,7 @@ def compare_superpositions(
     is_ood: np.ndarray,
     space: FactorSpace | None = None,
 ) -> list[SuperpositionScores]:
-    """The same for several images [n_ood, pixels] in place of OOD outputs.
-
-    As true images, which give the scores that a true composer would have.
-    """
+    """The same for several images [n_ood, pixels] in place of OOD outputs."""
     is_ood = np.asarray(is_ood, bool)
     points = convert_to_steps(factors, space)
     known = flatten_outputs(outputs)[~is_ood]
@@ -130,9 +110,26 @@ def compare_superpositions(
         offsets = compute_offsets(points[~is_ood], point, space)
         distances = np.linalg.norm(offsets, axis=1).round(6)
         distance[i] = distances.min(initial=np.inf)
-        if not scored[i] or not (offsets == 0).any():
+        shares = offsets == 0
+        if not scored[i] or not shares.any():
             continue
-        explain = _describe_point(spans, point, offsets == 0, distances)
+        sharing = choose_memories(shares, distances)
+        nearest = np.argsort(distances, kind="stable")[: len(sharing)]
+        means = [
+            spans.average(k, point[k], mask)
+            for k, mask in enumerate(shares.T)
+            if mask.any()
+        ]
+        shells = [
+            known[distances == distance].mean(axis=0)
+            for distance in np.unique(distances)[: points.shape[1]]
+        ]
+        explain = [  # in the order of PREDICTORS
+            functools.partial(project, regressors=np.stack(means)),
+            spans.span(sharing),
+            functools.partial(project, regressors=np.stack(shells)),
+            spans.span(nearest),
+        ]
         for k, unseen in enumerate(targets):
             if not blank[k][i]:
                 r2[k, :, i] = [score(unseen[i]) for score in explain]
@@ -148,24 +145,24 @@ def compare_superpositions(
 def superpose(
     index: np.ndarray, outputs: np.ndarray, is_ood: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the predictor `superposition` gives, and R^2 of outputs on it.
+    """Images of the predictor `superposition` at all points, and R^2 on them.
 
-    At every point, of grid indices [n, F] and bright outputs [n, pixels]. An
-    ID point is predicted from the others. Images [n, pixels], zero where no ID
-    point shares a level, and [n], NaN there and for an output that is zero.
+    Of grid indices [n, F] and bright outputs [n, pixels]; an ID point is
+    predicted from the others. Zeros, and NaN, where none shares a level.
     """
     known = ~np.asarray(is_ood, bool)
     flat = flatten_outputs(outputs)
-    codes = [_encode(column) for column in np.asarray(index).T]
-    sums = [code[known].T @ flat[known] for code in codes]
-    counts = [code[known].sum(axis=0) for code in codes]
-    levels = [code.argmax(axis=1) for code in codes]
+    factors = []  # level of each point, and sums and counts of each level
+    for column in np.asarray(index).T:
+        levels, rows = np.unique(column, return_inverse=True)
+        code = np.eye(len(levels))[rows[known]]
+        factors.append((rows, code.T @ flat[known], code.sum(axis=0)))
     images, r2 = np.zeros_like(flat), np.full(len(flat), np.nan)
     for i, target in enumerate(flat):
         means = [
-            (total[level[i]] - known[i] * target) / number
-            for total, count, level in zip(sums, counts, levels, strict=True)
-            if (number := count[level[i]] - known[i]) > 0
+            (sums[rows[i]] - known[i] * target) / number
+            for rows, sums, counts in factors
+            if (number := counts[rows[i]] - known[i]) > 0
         ]
         if not means or not np.isfinite([target, *means]).all():
             continue
@@ -176,12 +173,6 @@ def superpose(
         if length := target @ target:
             r2[i] = 1 - np.sum((target - images[i]) ** 2) / length
     return images, np.clip(r2, 0, 1)
-
-
-def _encode(column: np.ndarray) -> np.ndarray:
-    """A one for the level of every point, [n, levels]."""
-    levels, rows = np.unique(column, return_inverse=True)
-    return np.eye(len(levels))[rows]
 
 
 def choose_scored(count: int, num_factors: int) -> np.ndarray:
@@ -196,8 +187,7 @@ def choose_scored(count: int, num_factors: int) -> np.ndarray:
 def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """Rows of ID points that share a factor, at most `MAX_MEMORIES`, rising.
 
-    Those that share most, then the nearest: `shares` [n_id, F] says which
-    factors they share.
+    Those that share most (of `shares` [n_id, F]), then the nearest.
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
@@ -209,11 +199,10 @@ def choose_memories(shares: np.ndarray, distances: np.ndarray) -> np.ndarray:
 def score_combinations(
     outputs: np.ndarray, regressors: np.ndarray, known: np.ndarray
 ) -> np.ndarray:
-    """R^2 of outputs on images of their own, combined by least squares.
+    """R^2 of OOD outputs on images of their own, combined by least squares.
 
-    All are bright: OOD outputs [n_ood, pixels], the images [n_ood, k, pixels]
-    and known outputs [n_id, pixels]. [n_ood] in [0, 1]; NaN for blank outputs
-    and where an image is not finite.
+    All are bright: outputs [n_ood, pixels], images [n_ood, k, pixels]. NaN for
+    blank outputs (see `find_blank`) and where an image is not finite.
     """
     outputs, known = flatten_outputs(outputs), flatten_outputs(known)
     is_drawn = ~find_blank(outputs, known)
@@ -228,10 +217,9 @@ def summarize_superposition(
 ) -> dict[str, float | None]:
     """Averages over OOD points at least so many grid steps from an ID point.
 
-    Next to the border the bump of a neighbor explains most of any output, with
-    sigma 1 from 4 steps on no more (see `FAR`). Per predictor `<name>_r2`, the
-    mean over points, in which faint outputs count like others, and
-    `blank_fraction`. None where there is nothing to average.
+    Of nearer ones (see `FAR`) the bump of a neighbor explains most. `<name>_r2`
+    of each predictor and `blank_fraction`; None where there is nothing to
+    average.
     """
     chosen = scores.distance >= min_distance
     summary = {"blank_fraction": mean_or_none(scores.is_blank[chosen])}
@@ -241,37 +229,12 @@ def summarize_superposition(
     return summary
 
 
-def _describe_point(
-    spans: Spans, point: np.ndarray, shares: np.ndarray, distances: np.ndarray
-) -> list[Callable[[np.ndarray], float]]:
-    # Point [F], shares [n_id, F], distances [n_id]; what scores a target
-    # [pixels], in the order of PREDICTORS.
-    known, sharing = spans.known, choose_memories(shares, distances)
-    means = [
-        spans.average(k, point[k], mask)
-        for k, mask in enumerate(shares.T)
-        if mask.any()
-    ]
-    shells = [
-        known[distances == distance].mean(axis=0)
-        for distance in np.unique(distances)[: shares.shape[1]]
-    ]
-    nearest = np.argsort(distances, kind="stable")[: len(sharing)]
-    return [
-        functools.partial(project, regressors=np.stack(means)),
-        spans.span(sharing),
-        functools.partial(project, regressors=np.stack(shells)),
-        spans.span(nearest),
-    ]
-
-
 def find_blank(
     unseen: np.ndarray, known: np.ndarray, share: float = BLANK
 ) -> np.ndarray:
-    """Which outputs [n_ood, pixels] are blank beside the known ones, [n_ood].
+    """Which outputs [n_ood, pixels] are at most that share of known ones long.
 
-    Their length is at most that share of the median length of the known ones
-    [n_id, pixels] that are finite.
+    That is, of the median length of known ones [n_id, pixels] that are finite.
     """
     energies = (known**2).sum(axis=1)
     energies = energies[np.isfinite(energies)]

@@ -9,21 +9,17 @@ Per unit, over the full grid of factors f = (f_1 ... f_F):
     additive share    = sum_i Var a_i / Var h          in [0, 1]
 
 where m is the mean and a_i the mean over all other factors, less m: the main
-effects of a balanced analysis of variance, which are orthogonal. A stripe, and
-a sum of stripes, has an additive share of 1; a centered product of factors has
-0; a Gaussian bump of unit width in the middle of a 28 x 28 grid has 0.22.
-Variances are population variances over the grid. With one factor every share
-is 1. The pair share is that of the interactions of two factors, and the rest
-is of higher order.
+effects of a balanced analysis of variance, which are orthogonal. A sum of
+stripes has an additive share of 1, a centered product of factors 0. The pair
+share is that of the interactions of two factors.
 
-The additive share also falls with the width of a unit: products of two
-Gaussians have .11 to .93. Of two factors, the type of a unit does not depend
-on it: which explains more of its variance, the best sum a(x) + b(y) or the
-best product c + a(x) b(y) on its level of rest c (its mean, or the end of its
-range that is nearer to its mean)? A level that is fitted would not do: on a
-high one, every sum is nearly a product. A unit is of a type if that explains
-at least half of its variance and by more than `TYPE_MARGIN` of it more than
-the other does. A stripe is both, and so of no type; noise does not count.
+The additive share also depends on the width of a unit: products of two
+Gaussians have .11 to .93. The type of a unit of two factors does not: which
+explains more of its variance, the best sum a(x) + b(y) or the best product
+c + a(x) b(y) on its level of rest c (its mean, or the end of its range that is
+nearer to its mean)? A unit is of a type if that explains at least half of its
+variance and by more than `TYPE_MARGIN` of it more than the other does. A
+stripe is both, and so of no type; noise does not count.
 """
 
 import itertools
@@ -39,8 +35,7 @@ from tfcomp.analysis.features import (
 )
 
 # Smallest variance of a unit that counts, relative to the largest of its
-# stage: a standard deviation of 1e-4 of the largest. Rounding of float32
-# activations lies well below, and whatever lies between moves no later layer.
+# stage: well above the rounding of float32 activations.
 DEAD_VARIANCE = 1e-8
 # Of the variance of a unit: by how much one type must explain more than the
 # other, and what the better one must explain at least for the unit to count.
@@ -50,7 +45,12 @@ _ITERATIONS = 8
 # Their maps, float64, stay in the cache of a processor.
 _BLOCK_UNITS = 512
 
-
+NO_SHARES: dict[str, float | None] = dict.fromkeys(
+    (
+        *("additive_share_mean", "additive_share_median"),
+        *("additive_share_weighted", "pair_share_mean", "pair_share_weighted"),
+    )
+)
 NO_TYPES: dict[str, float | None] = dict.fromkeys(
     ("product_share", "sum_share", "product_less_sum")
 )
@@ -58,16 +58,11 @@ NO_TYPES: dict[str, float | None] = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Tuning:
-    """Tuning of the units of one stage.
+    """Tuning of the units of one stage over a grid, [units] and [units, F].
 
-    Attributes:
-        variance: Of every unit over the grid, [units].
-        factor_shares: Of every factor in it, [units, F]; NaN for dead units
-            and for those with activations that are not finite.
-        pair_share: Of the interactions of any two factors, [units] likewise.
-        product_share: Of the best product, [units]; NaN unless of two factors.
-        is_dead: Whether the variance is at most `DEAD_VARIANCE` of the
-            largest one, [units].
+    Shares in the variance are NaN for dead units (`DEAD_VARIANCE`), for those
+    with activations that are not finite, and of products unless there are two
+    factors.
     """
 
     shape: tuple[int, ...]
@@ -80,15 +75,13 @@ class Tuning:
     @property
     def additive_share(self) -> np.ndarray:
         """Sum of the shares of all factors, [units] in [0, 1] or NaN."""
-        # The sum may leave the interval by an ulp.
-        return np.minimum(self.factor_shares.sum(axis=1), 1.0)
+        return np.minimum(self.factor_shares.sum(axis=1), 1.0)  # but for an ulp
 
 
 def compute_tuning(activations: np.ndarray, shape: Sequence[int]) -> Tuning:
     """Decomposes the variance of every unit over a grid of a shape.
 
-    Activations [n, ...] are those of one stage at every grid point, last
-    factor fastest: n = prod(shape).
+    Of activations [prod(shape), ...] of one stage, last factor fastest.
     """
     return combine_units([decompose_units(activations, shape)], shape)
 
@@ -98,11 +91,15 @@ def decompose_units(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Variance of units [n, units], and that of its effects, [units, F + 2].
 
-    These are the main effects, the interactions of all pairs together, and the
-    best product. In parts, to copy no more than a part.
+    The main effects, all interactions of pairs together, and the best product.
     """
     shape = tuple(int(size) for size in shape)
-    parts = iterate_units(_flatten(block, shape), _BLOCK_UNITS)
+    if not shape or len(block) != np.prod(shape):
+        raise ValueError(
+            "shape must have sizes whose product is the number of "
+            f"activations, {len(block)}, received {shape}."
+        )
+    parts = iterate_units(np.reshape(block, (len(block), -1)), _BLOCK_UNITS)
     found = [_decompose(part, shape) for part in parts]
     variances, effects = zip(*found, strict=True)
     return np.concatenate(variances), np.concatenate(effects)
@@ -129,45 +126,32 @@ def combine_units(
 def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
     """The numbers of one stage, None where no unit is alive or finite.
 
-    The mean and the median of the additive share count every live unit the
-    same; `additive_share_weighted`, by variance, is the additive part of the
-    variance of the whole stage. `product_share` and `sum_share` are the shares
-    of these types among the units that count, weighted by variance, and
-    `product_less_sum` is their difference; None without such a unit.
+    Means and medians of shares count every live unit the same; weighted ones,
+    by variance, are shares in the variance of the whole stage. `product_share`
+    and `sum_share` are the weighted shares of these types among the units that
+    count, and `product_less_sum` is their difference; None without such a unit.
     """
-    share = tuning.additive_share[~tuning.is_dead]
-    pairs = tuning.pair_share[~tuning.is_dead]
-    weights = tuning.variance[~tuning.is_dead]
-    is_known = bool(share.size) and np.isfinite(share).all()
-    scores = {
-        "additive_share_mean": np.mean(share) if is_known else None,
-        "additive_share_median": np.median(share) if is_known else None,
-        "additive_share_weighted": (
-            np.average(share, weights=weights) if is_known else None
-        ),
-        "pair_share_mean": np.mean(pairs) if is_known else None,
-        "pair_share_weighted": (
-            np.average(pairs, weights=weights) if is_known else None
-        ),
-        "dead_unit_fraction": np.mean(tuning.is_dead),
-        **(_summarize_types(tuning) if is_known else NO_TYPES),
-    }
+    alive = ~tuning.is_dead
+    sums, pairs = tuning.additive_share[alive], tuning.pair_share[alive]
+    products, weights = tuning.product_share[alive], tuning.variance[alive]
+    shares, types = dict(NO_SHARES), dict(NO_TYPES)
+    if sums.size and np.isfinite(sums).all():
+        shares = {
+            "additive_share_mean": np.mean(sums),
+            "additive_share_median": np.median(sums),
+            "additive_share_weighted": np.average(sums, weights=weights),
+            "pair_share_mean": np.mean(pairs),
+            "pair_share_weighted": np.average(pairs, weights=weights),
+        }
+        counts = np.fmax(sums, products) >= TYPE_FLOOR
+        if counts.any() and not np.isnan(products).any():
+            gain, weights = (products - sums)[counts], weights[counts]
+            product = np.average(gain > TYPE_MARGIN, weights=weights)
+            sum_ = np.average(gain < -TYPE_MARGIN, weights=weights)
+            numbers = product, sum_, product - sum_
+            types = dict(zip(NO_TYPES, numbers, strict=True))
+    scores = {**shares, "dead_unit_fraction": np.mean(tuning.is_dead), **types}
     return {name: finite_or_none(score) for name, score in scores.items()}
-
-
-def _summarize_types(tuning: Tuning) -> dict[str, float | None]:
-    sums = tuning.additive_share[~tuning.is_dead]
-    products = tuning.product_share[~tuning.is_dead]
-    counts = np.fmax(sums, products) >= TYPE_FLOOR
-    if not counts.any() or np.isnan(products).any():
-        return dict(NO_TYPES)
-    gain, weights = (products - sums)[counts], tuning.variance[~tuning.is_dead]
-    shares = [
-        np.average(is_type, weights=weights[counts])
-        for is_type in (gain > TYPE_MARGIN, gain < -TYPE_MARGIN)
-    ]
-    numbers = (*shares, shares[0] - shares[1])
-    return dict(zip(NO_TYPES, numbers, strict=True))
 
 
 @single_threaded
@@ -176,14 +160,10 @@ def select_units(
 ) -> np.ndarray:
     """Chooses units that vary most and differ from each other.
 
-    The first is the unit of the highest variance; each further one has the
-    most variance left that is no linear function of the units chosen before.
-    So the shifted and scaled copies that fill a convolution stage appear
-    once. Equal units are taken in the order of their index.
-
-    Of activations [n, ...] at every grid point, flattened to units, and the
-    variance of every unit over the grid. Indices [k] into the units, in the
-    order of choice; fewer than `count` if nothing else is left.
+    Each has the most variance left that is no linear function of the units
+    chosen before, so that shifted and scaled copies appear once. Of activations
+    [n, ...] at every grid point and the variance of every unit; indices [k], in
+    the order of choice, fewer than `count` if nothing else is left.
     """
     flat = np.reshape(activations, (len(activations), -1))
     variance = np.where(np.isfinite(variance), variance, 0.0)
@@ -193,20 +173,16 @@ def select_units(
     basis = np.empty((0, len(flat)))  # orthonormal, [k, n]
     while len(chosen) < count and left.max(initial=0.0) > floor:
         chosen.append(int(np.argmax(left)))
-        direction = _remove(flat[:, chosen[-1]].astype(np.float64), basis)
+        direction = flat[:, chosen[-1]].astype(np.float64)
+        direction = direction - direction.mean()
+        # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
+        for _ in range(2):
+            direction = direction - basis.T @ (basis @ direction)
+        direction = direction / np.linalg.norm(direction)
         basis = np.vstack([basis, direction])
         left -= _project(flat, direction) ** 2 / len(flat)
         left[chosen] = 0.0
     return np.array(chosen, int)
-
-
-def _flatten(activations: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    if not shape or len(activations) != np.prod(shape):
-        raise ValueError(
-            "shape must have sizes whose product is the number of "
-            f"activations, {len(activations)}, received {shape}."
-        )
-    return np.reshape(activations, (len(activations), -1))
 
 
 def _decompose(
@@ -225,22 +201,19 @@ def _decompose(
         grid = block.reshape(*shape, block.shape[1])
         axes = range(len(shape))
         effects = [_average_others(grid, [axis]) for axis in axes]
-        parts = [_average_all(effect**2) for effect in effects]
+        parts = [(effect**2).mean(axis=tuple(axes)) for effect in effects]
         if len(shape) == 2:
             pairs = np.maximum(variance - sum(parts), 0.0)
         else:
             pairs = np.zeros_like(variance)
             for i, j in itertools.combinations(axes, 2):
                 both = _average_others(grid, [i, j]) - effects[i] - effects[j]
-                pairs += _average_all(both**2)
+                pairs += (both**2).mean(axis=tuple(axes))
     return variance, np.stack([*parts, pairs, products], axis=1)
 
 
 def _fit_products(maps: np.ndarray) -> np.ndarray:
-    """Variance that the best product on a level of rest explains, [units].
-
-    Of maps [x, y, units]. The best product is the first singular component.
-    """
+    """Variance of maps [x, y, units] that a product explains, [units]."""
     low, high, mean = (f(maps, axis=(0, 1)) for f in (np.min, np.max, np.mean))
     rest = np.where(mean <= (low + high) / 2, low, high)
     total = np.mean((maps - mean) ** 2, axis=(0, 1))
@@ -252,7 +225,7 @@ def _fit_products(maps: np.ndarray) -> np.ndarray:
 
 
 def _find_first(maps: np.ndarray) -> np.ndarray:
-    """Square of the first singular value over the number of points, [units]."""
+    """Mean square of the first singular component of maps, [units]."""
     rows = np.argmax((maps**2).sum(axis=1), axis=0)  # the longest, [units]
     right = maps[rows, :, np.arange(maps.shape[2])].T  # [y, units]
     for _ in range(_ITERATIONS):
@@ -264,27 +237,13 @@ def _find_first(maps: np.ndarray) -> np.ndarray:
 
 
 def _average_others(maps: np.ndarray, kept: list[int]) -> np.ndarray:
-    # The mean over the other factors, whose axes stay, of length one.
+    """The mean over the other factors, whose axes stay, of length one."""
     others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
     return maps.mean(axis=others, keepdims=True)
 
 
-def _average_all(maps: np.ndarray) -> np.ndarray:
-    return maps.mean(axis=tuple(range(maps.ndim - 1)))
-
-
-def _remove(values: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
-    direction = values - values.mean()
-    for _ in range(2):
-        direction = direction - basis.T @ (basis @ direction)
-    return direction / np.linalg.norm(direction)
-
-
+@np.errstate(invalid="ignore", over="ignore")
 def _project(flat: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    # A centered direction does not see the mean of a unit.
-    with np.errstate(invalid="ignore", over="ignore"):
-        projections = [
-            direction @ part.astype(np.float64) for part in iterate_units(flat)
-        ]
-    return np.nan_to_num(np.concatenate(projections))  # [units]
+    """Of units, [units]; a centered direction does not see their mean."""
+    parts = [direction @ p.astype(np.float64) for p in iterate_units(flat)]
+    return np.nan_to_num(np.concatenate(parts))

@@ -3,9 +3,9 @@
     python -m tfcomp.analysis.umap_process
 
 takes arrays [n, k] in NumPy's format and answers with their embedding [n, 2]
-(`HelperProcess`). UMAP compiles with a copy of LLVM, and where TensorFlow has
-loaded another one the process can be ended by it, with everything that it has
-computed. Compiling takes some ten seconds, so one process serves all stages.
+(`HelperProcess`). UMAP compiles with a copy of LLVM, which can end a process
+where TensorFlow has loaded another one. Compiling takes some ten seconds, so
+one process serves all stages.
 """
 
 import atexit
@@ -27,8 +27,7 @@ SEED = 42
 def embed_elsewhere(features: np.ndarray) -> np.ndarray:
     """The embedding [n, 2], float32, of points [n, k] that differ.
 
-    Raises:
-        OSError: If the process has ended, as when UMAP cannot be imported.
+    Raises OSError if the process has ended, as when UMAP cannot be imported.
     """
     try:
         return _unpack(_start().ask(_pack(features)))
