@@ -14,7 +14,6 @@ def test_exact_power_law() -> None:
     assert law.slope == pytest.approx(3)
     assert law.constant == pytest.approx(0.5)
     assert (law.low, law.high) == pytest.approx((3, 3), abs=1e-6)
-    assert law.predict([10, 20]) == pytest.approx([500, 4000])
 
 
 def test_slope_and_interval_against_linregress(

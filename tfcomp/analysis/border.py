@@ -25,10 +25,22 @@ def compute_border_distance(
     names = [i for i in range(len(space)) if i not in ordered]
     mask = np.asarray(is_ood, bool).reshape(space.shape)
     slices = mask.transpose(names + ordered)
-    periodic = [space.factors[i].periodic for i in ordered]
-    steps = np.empty(slices.shape)
+    sizes = slices.shape[len(names) :]
+    # One copy of the grid on either side of a periodic factor is enough.
+    before = [
+        size if space.factors[i].periodic else 0
+        for i, size in zip(ordered, sizes, strict=True)
+    ]
+    pairs = zip(before, sizes, strict=True)
+    inner = tuple(slice(start, start + size) for start, size in pairs)
+    steps = np.full(slices.shape, np.inf)
     for point in np.ndindex(slices.shape[: len(names)]):
-        steps[point] = _measure(slices[point], periodic)
+        if slices[point].all():
+            continue
+        steps[point] = 0.0
+        if ordered:
+            wrapped = np.pad(slices[point], [(n, n) for n in before], "wrap")
+            steps[point] = distance_transform_cdt(wrapped, "chessboard")[inner]
     # Through another class: the shortest way of all, but at least one step.
     classes = tuple(range(len(names)))
     others = np.maximum(steps.min(axis=classes, keepdims=True), 1.0)
@@ -50,19 +62,3 @@ def correlate_with_distance(
     if np.ptp(error) == 0 or np.ptp(distance) == 0:
         return None
     return float(spearmanr(distance, error).statistic)
-
-
-def _measure(mask: np.ndarray, periodic: list[bool]) -> np.ndarray:
-    if mask.all():
-        return np.full(mask.shape, np.inf)
-    if not mask.ndim:  # without an ordered factor
-        return np.zeros(())
-    # One copy of the grid on either side of a periodic factor is enough.
-    padding = [
-        (size, size) if wraps else (0, 0)
-        for size, wraps in zip(mask.shape, periodic, strict=True)
-    ]
-    wrapped = np.pad(mask, padding, mode="wrap")
-    steps = distance_transform_cdt(wrapped, "chessboard").astype(float)
-    pairs = zip(padding, mask.shape, strict=True)
-    return steps[tuple(slice(n, n + size) for (n, _), size in pairs)]

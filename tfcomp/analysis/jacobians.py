@@ -48,12 +48,8 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         # Row i depends on row i alone, so the sum over rows that a gradient
         # implies mixes nothing.
         pulled_columns = tf.unstack(pulled, axis=1)
-    return _stack_columns(
-        [
-            outer.gradient(column, cotangents, **zero)
-            for column in pulled_columns
-        ]
-    )
+    columns = [outer.gradient(c, cotangents, **zero) for c in pulled_columns]
+    return _stack_columns(columns)
 
 
 def compute_difference_jacobians(
@@ -67,16 +63,10 @@ def compute_difference_jacobians(
     """Jacobians [n, units, F] by differences over the grid.
 
     For stages that are steps, as a one-hot code. Differences are central, and
-    one-sided where a neighbor would leave the range; zeros in a column where a
-    point has no neighbor. Raises ValueError if a range is narrower than a step.
-
-    Args:
-        factors: Float tensor [n, F].
-        low: Smallest value of each factor.
-        high: Largest value of each factor.
-        step: Distance to a neighbor: one for all factors or one each.
-        levels: The values of each factor, empty for one whose values are
-            `step` apart; by default all are.
+    one-sided where a neighbor would leave the range, from `low` to `high` of
+    each factor; zeros in a column where a point has no neighbor. Values are one
+    `step` apart (for all factors or one each), or those of `levels` where these
+    are not empty. Raises ValueError if a range is narrower than a step.
     """
     factors = tf.convert_to_tensor(factors)
     steps = np.broadcast_to(step, len(low)).tolist()
@@ -137,17 +127,12 @@ def evaluate_in_batches(
     batch_size: int = BATCH_SIZE,
     traced: bool = True,
 ) -> dict[str, np.ndarray]:
-    """Evaluates a function of factors over a whole grid, batch by batch.
+    """Evaluates a function of factors [n, F] over a whole grid, batch by batch.
 
-    All batches have one size, the last one padded by repeating its last
-    row, so there is one trace. Pass a `tf.function` to keep that trace
-    between calls.
-
-    Args:
-        fn: Maps factors [b, F] to {name: tensor [b, ...]}, row by row.
-        factors: Factor values [n, F], at least one; evaluated in float32.
-        batch_size: The most rows per call, to be divided evenly.
-        traced: Whether to trace a function that is not.
+    It maps [b, F] to {name: tensor [b, ...]}, row by row, in float32. All
+    batches have one size, up to `batch_size`, the last one padded by repeating
+    its last row, so there is one trace. Pass a `tf.function` to keep that
+    between calls. Raises ValueError without rows.
     """
     if len(factors) < 1 or batch_size < 1:
         raise ValueError(
@@ -158,9 +143,8 @@ def evaluate_in_batches(
     size = -(-len(factors) // num_batches)
     padding = [(0, num_batches * size - len(factors)), (0, 0)]
     padded = np.pad(np.asarray(factors, np.float32), padding, mode="edge")
-    is_traced = isinstance(fn, tf.types.experimental.PolymorphicFunction)
-    if traced and not is_traced:
-        fn = tf.function(fn)
+    kind = tf.types.experimental.PolymorphicFunction
+    fn = tf.function(fn) if traced and not isinstance(fn, kind) else fn
     # Filled batch by batch: joined at the end, they would be there twice.
     found: dict[str, np.ndarray] = {}
     for start in range(0, len(padded), size):
@@ -177,10 +161,8 @@ def evaluate_in_batches(
 def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
     if not jacobian.shape[-1]:  # no factor that has derivatives
         return tf.zeros((tf.shape(jacobian)[0], 0, 0), tf.float64)
-    # In float64, because the smaller eigenvalue of g is the square of a
-    # singular value: a ratio of 1e-4 between directions, which a float32
-    # Jacobian resolves well, is a ratio of 1e-8 in g and lost in float32.
-    #
+    # In float64: a ratio of 1e-4 between directions, which a float32 Jacobian
+    # resolves well, is one of 1e-8 between eigenvalues of g.
     # Sliced as [:, :, i], a form that the graph optimizer cancels against
     # the stack that made the Jacobian ([..., i] and unstack are not, and
     # cost a third more). Dots per pair are faster than one thin product.
@@ -194,12 +176,9 @@ def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
         for j in range(i, len(rows))
     }
     # Each pair once and mirrored, so that g is symmetric to the last bit.
-    lines = [
-        tf.concat(
-            [dots[min(i, j), max(i, j)] for j in range(len(rows))], axis=2
-        )
-        for i in range(len(rows))
-    ]
+    places = range(len(rows))
+    mirrored = [[dots[min(i, j), max(i, j)] for j in places] for i in places]
+    lines = [tf.concat(line, axis=2) for line in mirrored]
     return tf.concat(lines, axis=1)  # [n, F, F]
 
 

@@ -103,13 +103,10 @@ def summarize_best_alignment(
     """Alignment with an additive and with a radial kernel of the best width.
 
     Outputs are often wider than a bump, and of two kernels the one of their
-    width would win whatever they show. Arguments are those of
-    `summarize_alignment`.
-
-    `alignment_additive_best`, with k(x, x') + k(y, y'), where k is the overlap
-    of two bumps; `alignment_radial_best`, with the product of the two, a
-    Gaussian of the distance; and the `..._width` of `WIDTHS` where these are
-    reached. None where there are no points or a value is not finite.
+    width would win whatever they show. `alignment_additive_best` is that with
+    k(x, x') + k(y, y'), k the overlap of two bumps, `alignment_radial_best`
+    with the product of the two, a Gaussian of the distance, at the `..._width`
+    of `WIDTHS`. Arguments and None are as in `summarize_alignment`.
     """
     rows = np.asarray(rows, bool)
     block, points = gram[np.ix_(rows, rows)], factors[rows]

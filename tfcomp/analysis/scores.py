@@ -97,9 +97,8 @@ def count_peaks(images: ArrayLike, polarity: str) -> NDArray[np.int64]:
     Of eight neighbors; a plateau of equal pixels counts once.
     """
     bright = _to_bright(images, polarity)
-    image, *_ = np.unravel_index(
-        _find_peaks(bright, np.full(len(bright), PEAK_THRESHOLD)), bright.shape
-    )
+    peaks = _find_peaks(bright, np.full(len(bright), PEAK_THRESHOLD))
+    image, *_ = np.unravel_index(peaks, bright.shape)
     return np.bincount(image, minlength=len(bright))
 
 
@@ -141,20 +140,14 @@ def compute_scores(
     polarity: str,
     reference: ArrayLike | None = None,
 ) -> dict[str, float | None]:
-    """Computes all scores of a set of images.
+    """Computes all scores of a set of images, compared with true ones.
 
-    Args:
-        truth: True images of the same size.
-        positions: True ones, or `None` if the images have none.
-        polarity: `bright` or `dark`.
-        reference: An image `[H, W, C]` or the value of all its pixels, by
-            default the background. Its MSE is the unit of relative errors.
-
-    Returns:
-        `mse`, `relative_mse`, `hit_rate`, `position_accuracy`,
-        `position_error` (px) and `num_peaks`, averaged over images. `None` are
-        the last four without positions, the second where the truth is the
-        reference, all of an empty set, and a mean that is not finite.
+    `mse`, `relative_mse`, `hit_rate`, `position_accuracy`, `position_error`
+    (px) and `num_peaks`, averaged over images. The unit of relative errors is
+    the MSE of the reference: an image `[H, W, C]` or the value of all its
+    pixels, by default the background of the polarity, `bright` or `dark`. The
+    last four are None without positions, and others where the truth is the
+    reference, there are no images, or a mean is not finite.
     """
     each = score_images(images, truth, positions, polarity, reference)
     return average_scores(each)

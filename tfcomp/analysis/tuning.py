@@ -45,12 +45,7 @@ _ITERATIONS = 8
 # Their maps, float64, stay in the cache of a processor.
 _BLOCK_UNITS = 512
 
-NO_SHARES: dict[str, float | None] = dict.fromkeys(
-    (
-        *("additive_share_mean", "additive_share_median"),
-        *("additive_share_weighted", "pair_share_mean", "pair_share_weighted"),
-    )
-)
+
 NO_TYPES: dict[str, float | None] = dict.fromkeys(
     ("product_share", "sum_share", "product_less_sum")
 )
@@ -134,23 +129,25 @@ def summarize_tuning(tuning: Tuning) -> dict[str, float | None]:
     alive = ~tuning.is_dead
     sums, pairs = tuning.additive_share[alive], tuning.pair_share[alive]
     products, weights = tuning.product_share[alive], tuning.variance[alive]
-    shares, types = dict(NO_SHARES), dict(NO_TYPES)
-    if sums.size and np.isfinite(sums).all():
-        shares = {
-            "additive_share_mean": np.mean(sums),
-            "additive_share_median": np.median(sums),
-            "additive_share_weighted": np.average(sums, weights=weights),
-            "pair_share_mean": np.mean(pairs),
-            "pair_share_weighted": np.average(pairs, weights=weights),
-        }
-        counts = np.fmax(sums, products) >= TYPE_FLOOR
-        if counts.any() and not np.isnan(products).any():
-            gain, weights = (products - sums)[counts], weights[counts]
-            product = np.average(gain > TYPE_MARGIN, weights=weights)
-            sum_ = np.average(gain < -TYPE_MARGIN, weights=weights)
-            numbers = product, sum_, product - sum_
-            types = dict(zip(NO_TYPES, numbers, strict=True))
-    scores = {**shares, "dead_unit_fraction": np.mean(tuning.is_dead), **types}
+    if not sums.size or not np.isfinite(sums).all():
+        # As of one unit of which nothing is known.
+        sums = pairs = products = np.full(1, np.nan)
+        weights = np.ones(1)
+    scores = {
+        "additive_share_mean": np.mean(sums),
+        "additive_share_median": np.median(sums),
+        "additive_share_weighted": np.average(sums, weights=weights),
+        "pair_share_mean": np.mean(pairs),
+        "pair_share_weighted": np.average(pairs, weights=weights),
+        "dead_unit_fraction": np.mean(tuning.is_dead),
+    } | NO_TYPES
+    counts = np.fmax(sums, products) >= TYPE_FLOOR
+    if counts.any() and not np.isnan(products).any():
+        gain, weights = (products - sums)[counts], weights[counts]
+        product = np.average(gain > TYPE_MARGIN, weights=weights)
+        sum_ = np.average(gain < -TYPE_MARGIN, weights=weights)
+        numbers = product, sum_, product - sum_
+        scores |= dict(zip(NO_TYPES, numbers, strict=True))
     return {name: finite_or_none(score) for name, score in scores.items()}
 
 

@@ -61,16 +61,11 @@ class Chart:
 class Measure:
     """A number that says something about a network.
 
-    Attributes:
-        name: In files, tags and tables; the label is that in figures.
-        per: It has a value for each stage, for each image (and a mean over ID
-            and over OOD), or for each run.
-        chart: Where stages are compared by it; None if no figure shows it.
-        is_leading: Whether figures of sweeps show it.
-        floor: Below this, figures of sweeps are cut off.
-        of: What the function takes: a `study` (`evaluation.study`), a `stage`
-            or `images` (as those of users do), or something of its own.
-        is_own: Whether a user has registered it.
+    It has a value for each stage, for each image (and a mean over ID and over
+    OOD), or for each run. Figures of sweeps show it if it is leading, cut off
+    below its floor; its chart is where stages are compared by it. The function
+    is of a `study` (`evaluation.study`), of a `stage` or of `images` (as those
+    of users, which are their own), or takes something else.
     """
 
     name: str
@@ -295,10 +290,9 @@ def adopt_measures(recorded: Mapping[str, Mapping[str, Any]]) -> None:
         try:
             low, high = entry["range"]
             low = -math.inf if low is None else low
-            high = math.inf if high is None else high
-            texts = (entry["unit"], entry["better"])
-            traits = entry["per"], entry["label"], (low, high), *texts
-            _add(_make_own(name, *traits))
+            ends = low, math.inf if high is None else high
+            texts = entry["unit"], entry["better"]
+            _add(_make_own(name, entry["per"], entry["label"], ends, *texts))
         except (KeyError, TypeError, ValueError):
             continue
 
@@ -334,16 +328,10 @@ def _make_own(
             raise ValueError(f"the measure {name!r}: {rule}")
     label = label or name
     axis = f"{label} ({unit})" if unit else label
+    chart = Chart(name, label, axis) if per == "stage" else None
+    traits = per, unit, better, chart
     return Measure(
-        name,
-        label,
-        limits,
-        per=per,
-        unit=unit,
-        better=better,  # type: ignore[arg-type]
-        chart=Chart(name, label, axis) if per == "stage" else None,
-        is_leading=True,
-        is_own=True,
+        name, label, limits, "", *traits, is_leading=True, is_own=True
     )
 
 

@@ -34,10 +34,6 @@ class PowerLaw:
     high: float | None
     constant: float
 
-    def predict(self, sizes: Sequence[float]) -> np.ndarray:
-        """Counts on the line, [n]."""
-        return self.constant * np.asarray(sizes, float) ** self.slope
-
     def describe(self) -> str:
         """The exponent with its interval, as `N^2.10 (1.80 to 2.40)`."""
         if self.low is None:

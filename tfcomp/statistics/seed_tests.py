@@ -88,14 +88,12 @@ def compare_settings(
 
     Of a table of `seed_statistics.stack_scores`; intervals are those of
     `compute_interval` there. `first` compares the first setting with each other
-    one, `all` compares every pair.
-
-    Returns:
-        Rows with the flags of both settings (`<flag>_a`, `<flag>_b`), the
-        score, the mean `difference` b - a over the seeds that both have, its
-        sd, low, high and n; `p` of the paired t-test and `p_holm`, adjusted
-        for these pairs of that score; for errors `ratio` b / a (geometric mean)
-        with `ratio_low` and `ratio_high`. None where there is no such number.
+    one, `all` compares every pair. Rows have the flags of both settings
+    (`<flag>_a`, `<flag>_b`), the score, the mean `difference` b - a over the
+    seeds that both have, its sd, low, high and n; `p` of the paired t-test and
+    `p_holm`, adjusted for these pairs of that score; for errors `ratio` b / a
+    (geometric mean) with `ratio_low` and `ratio_high`. None where there is no
+    such number.
     """
     import pandas as pd
 
