@@ -1,9 +1,8 @@
 """Analysis of trained decoders: pure functions on arrays and stage functions.
 
-Jacobians take any function from factors to named stages, so they work on
-models that tfcomp did not make; everything else takes plain arrays. These are
-the functions to start with; the modules have their parts. They are imported
-when they are first used, since most of them need no TensorFlow.
+Jacobians take any function from factors to named stages; everything else takes
+plain arrays. These are the functions to start with, imported when they are
+first used, since most of them need no TensorFlow.
 """
 
 import importlib

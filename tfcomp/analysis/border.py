@@ -18,8 +18,7 @@ def compute_border_distance(
 
     The most along a factor; a periodic one goes on behind its last value, and
     any other class of a categorical one is one step away. Of
-    [prod(space.shape)]; 0 for ID points, and infinite if all points are held
-    out.
+    [prod(space.shape)]; 0 of ID points, infinite if there is none.
     """
     ordered = list(space.ordered)
     names = [i for i in range(len(space)) if i not in ordered]
@@ -57,8 +56,7 @@ def correlate_with_distance(
     """
     chosen = distance > 0
     error, distance = error[chosen], distance[chosen]
-    if len(error) < 3 or not np.isfinite([error, distance]).all():
-        return None
-    if np.ptp(error) == 0 or np.ptp(distance) == 0:
+    is_known = len(error) > 2 and np.isfinite([error, distance]).all()
+    if not is_known or np.ptp(error) == 0 or np.ptp(distance) == 0:
         return None
     return float(spearmanr(distance, error).statistic)

@@ -17,12 +17,8 @@ from scipy.special import entr
 from tfcomp.analysis.features import single_threaded
 from tfcomp.analysis.manifolds import compute_pca
 
-VARIANCE_FRACTION = 0.95
-# Variance of a subset, relative to that of all points, which is rounding of
-# float32 products: points that do not move come out below 1e-7.
+# Variance, relative to that of all points, of a subset that does not move.
 SPREAD_FLOOR = 1e-6
-# Rounding of the sum of shares may fall short of the fraction.
-_TOLERANCE = 1e-9
 
 Ranks = dict[str, float | None]
 
@@ -50,13 +46,6 @@ def compute_effective_ranks(
     if np.isfinite(activations).all():
         # Once for all subsets, in at most as many dimensions as points.
         features = compute_pca(activations).features
-    return compute_feature_ranks(features, is_ood)
-
-
-def compute_feature_ranks(
-    features: np.ndarray, is_ood: np.ndarray
-) -> dict[str, Ranks]:
-    """Like `compute_effective_ranks`, of all principal components [n, k]."""
     is_ood = np.asarray(is_ood, bool)
     subsets = {"all": np.ones_like(is_ood), "id": ~is_ood, "ood": is_ood}
     spectra = {
@@ -111,7 +100,7 @@ def summarize_spectrum(eigenvalues: np.ndarray | None) -> Ranks:
         names = ("participation_ratio", "entropy_rank", "num_components")
         return dict.fromkeys(names)
     shares = eigenvalues / eigenvalues.sum()
-    reached = np.cumsum(shares) >= VARIANCE_FRACTION - _TOLERANCE
+    reached = np.cumsum(shares) >= 0.95 - 1e-9  # of which rounding falls short
     return {
         "participation_ratio": float(1 / np.sum(shares**2)),
         "entropy_rank": float(compute_effective_rank(eigenvalues)),

@@ -24,10 +24,9 @@ def compute_rows(
 ) -> np.ndarray:
     """A stage, normalized, as its units or as inner products, float64.
 
-    Blocks are disjoint groups of units, [n, units of the block] each,
-    `num_units` in all; OOD points take no part in the normalization.
-    Activations [n, units] if there are fewer units than ID points, otherwise
-    their Gram matrix [n, n].
+    Blocks are groups of units, [n, units of the block] each, `num_units` in
+    all; OOD points take no part in the normalization. Activations [n, units] if
+    units are fewer than ID points, otherwise their Gram matrix [n, n].
     """
     if num_units < np.count_nonzero(~is_ood):
         return normalize_rows(np.concatenate(list(blocks), axis=1), is_ood)
@@ -69,8 +68,8 @@ def iterate_units(
 
 
 def _center(block: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
-    # A row is taken off first, so that a constant unit, which carries no
-    # information, is exactly zero and not a rounding error to be scaled up.
+    # A row is taken off first, so that a constant unit is exactly zero and not
+    # a rounding error to be scaled up.
     shifted = block - block[0]
     mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
     return shifted - mean.astype(shifted.dtype)

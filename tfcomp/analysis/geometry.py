@@ -23,8 +23,7 @@ import numpy as np
 from tfcomp.analysis.features import mean_or_none
 from tfcomp.statistics.measure import Chart, declare
 
-# Singular values and lengths, in activation per unit of the factor. It is
-# above the rounding noise of a float32 Jacobian with entries of order one.
+# Of singular values and lengths: above the rounding of a float32 Jacobian.
 FLOOR = 1e-6
 # Divisors of dead points only, whose score is replaced, are that small.
 _TINY = np.finfo(np.float64).tiny
@@ -47,7 +46,7 @@ VOLUME = Chart(
 
 
 def is_dead(g: np.ndarray) -> np.ndarray:
-    """Points where some length sqrt(g_ii) is at most `FLOOR`, of rounding."""
+    """Points where some length sqrt(g_ii) is at most `FLOOR`, bool [n]."""
     squared_lengths = np.diagonal(_finite(g), axis1=1, axis2=2)  # [n, F]
     return (squared_lengths <= FLOOR**2).any(axis=1)
 
@@ -99,7 +98,7 @@ def compute_pair_scores(g: np.ndarray) -> dict[tuple[int, int], float]:
 
 
 def compute_chance(num_units: int) -> float:
-    """The cosine form of two random directions of so many units, on average.
+    """The cosine form of random directions of so many units d, on average.
 
     1 - Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
     """

@@ -14,8 +14,7 @@ import numpy as np
 
 from tfcomp.analysis.features import single_threaded
 
-# Pixels above half of the height of a bump are bright, as in the count of
-# peaks. It is absolute, so that faint outputs count as blank.
+# Half of the height of a bump: absolute, so that faint outputs count as blank.
 THRESHOLD = 0.5
 
 
@@ -23,9 +22,7 @@ THRESHOLD = 0.5
 def compute_cosine_gram(outputs: np.ndarray) -> np.ndarray:
     """Cosine similarity of every pair, in [-1, 1], to about 1e-6."""
     flat = _scale_rows(flatten_outputs(outputs))
-    # Rows of length one lose nothing that matters in float32, and its
-    # product is twice as fast.
-    unit = flat.astype(np.float32)
+    unit = flat.astype(np.float32)  # whose product is twice as fast
     gram = (unit @ unit.T).astype(np.float64)
     return np.clip(gram, -1, 1, out=gram)
 
@@ -44,8 +41,7 @@ def compute_distance_gram(outputs: np.ndarray) -> np.ndarray:
     """L2 distance of every pair over all pixels, exactly 0 to itself."""
     flat = flatten_outputs(outputs)
     is_finite = np.isfinite(flat).all(axis=1)
-    # |a|^2 + |b|^2 - 2 ab cancels for close outputs: hence without the
-    # common part (a white background), and in float64.
+    # |a|^2 + |b|^2 - 2 ab cancels: hence without the common part, in float64.
     if is_finite.any():
         flat -= flat[is_finite].mean(axis=0)
     gram = flat @ flat.T
@@ -90,8 +86,7 @@ def flatten_outputs(outputs: np.ndarray) -> np.ndarray:
 
 
 def _scale_rows(flat: np.ndarray) -> np.ndarray:
-    # To length one, in place; by the largest entry first, since squares of
-    # 1e-200 underflow.
+    # In place; by the largest entry first, since squares of 1e-200 underflow.
     flat /= _one_if_zero(np.abs(flat).max(axis=1, keepdims=True, initial=0))
     flat /= _one_if_zero(np.linalg.norm(flat, axis=1, keepdims=True))
     return flat

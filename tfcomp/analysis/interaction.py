@@ -22,20 +22,13 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from tfcomp.analysis import jacobians
 from tfcomp.analysis.features import finite_or_none, mean_or_none
 from tfcomp.analysis.geometry import is_dead
-from tfcomp.analysis.jacobians import (
-    JacobianFn,
-    StageDict,
-    StageFn,
-    compute_stage_jacobians,
-)
 
-# Largest second derivatives over first ones, both per range of the factors,
-# that are the rounding of a linear stage.
+# Second derivatives over first ones up to which a stage is linear.
 FLOOR = 1e-6
-# Least squared sine of the angle between two directions that span a surface:
-# float32 derivatives do not resolve less.
+# Least squared sine between directions that span a surface, in float32.
 MIN_SQUARED_SINE = 1e-6
 
 
@@ -46,10 +39,10 @@ def list_pairs(num_factors: int) -> list[tuple[int, int]]:
 
 
 def compute_jet_products(
-    stage_fn: StageFn,
+    stage_fn: jacobians.StageFn,
     factors: tf.Tensor,
-    jacobian_fn: JacobianFn = compute_stage_jacobians,
-) -> StageDict:
+    jacobian_fn: jacobians.JacobianFn = jacobians.compute_stage_jacobians,
+) -> jacobians.StageDict:
     """Inner products of all derivatives of every stage, float64 [n, K, K].
 
     K counts F first ones, F (F + 1) / 2 second ones (pairs as in `list_pairs`)
@@ -57,7 +50,7 @@ def compute_jet_products(
     """
 
     # Each column by itself, as those of pairs i > j are then never computed.
-    def differentiate(values: tf.Tensor) -> StageDict:
+    def differentiate(values: tf.Tensor) -> jacobians.StageDict:
         return {
             f"{name}/{i}": jacobian[:, :, i]
             for name, jacobian in jacobian_fn(stage_fn, values).items()
@@ -108,7 +101,6 @@ class Interaction:
         total = slopes + squares.sum()
         if not total > 0:  # or NaN
             return float("nan")
-        # Rounding of a linear stage.
         mixed = squares[:, is_mixed].sum()
         return float(mixed / total) if mixed > FLOOR**2 * slopes else 0.0
 

@@ -19,8 +19,7 @@ StageDict = dict[str, tf.Tensor]
 StageFn = Callable[[tf.Tensor], StageDict]
 JacobianFn = Callable[[StageFn, tf.Tensor], StageDict]
 
-# One row of a 28 x 28 grid. On the 64-wide, depth-4 decoder, larger batches
-# are no faster (below 16 they are slower) and take more memory.
+# One row of a 28 x 28 grid; larger batches are no faster, and take more memory.
 BATCH_SIZE = 28
 
 
@@ -45,8 +44,7 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         pulled = inner.gradient(
             list(stages.values()), factors, output_gradients=given, **zero
         )  # [n, F]
-        # Row i depends on row i alone, so the sum over rows that a gradient
-        # implies mixes nothing.
+        # A gradient sums over rows, of which each depends on its own alone.
         pulled_columns = tf.unstack(pulled, axis=1)
     columns = [outer.gradient(c, cotangents, **zero) for c in pulled_columns]
     return _stack_columns(columns)

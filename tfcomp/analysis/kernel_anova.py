@@ -32,11 +32,9 @@ import numpy as np
 from tfcomp.analysis.features import finite_or_none
 from tfcomp.analysis.schmidt import arrange_grid
 
-# Mean square of all that varies, relative to the kernel's, up to which it is
-# the rounding of a constant kernel.
+# Share of what varies in a kernel up to which it is the rounding of a constant.
 FLOOR = 1e-12
-# Share of the energy of outputs, less their means, up to which their
-# interaction part is the rounding of float32.
+# Share of interaction parts in the energy of outputs that can be rounding.
 ROUNDING = 1e-10
 
 

@@ -32,23 +32,21 @@ KERNELS = ("additive", "product", "radial")
 # In grid steps of each factor. The radial kernel tends to the largest, but
 # its R^2 over ID points gains less than 0.002 beyond 4.
 SCALES = (0.5, 1.0, 2.0, 4.0)
-# Relative to k(f, f) = 1. Below 1e-6, R^2 of bumps moves in the sixth digit
-# only; above 1, even the additive kernel, the stiffest, fits ID worse.
+# Relative to k(f, f) = 1. Below, R^2 of bumps moves in the sixth digit; above,
+# even the additive kernel, the stiffest, fits ID worse.
 RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
 MIN_POINTS = 2
-# Of more ID points a fixed random sample is regressed on: the time grows with
-# the cube of their number, and 3,000 would take twenty minutes.
+# Of more ID points a fixed sample counts: 3,000 would take twenty minutes.
 MAX_POINTS = 1024
 
 
 @dataclass(frozen=True)
 class KernelFit:
-    """One kernel regression.
+    """One kernel regression: chosen length scales, in grid steps, and ridge.
 
-    The chosen length scales are in grid steps, one per factor or a single one
-    for the radial kernel; they are empty, and the ridge NaN, if nothing could
-    be fitted. R^2 of ID points, left out one by one, and of OOD points are None
-    where outputs are not finite, do not vary, or there are too few points.
+    Empty, and NaN, if nothing could be fitted. R^2 of ID points, left out one
+    by one, and of OOD points are None where outputs are not finite, do not
+    vary, or there are too few points.
     """
 
     kernel: str
@@ -121,9 +119,8 @@ def _choose(
     """Least leave-one-out error of each target, its scales, and its ridge."""
     rotated = dict(targets)
     for i, values in targets.items():
-        # Squared errors summed over pixels do not change under a rotation of
-        # pixel space, and n targets span at most n dimensions of it: with more
-        # pixels than points, the rest would be multiplied for nothing.
+        # Squared errors do not change under a rotation of pixel space, of which
+        # n targets span n dimensions: the rest would be multiplied for nothing.
         if values.shape[1] > len(values):
             rotated[i] = np.linalg.qr(values.T, mode="r").T  # [n, n]
     # A radial kernel has one scale; broadcasting serves all factors.
@@ -134,9 +131,8 @@ def _choose(
         for i, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
             for ridge, solution in zip(RIDGES, solutions, strict=True):
-                # Exact, without refitting: the residual of the full fit is
-                # ridge * a_i and the share of a point in its own prediction is
-                # 1 - ridge * M_ii; their ratio is a_i / M_ii.
+                # Exact: the residual of the full fit is ridge * a_i and the
+                # share of a point in its own prediction is 1 - ridge * M_ii.
                 errors = solution[0] / solution[2][:, None]
                 error = float(np.vdot(errors, errors))
                 if i not in best or error < best[i][0]:

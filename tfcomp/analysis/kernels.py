@@ -23,8 +23,7 @@ import numpy as np
 from tfcomp.analysis.features import finite_or_none
 from tfcomp.datasets.factors import Factor, FactorSpace
 
-# Relative norm below which a centered kernel counts as zero: what is left of
-# a constant one after the rounding of its float32 products.
+# Relative norm below which a centered kernel is the rounding of a constant one.
 FLOOR = 1e-6
 # Widths among which the best one is chosen, in units of the factors.
 WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)

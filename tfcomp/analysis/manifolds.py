@@ -30,8 +30,7 @@ from tfcomp.analysis.umap_process import embed_elsewhere
 UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
 # UMAP starts from eigenvectors of a graph, which needs a few points.
 MIN_POINTS = 5
-# A step up to this fraction of the longest activation vector is rounding of
-# float32 numbers: it has no direction, and its length counts as zero.
+# Of the longest activation vector: a step up to this is rounding, and none.
 RELATIVE_FLOOR = 1e-6
 
 
@@ -40,8 +39,8 @@ class Components:
     """Principal components of one stage, largest variance first.
 
     Features are points [n, k] in their coordinates, centered, in units of the
-    root mean square distance from the mean; explained is the fraction of the
-    variance of each, [k], zeros if the points do not differ.
+    root mean square distance from the mean; explained are fractions of the
+    variance.
     """
 
     features: np.ndarray

@@ -66,8 +66,7 @@ PROBES = Chart(
 @declare(
     """
     probe_r2_id: linear probes, R² in ID [-inf, 1] high
-        at ID points that the regression was not fitted on
-        (cross-validation)
+        at ID points that the regression was not fitted on (cross-validation)
     probe_r2_ood: linear probes, R² in OOD [-inf, 1] high
         at OOD points, after fitting on all ID points
     """,
@@ -90,8 +89,7 @@ def probe_rows(
         unseen, points = rows[is_ood] @ axes, rows[known] @ axes
         lengths = np.ones(len(squares))
     else:  # inner products
-        # They are centered already but for rounding in float32, which would
-        # leave the vector of ones among the principal axes.
+        # Again: rounding would leave the vector of ones among principal axes.
         rows = rows - rows[known].mean(axis=0)
         rows = rows - rows[:, known].mean(axis=1, keepdims=True)
         squares, points = np.linalg.eigh(rows[np.ix_(known, known)])
@@ -104,8 +102,7 @@ def probe_rows(
     order = np.random.RandomState(seed).permutation(count)
     folds = np.array_split(np.arange(count), NUM_FOLDS)
     folds = [slice(fold[0], fold[-1] + 1) for fold in folds]
-    # Of the fit to all ID points the best loss and its penalty; of that
-    # without each fold the best loss and its errors in the fold.
+    # The best loss, with its penalty of all ID points, its errors of each fold.
     best = [(np.inf, None)] * (1 + NUM_FOLDS)
     for penalty in PENALTIES:
         basis = points[order] * (lengths / np.sqrt(squares + penalty))

@@ -5,8 +5,7 @@ additive     that image and an effect of every value of every factor, per
              pixel: least squares over training images, of all solutions
              the shortest (a value that they lack adds nothing)
 nearest_id   a training image: of those with the fewest differing factors
-             the one whose grid steps have the least sum, the first of
-             several
+             the first one whose grid steps have the least sum
 """
 
 from collections.abc import Sequence

@@ -21,8 +21,7 @@ import scipy.linalg
 from tfcomp.analysis.effective_rank import compute_effective_rank
 from tfcomp.analysis.features import finite_or_none, single_threaded
 
-# Largest asymmetry of a Gram matrix, relative to its largest entry, that
-# can be the rounding of its products.
+# Largest asymmetry, relative to the largest entry, that can be rounding.
 TOLERANCE = 1e-4
 
 
@@ -30,11 +29,9 @@ TOLERANCE = 1e-4
 def compute_schmidt_values(gram: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """Singular values of a Gram matrix [n, n] between its two factors [n, 2].
 
-    Largest first, [min(Nx^2, Ny^2)]; NaN if the matrix is not finite. Of a
-    64 x 64 grid the peak is about 0.4 GB beside K (0.13 GB).
-
-    Raises ValueError if the factors are no full grid of two factors (see
-    `arrange_grid`) or the matrix is not symmetric.
+    Largest first, [min(Nx^2, Ny^2)]; NaN if the matrix is not finite. Of a 64 x
+    64 grid the peak is about 0.4 GB beside K (0.13 GB). Raises ValueError if
+    the factors are no full grid of two or the matrix is not symmetric.
     """
     if np.shape(factors)[1:] != (2,):
         raise ValueError(
@@ -125,8 +122,7 @@ def _split(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _square(values: np.ndarray) -> np.ndarray:
-    # Scaled before squaring, which would underflow for a faint kernel; NaN
-    # for a kernel that is zero or not finite.
+    # Scaled first, or a faint kernel would underflow; NaN of none.
     values = np.asarray(values, np.float64)
     largest = values.max(initial=0.0)
     return (values / (largest if largest > 0 else np.nan)) ** 2

@@ -22,16 +22,11 @@ network has .80; and ghosts of .002 of a bump have 1, so none is counted.
 import numpy as np
 import scipy.optimize
 
+from tfcomp.analysis import superposition
 from tfcomp.analysis.features import mean_or_none, single_threaded
 from tfcomp.analysis.gram import flatten_outputs
 from tfcomp.analysis.kernels import compute_offsets, convert_to_steps
 from tfcomp.analysis.spans import normalize_outputs
-from tfcomp.analysis.superposition import (
-    FAR,
-    choose_memories,
-    choose_scored,
-    find_blank,
-)
 from tfcomp.datasets.factors import FactorSpace
 
 SETS = ("sharing", "rival", "single")
@@ -63,19 +58,20 @@ def compute_sharing(
     points = convert_to_steps(factors, space)
     least = [0.0 if f.categorical else CLEAR for f in space or ()] or CLEAR
     r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
-    scored = choose_scored(len(unseen), points.shape[1])
-    for i in np.flatnonzero(scored & ~find_blank(unseen, known, FAINT)):
+    scored = superposition.choose_scored(len(unseen), points.shape[1])
+    scored &= ~superposition.find_blank(unseen, known, FAINT)
+    for i in np.flatnonzero(scored):
         target, point = unseen[i], points[is_ood][i]
         offsets = compute_offsets(points[~is_ood], point, space)
         shares = offsets == 0
         if not shares.any():
             continue
         distances = np.linalg.norm(offsets, axis=1).round(6)
-        sharing = choose_memories(shares, distances)
+        sharing = superposition.choose_memories(shares, distances)
         clear = np.flatnonzero((offsets > least).all(axis=1))
         order = np.argsort(distances[clear], kind="stable")
         single = [
-            choose_memories(mask[:, None], distances)
+            superposition.choose_memories(mask[:, None], distances)
             for mask in shares.T
             if mask.any()
         ]
@@ -88,7 +84,7 @@ def compute_sharing(
 def find_faint(outputs: np.ndarray, is_ood: np.ndarray) -> np.ndarray:
     """Which OOD outputs are too faint to be scored, [n_ood]."""
     flat, is_ood = flatten_outputs(outputs), np.asarray(is_ood, bool)
-    return find_blank(flat[is_ood], flat[~is_ood], FAINT)
+    return superposition.find_blank(flat[is_ood], flat[~is_ood], FAINT)
 
 
 def summarize_sharing(
@@ -101,7 +97,7 @@ def summarize_sharing(
     `<set>_far_r2` and `<set>_near_r2`, None where there is nothing to average;
     with what `find_faint` gives also `faint_far_share` and `faint_near_share`.
     """
-    is_far = distance >= FAR
+    is_far = distance >= superposition.FAR
     places = {"far": is_far, "near": ~is_far}
     numbers = {
         f"{name}_{where}_r2": mean_or_none(scores[rows & np.isfinite(scores)])

@@ -27,20 +27,19 @@ NUM_PERMUTATIONS = 19
 
 
 class Shape(NamedTuple):
-    """What is compared of a representation, [n, n] each, of norm 1.
+    """What is compared of a representation, [n, n] each, of norm 1."""
 
-    U-centered inner products, a root of centered ones, centered ranks of
-    distances.
-    """
-
-    gram: np.ndarray
-    roots: np.ndarray
-    ranks: np.ndarray
+    gram: np.ndarray  # U-centered inner products
+    roots: np.ndarray  # centered activations up to a rotation
+    ranks: np.ndarray  # centered ranks of distances
 
 
 @single_threaded
 def make_shape(gram: np.ndarray) -> Shape:
-    """From inner products [n, n]; NaN of fewer than four points or of one."""
+    """From inner products [n, n] of at least four points.
+
+    NaN if they are fewer, not finite, or all one.
+    """
     from scipy.stats import rankdata
 
     count, gram = len(gram), np.asarray(gram, np.float64)

@@ -45,15 +45,13 @@ PREDICTORS = (
     "conjunctive",
     "conjunctive_span",
 )
-# From here on no bump of an ID neighbor reaches a bump in the region (of
-# sigma 1), in grid steps.
+# In grid steps: from here on no bump of an ID neighbor (of sigma 1) reaches.
 FAR = 4.0
 # Of more ID points that share a factor, those that share most of them.
 MAX_MEMORIES = 256
 # Of more OOD points of three factors or more, a fixed random choice.
 MAX_POINTS = 256
-# Root mean square, relative to the median ID output, up to which an output
-# is blank: above the float32 rounding of a decoder.
+# Length, relative to the median ID output, up to which an output is rounding.
 BLANK = 1e-4
 
 
@@ -61,9 +59,9 @@ BLANK = 1e-4
 class SuperpositionScores:
     """Scores per OOD point, in the order of the table, each [n_ood].
 
-    R^2 is that of each of `PREDICTORS` by name, NaN at a point that is blank,
-    where an output in use is not finite, where no ID point shares a value, or
-    that was not chosen (see `MAX_POINTS`). Distances, in grid steps, are to ID.
+    R^2 is by name of `PREDICTORS`, NaN at a point that is blank, where an
+    output in use is not finite, no ID point shares a value, or that was not
+    chosen (see `MAX_POINTS`). Distances, in grid steps, are to ID.
     """
 
     r2: dict[str, np.ndarray]
@@ -133,12 +131,9 @@ def compare_superpositions(
         for k, unseen in enumerate(targets):
             if not blank[k][i]:
                 r2[k, :, i] = [score(unseen[i]) for score in explain]
-    return [
-        SuperpositionScores(
-            dict(zip(PREDICTORS, scores, strict=True)), is_blank, distance
-        )
-        for scores, is_blank in zip(r2, blank, strict=True)
-    ]
+    named = [dict(zip(PREDICTORS, scores, strict=True)) for scores in r2]
+    pairs = zip(named, blank, strict=True)
+    return [SuperpositionScores(*pair, distance) for pair in pairs]
 
 
 @single_threaded
@@ -215,11 +210,9 @@ def score_combinations(
 def summarize_superposition(
     scores: SuperpositionScores, min_distance: float
 ) -> dict[str, float | None]:
-    """Averages over OOD points at least so many grid steps from an ID point.
+    """Averages over OOD points at least so many grid steps from ID (see `FAR`).
 
-    Of nearer ones (see `FAR`) the bump of a neighbor explains most. `<name>_r2`
-    of each predictor and `blank_fraction`; None where there is nothing to
-    average.
+    `<name>_r2` of each predictor, and `blank_fraction`; None of nothing.
     """
     chosen = scores.distance >= min_distance
     summary = {"blank_fraction": mean_or_none(scores.is_blank[chosen])}

@@ -157,10 +157,10 @@ def select_units(
 ) -> np.ndarray:
     """Chooses units that vary most and differ from each other.
 
-    Each has the most variance left that is no linear function of the units
-    chosen before, so that shifted and scaled copies appear once. Of activations
-    [n, ...] at every grid point and the variance of every unit; indices [k], in
-    the order of choice, fewer than `count` if nothing else is left.
+    Each has the most variance left that is no linear function of those before,
+    so that shifted and scaled copies appear once. Of activations [n, ...] at
+    every grid point and the variance of each; at most `count` indices, in that
+    order.
     """
     flat = np.reshape(activations, (len(activations), -1))
     variance = np.where(np.isfinite(variance), variance, 0.0)

@@ -1,11 +1,9 @@
-"""UMAP in a process of its own, without TensorFlow.
+"""UMAP in a process of its own: `python -m tfcomp.analysis.umap_process`.
 
-    python -m tfcomp.analysis.umap_process
-
-takes arrays [n, k] in NumPy's format and answers with their embedding [n, 2]
+It takes arrays [n, k] in NumPy's format and answers with their embedding [n, 2]
 (`HelperProcess`). UMAP compiles with a copy of LLVM, which can end a process
-where TensorFlow has loaded another one. Compiling takes some ten seconds, so
-one process serves all stages.
+where TensorFlow has loaded another one, and for some ten seconds: one process
+serves all stages.
 """
 
 import atexit
@@ -17,11 +15,6 @@ import warnings
 import numpy as np
 
 from tfcomp.config.helper_process import HelperProcess, serve_requests
-
-# Settings of UMAP, as in the published notebook.
-NUM_NEIGHBORS = 15
-MIN_DISTANCE = 0.1
-SEED = 42
 
 
 def embed_elsewhere(features: np.ndarray) -> np.ndarray:
@@ -62,10 +55,10 @@ def _unpack(content: bytes) -> np.ndarray:
 def _embed(features: np.ndarray) -> np.ndarray:
     import umap
 
-    reducer = umap.UMAP(
-        n_neighbors=min(NUM_NEIGHBORS, len(features) - 1),
-        min_dist=MIN_DISTANCE,
-        random_state=SEED,
+    reducer = umap.UMAP(  # as in the published notebook
+        n_neighbors=min(15, len(features) - 1),
+        min_dist=0.1,
+        random_state=42,
         n_jobs=1,  # what a seed implies; unsaid, it is a warning
     )
     return reducer.fit_transform(features)

@@ -182,12 +182,14 @@ def register_measure(
 
     def add(function: Function) -> Function:
         text = (function.__doc__ or "").strip().split("\n\n")[0]
-        about = " ".join(text.split())
         of = "stage" if per == "stage" else "images"
+        found = {
+            "function": function,
+            "of": of,
+            "about": " ".join(text.split()),
+        }
         list_measures()  # a name of ours is taken before its first use, too
-        _add(
-            dataclasses.replace(measure, function=function, of=of, about=about)
-        )
+        _add(dataclasses.replace(measure, **found))
         return function
 
     return add
@@ -214,7 +216,7 @@ def list_measures(
 
 
 def list_leading(per: str) -> dict[str, str]:
-    """Labels of what figures of sweeps show; of images, those of OOD ones."""
+    """Labels by name of what figures of sweeps show; of images those of OOD."""
     leading = {m.name: m.label for m in list_measures(per) if m.is_leading}
     if per != "image":
         return leading
@@ -311,18 +313,13 @@ def _make_own(
     with contextlib.suppress(TypeError, ValueError):
         low, high = map(float, range)
         limits = Limits(low, high)
+    is_range, is_way = limits.low < limits.high, better in (None, "low", "high")
     for holds, rule in (
         (is_word, "its name must be small letters, digits and underscores"),
         (name not in RESERVED, "its name must be no name of another entry"),
         (per in KINDS[:2], f"per must be stage or image, got {per!r}"),
-        (
-            better in (None, "low", "high"),
-            f"better must be low, high or None, got {better!r}",
-        ),
-        (
-            limits.low < limits.high,
-            f"range must be (low, high), low < high, got {range!r}",
-        ),
+        (is_way, f"better must be low, high or None, got {better!r}"),
+        (is_range, f"range must be (low, high), low < high, got {range!r}"),
     ):
         if not holds:
             raise ValueError(f"the measure {name!r}: {rule}")

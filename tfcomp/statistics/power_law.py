@@ -1,11 +1,9 @@
 """How a count grows with the size of the grid: the slope in log-log scale.
 
 Counts at the same size are repeats: they share all that a power law leaves out
-at that size. So they are first averaged in log scale over seeds, and the line
-is fitted to these means with equal weights; the interval of its slope is
-Student's at 95 % with (number of sizes - 2) degrees of freedom. A departure
-from a power law widens it as noise does, and more seeds do not narrow it, as
-they would if all points were regressed on.
+there. So they are averaged in log scale over seeds, and the line is fitted to
+these means with equal weights; the interval of its slope is Student's at 95 %
+with (number of sizes - 2) degrees of freedom.
 """
 
 from collections.abc import Sequence
@@ -44,7 +42,7 @@ class PowerLaw:
 def average_sizes(
     sizes: Sequence[int], counts: Sequence[float]
 ) -> list[SizeMean]:
-    """Geometric means over the counts [n] of each size, all above 0."""
+    """Geometric means over counts [n] of each size; ValueError at 0 or less."""
     from tfcomp.statistics.seed_statistics import compute_interval
 
     if not all(count > 0 for count in counts):
@@ -70,8 +68,7 @@ def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
     line = stats.linregress(logs[:, 0], logs[:, 1])
     low = high = None
     if len(means) > 2:
-        quantile = stats.t.ppf(0.975, len(means) - 2)
-        low = float(line.slope - quantile * line.stderr)
-        high = float(line.slope + quantile * line.stderr)
+        width = stats.t.ppf(0.975, len(means) - 2) * line.stderr
+        low, high = float(line.slope - width), float(line.slope + width)
     constant = float(np.exp(line.intercept))
     return PowerLaw(float(line.slope), low, high, constant)

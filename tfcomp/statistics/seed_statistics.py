@@ -79,10 +79,8 @@ def compute_interval(
         return compute_student(values, limits)
     from scipy import stats
 
-    sample = np.asarray(values, float)  # [n]
-    found = stats.bootstrap(
-        (sample,), np.mean, random_state=np.random.default_rng(0)
-    )
+    sample, rng = np.asarray(values, float), np.random.default_rng(0)
+    found = stats.bootstrap((sample,), np.mean, random_state=rng)
     low, high = found.confidence_interval
     return float(low), float(high)
 

@@ -29,11 +29,10 @@ def tabulate_settings(
     """Groups runs that differ in nothing but their seed.
 
     All have the same flags; a second run with the same ones and seed is the
-    same computation, and counts once. One row a setting: the flags in which the
-    settings differ, sorted by them; `seeds`, their number; and for each score
-    (a path, see `get_score`) `<score> mean`, `<score> sd`, and the ends
-    `<score> low` and `<score> high` of the 95 % interval of the mean. None
-    where a seed lacks the score.
+    same computation, and counts once. One row a setting: the flags that vary,
+    sorted by them; `seeds`, their number; and for each score (a path, see
+    `get_score`) `<score> mean`, `<score> sd`, and the ends `<score> low` and
+    `<score> high` of the 95 % interval. None where a seed lacks the score.
     """
     import pandas as pd
 
