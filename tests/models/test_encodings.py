@@ -14,7 +14,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.evaluator import make_probe_targets
 from tfcomp.models.encodings import ENCODINGS
-from tfcomp.models.encodings.factor_encoding import FactorEncoding
+from tfcomp.models.encodings.base import FactorEncoding
 from tfcomp.models.encodings.population_codes import (
     BumpEncoding,
     OneHotEncoding,

@@ -9,49 +9,33 @@ from an input `factors` [n, F] to a layer named `image`, float32
     @MODELS.register("my_decoder")
     def build_my_decoder(config, dataset): ...
 
-`ENCODINGS` has the codes that a decoder may be given (see
-`tfcomp.models.encodings`).
+`ENCODINGS` has the codes that a decoder may be given.
 """
 
 from tfcomp.config.registry import Registry
+from tfcomp.models import model_rules as rules
 from tfcomp.models.acting_rules import check_acting, size_acting
 from tfcomp.models.encodings import ENCODINGS
-from tfcomp.models.model_rules import (
-    COMPOSED,
-    check_cnn,
-    check_groups,
-    check_hard_rendering,
-    check_low_rank,
-    check_quarter,
-    check_sinusoids,
-)
 
 MODELS = Registry("model")
-MODELS.register("cnn", "tfcomp.models.plain:build_cnn", check=check_cnn)
-MODELS.register("mlp", "tfcomp.models.plain:build_mlp")
+for _name, _builder, _check in (
+    ("cnn", "plain:build_cnn", rules.check_quarter),
+    ("mlp", "plain:build_mlp", None),
+    ("rotation", "plain:build_rotation", rules.check_quarter),
+    ("burgess", "plain:build_deconvolution", None),
+    ("kim", "plain:build_deconvolution", None),
+    ("low_rank", "low_rank:build_low_rank", rules.check_low_rank),
+    ("hard_rendering", "low_rank:build_low_rank", rules.check_low_rank),
+    ("broadcast", "by_pixel:build_broadcast", None),
+    ("coordinate", "by_pixel:build_coordinate", rules.check_sinusoids),
+    ("transformer", "by_pixel:build_transformer", rules.check_sinusoids),
+    ("film", "by_pixel:build_film", rules.check_sinusoids),
+    ("attention", "by_pixel:build_attention", rules.check_sinusoids),
+):
+    MODELS.register(_name, f"tfcomp.models.{_builder}", check=_check)
+for _name in rules.COMPOSED:
+    _builder = "tfcomp.models.composed:build_composed"
+    MODELS.register(_name, _builder, check=rules.check_groups)
 MODELS.register(
-    "low_rank", "tfcomp.models.low_rank:build_low_rank", check=check_low_rank
+    "acting", "tfcomp.models.acting:build_acting", check_acting, size_acting
 )
-MODELS.register(
-    "hard_rendering",
-    "tfcomp.models.low_rank:build_hard_rendering",
-    check=check_hard_rendering,
-)
-MODELS.register(
-    "rotation", "tfcomp.models.plain:build_rotation", check=check_quarter
-)
-MODELS.register(
-    "acting",
-    "tfcomp.models.acting:build_acting",
-    check=check_acting,
-    size=size_acting,
-)
-for _name in ("burgess", "kim"):
-    MODELS.register(_name, "tfcomp.models.plain:build_deconvolution")
-MODELS.register("broadcast", "tfcomp.models.by_pixel:build_broadcast")
-for _name in ("coordinate", "transformer", "film", "attention"):
-    _path = f"tfcomp.models.by_pixel:build_{_name}"
-    MODELS.register(_name, _path, check=check_sinusoids)
-for _name in COMPOSED:
-    _path = "tfcomp.models.composed:build_composed"
-    MODELS.register(_name, _path, check=check_groups)

@@ -1,17 +1,13 @@
-"""Hard rendering: a profile along an axis of the image for every value.
-
-What the penalties of section 4.1 of the paper lead to in the best of cases, a
-stripe for every value of a factor, is what this layer can draw from the start.
-"""
+"""Hard rendering: a profile along an axis of the image for every value."""
 
 from collections.abc import Sequence
 
 import keras
 import numpy as np
-from keras import ops
+from keras import KerasTensor, ops
 
 from tfcomp.models.model_rules import AXES
-from tfcomp.models.value_embedding import ValueEmbedding
+from tfcomp.models.value_embedding import Size, ValueEmbedding
 
 # Norms below it get no gradient: that of a norm at 0 is infinite.
 _NORM_FLOOR = 1e-12
@@ -21,29 +17,24 @@ _NORM_FLOOR = 1e-12
 class AxisEmbedding(ValueEmbedding):
     """Looks up stripes: profiles that are broadcast along the other axes.
 
+    They are what the penalties of section 4.1 of the paper lead to at best.
     The value i owns a profile `a_i` with a number for every row, and `b_i`
-    with one for every column:
+    with one for every column, as far as they are in `axes`:
 
         M_i[r, c] = a_i[r] / sqrt(columns) + b_i[c] / sqrt(rows)
 
-    A factor moves what is drawn along one axis; which one need not be known.
-    The group penalty `group_weight (|a| + |b|)`, of the norms of all profiles
-    along an axis, lets one of them survive. `prune` then removes the other,
-    and with it the penalty.
+    Of two axes, the group penalty `group_weight (|a| + |b|)`, of the norms of
+    all profiles along an axis, lets one survive. `prune` then removes the
+    other, and with it the penalty.
 
-    Weights: `rows [V, rows]` and `columns [V, columns]` as far as they are
-    in `axes`, and `kept [A]`, 1 for every axis in use, which is not trained.
-    Profiles start normal with a length of about 1.
-
-    Args, besides those of `ValueEmbedding`:
-        axes: `"rows"`, `"columns"` or both.
-        group_weight: Weight of the penalty; with one axis there is none.
+    Weights: `rows [V, rows]` and `columns [V, columns]`, which start normal
+    with a length of about 1, and `kept [A]`, 1 for every axis in use.
     """
 
     def __init__(
         self,
         num_values: int,
-        size: int | tuple[int, int],
+        size: Size,
         axes: Sequence[str] = AXES,
         group_weight: float = 0.0,
         inputs: str = "index",
@@ -62,48 +53,35 @@ class AxisEmbedding(ValueEmbedding):
     def build(self, input_shape: tuple) -> None:
         super().build(input_shape)
         self.kept = self.add_weight(
-            name="kept",
-            shape=(len(self.axes),),
-            initializer="ones",
-            trainable=False,
+            (len(self.axes),), "ones", trainable=False, name="kept"
         )
         is_choice = len(self.axes) > 1 and self.group_weight > 0
         self._profiles = []
         for axis in self.axes:
             length = self.size[AXES.index(axis)]
             weight = self.add_weight(
-                name=axis,
-                shape=(self.num_values, length),
-                initializer=keras.initializers.RandomNormal(
-                    stddev=length**-0.5
-                ),
+                (self.num_values, length),
+                keras.initializers.RandomNormal(stddev=length**-0.5),
                 regularizer=self._penalize if is_choice else None,
+                name=axis,
             )
             self._profiles.append(weight)
 
-    def look_up(
-        self, rows: keras.KerasTensor, valid: keras.KerasTensor
-    ) -> keras.KerasTensor:
+    def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
         chosen = (ops.take(p, rows, axis=0) for p in self._profiles)
         return self._draw([ops.where(valid[:, None], p, 0.0) for p in chosen])
 
-    def matrices(self) -> keras.KerasTensor:
+    def matrices(self) -> KerasTensor:
         return self._draw([ops.convert_to_tensor(p) for p in self._profiles])
 
     def profiles(self) -> dict[str, np.ndarray]:
-        """The profiles of all values by axis, `[V, rows or columns]`.
-
-        Those of an axis that was pruned are as they were.
-        """
+        """The profiles [V, length] by axis; of a pruned one as they were."""
         arrays = map(ops.convert_to_numpy, self._profiles)
         return dict(zip(self.axes, arrays, strict=True))
 
     def measure_ratio(self) -> float | None:
-        """Norm of the profiles along the stronger axis over the weaker one.
-
-        None if there is one axis, or if the weaker one is zero.
-        """
-        norms = [np.linalg.norm(p) for p in self.profiles().values()]
+        """Norm of the stronger axis over the weaker one, if there are two."""
+        norms = self._measure_norms()
         is_ratio = len(norms) > 1 and min(norms) > 0
         return float(max(norms) / min(norms)) if is_ratio else None
 
@@ -114,9 +92,12 @@ class AxisEmbedding(ValueEmbedding):
 
     def prune(self, below: float) -> None:
         """Removes an axis that is weaker than `below` times the other."""
-        norms = [np.linalg.norm(p) for p in self.profiles().values()]
+        norms = self._measure_norms()
         if self.find_axis() is None and min(norms) < below * max(norms):
             self.kept.assign([float(n == max(norms)) for n in norms])
+
+    def _measure_norms(self) -> list[float]:
+        return [np.linalg.norm(p) for p in self.profiles().values()]
 
     def get_config(self) -> dict:
         return {
@@ -125,18 +106,16 @@ class AxisEmbedding(ValueEmbedding):
             "group_weight": self.group_weight,
         }
 
-    def _draw(self, profiles: Sequence[keras.KerasTensor]) -> keras.KerasTensor:
+    def _draw(self, profiles: Sequence[KerasTensor]) -> KerasTensor:
         """The sum [n, rows, columns] of the profiles [n, length] in use."""
         total = ops.zeros(self.size)
         for index, axis in enumerate(self.axes):
-            # Along the other axis, over which the profile is broadcast.
-            other = 1 - AXES.index(axis)
+            other = 1 - AXES.index(axis)  # along which it is broadcast
             scale = self.kept[index] * self.size[other] ** -0.5
-            stripes = ops.expand_dims(profiles[index] * scale, 1 + other)
-            total = total + stripes
+            total = total + ops.expand_dims(profiles[index] * scale, 1 + other)
         return total
 
-    def _penalize(self, profiles: keras.KerasTensor) -> keras.KerasTensor:
+    def _penalize(self, profiles: KerasTensor) -> KerasTensor:
         # A product: it ends for both axes when one is pruned.
         weight = self.group_weight * ops.prod(self.kept)
         squares = ops.sum(ops.square(profiles))

@@ -1,48 +1,42 @@
-"""Decoders that draw every pixel, or patch, from the code and its place.
+"""Decoders that draw every pixel, or patch, from the code and its place."""
 
-Spatial broadcast (Watters et al. 2019), a coordinate network, a transformer,
-FiLM, which scales and shifts channels, and cross-attention with the interaction
-penalty.
-"""
+from collections.abc import Sequence
 
 import keras
-from keras import ops
+from keras import KerasTensor, layers, ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_code, make_grouped_code, stack_groups
-from tfcomp.models.model_rules import HEADS, choose_patch
-from tfcomp.models.pixels import (
-    PixelDense,
-    PixelLayer,
-    PixelSum,
-    make_sinusoids,
+from tfcomp.models import pixels
+from tfcomp.models.encodings.base import (
+    make_code,
+    make_grouped_code,
+    stack_groups,
 )
+from tfcomp.models.model_rules import HEADS, choose_patch
 
 
 def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The code and the coordinates at every pixel, then convolutions.
+    """Spatial broadcast (Watters et al. 2019), then convolutions.
 
         x = C_(d+1) relu C_d ... relu C_1 relu(W [code, x_p, y_p] + b)
 
     of 3 x 3 convolutions C_1 .. C_d (d = `--depth`) with `--width` channels.
-    As what is broadcast is constant or linear along the image, a first
-    convolution of it that pads nothing, as published, is the product with W.
-    Of 28 x 28 pixels, with a bump code, width 64 and depth 4 there are 152,065
-    weights.
+    The product with W is the published first convolution, which pads nothing,
+    as what is broadcast is constant or linear along the image.
     """
     size, width = dataset.image_shape[:2], config.model.width
     factors, code = make_code(config, dataset)
-    hidden = PixelDense(size, width, "coordinates", name="broadcast")(code)
-    hidden = keras.layers.ReLU(name="stage_0")(hidden)
+    place = pixels.PixelDense(size, width, "coordinates", name="broadcast")
+    hidden = layers.ReLU(name="stage_0")(place(code))
     for index in range(1, config.model.depth + 1):
-        hidden = keras.layers.Conv2D(
+        hidden = layers.Conv2D(
             width, 3, padding="same", activation="relu", name=f"stage_{index}"
         )(hidden)
-    draw = keras.layers.Conv2D(
+    image = layers.Conv2D(
         dataset.image_shape[2], 3, padding="same", dtype="float32", name="image"
-    )
-    return keras.Model(factors, draw(hidden), name="broadcast")
+    )(hidden)
+    return keras.Model(factors, image, name="broadcast")
 
 
 def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
@@ -50,30 +44,24 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
 
         x_p = V phi_d( ... phi_1(W code + w + PE(p)))
 
-    of `--depth` layers phi of `--width` units with a PReLU each. The published
-    code of the paper has it as `spatial_aware_mlp`, with 146,435 weights for 56
-    inputs, width 256 and depth 2. With a bump code of 28 x 28 pixels, width 64
-    and depth 4 there are 20,357.
+    of `--depth` layers phi of `--width` units with a PReLU each, as
+    `spatial_aware_mlp` of the paper's published code.
     """
     width = config.model.width
     factors, code = make_code(config, dataset)
-    hidden = keras.layers.Dense(width, name="projection")(code)
+    hidden = layers.Dense(width, name="projection")(code)
     for index in range(config.model.depth):
-        layer = (
-            keras.layers.Dense(width, name=f"dense_{index}")
-            if index
-            else PixelDense(
-                dataset.image_shape[:2], width, "sinusoids", name="dense_0"
-            )
-        )
-        hidden = keras.layers.PReLU(
+        if index:
+            layer = layers.Dense(width, name=f"dense_{index}")
+        else:
+            size = dataset.image_shape[:2]
+            layer = pixels.PixelDense(size, width, "sinusoids", name="dense_0")
+        hidden = layers.PReLU(
             alpha_initializer=keras.initializers.Constant(0.25),
             shared_axes=[1, 2, 3],
             name=f"stage_{index}",
         )(layer(hidden))
-    draw = keras.layers.Dense(
-        dataset.image_shape[2], dtype="float32", name="image"
-    )
+    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
     return keras.Model(factors, draw(hidden), name="coordinate")
 
 
@@ -82,41 +70,33 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
 
         h <- N(h + attention(h)),  h <- N(h + F relu(E h)),  x_p = V h_p
 
-    for every pixel p, or every patch of `--patch_size` rows and columns (which
-    by default are the fewest that leave at most 28 x 28 tokens),
-    with N the normalization of a token (Vaswani et al. 2017). The published
-    code of the paper has it with width 128, 2,048 units between E and F, where
-    there are 4 times `--width` here, and dropout, which is left out. Of 28 x 28
-    pixels, with a bump code, width 64 and depth 4 there are 203,649 weights.
-    Time and memory grow with the square of the number of tokens.
+    for every pixel p, or every patch of `--patch_size` rows and columns, with N
+    the normalization of a token (Vaswani et al. 2017). The published code of
+    the paper has 2,048 units between E and F, where there are 4 times `--width`
+    here, and dropout. Time and memory grow with the square of the tokens.
     """
     (rows, columns, channels), width = dataset.image_shape, config.model.width
     factors, code = make_code(config, dataset)
-    hidden = keras.layers.Dense(width, name="projection")(code)
+    hidden = layers.Dense(width, name="projection")(code)
     side = choose_patch(config, dataset)
     down, across = rows // side, columns // side
-    hidden = PixelSum((down, across), name="placed")(hidden)
-    hidden = keras.layers.Reshape((down * across, width), name="stage_0")(
-        hidden
-    )
+    hidden = pixels.PixelSum((down, across), name="placed")(hidden)
+    hidden = layers.Reshape((down * across, width), name="stage_0")(hidden)
     for index in range(1, config.model.depth + 1):
         hidden = _add_layer(hidden, index)
-    pixels = keras.layers.Dense(
-        channels * side**2, dtype="float32", name="pixels"
-    )(hidden)
+    draw = layers.Dense(channels * side**2, dtype="float32", name="pixels")
+    drawn = draw(hidden)
     if side > 1:
         patches = (down, across, side, side, channels)
-        pixels = keras.layers.Reshape(patches, dtype="float32")(pixels)
-        pixels = keras.layers.Permute((1, 3, 2, 4, 5), dtype="float32")(pixels)
-    image = keras.layers.Reshape(
-        dataset.image_shape, dtype="float32", name="image"
-    )
-    return keras.Model(factors, image(pixels), name="transformer")
+        drawn = layers.Reshape(patches, dtype="float32")(drawn)
+        drawn = layers.Permute((1, 3, 2, 4, 5), dtype="float32")(drawn)
+    image = layers.Reshape(dataset.image_shape, dtype="float32", name="image")
+    return keras.Model(factors, image(drawn), name="transformer")
 
 
-def _add_layer(tokens: keras.KerasTensor, index: int) -> keras.KerasTensor:
+def _add_layer(tokens: KerasTensor, index: int) -> KerasTensor:
     """An encoder layer, normalized after its sums as published."""
-    layers, width = keras.layers, tokens.shape[-1]
+    width = tokens.shape[-1]
     attend = layers.MultiHeadAttention(
         HEADS, width // HEADS, name=f"attention_{index}"
     )
@@ -135,36 +115,31 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     (Perez et al. 2018) with `--depth` 3 x 3 convolutions C of `--width`
     channels. The first of them is the same for all images and computed once
-    for a batch. Of 28 x 28 pixels, with a bump code, width 64 and depth 4
-    there are 176,961 weights.
+    for a batch.
     """
     width = config.model.width
     factors, code = make_code(config, dataset)
     hidden = PixelTable(dataset.image_shape[:2], width, name="places")(code)
     for index in range(config.model.depth):
-        hidden = keras.layers.Conv2D(
+        hidden = layers.Conv2D(
             width, 3, padding="same", name=f"convolution_{index}"
         )(hidden)
-        modulation = keras.layers.Dense(2 * width, name=f"film_{index}")(code)
+        modulation = layers.Dense(2 * width, name=f"film_{index}")(code)
         hidden = Modulate(name=f"stage_{index}")([hidden, modulation])
-    draw = keras.layers.Dense(
-        dataset.image_shape[2], dtype="float32", name="image"
-    )
+    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
     return keras.Model(factors, draw(hidden), name="film")
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class PixelTable(PixelLayer):
+class PixelTable(pixels.PixelLayer):
     """PE(p) with so many features, [1, rows, columns, units], for any input."""
 
-    def __init__(
-        self, image_size: tuple[int, int], units: int, **kwargs
-    ) -> None:
+    def __init__(self, image_size: Sequence[int], units: int, **kwargs) -> None:
         super().__init__(image_size, **kwargs)
         self.units = units
 
-    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
-        table = make_sinusoids(*self.image_size, self.units)
+    def call(self, inputs: KerasTensor) -> KerasTensor:
+        table = pixels.make_sinusoids(*self.image_size, self.units)
         return ops.cast(table[None], self.compute_dtype)
 
     def get_config(self) -> dict:
@@ -172,10 +147,10 @@ class PixelTable(PixelLayer):
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class Modulate(keras.layers.Layer):
+class Modulate(layers.Layer):
     """relu((1 + gamma) h + beta) of h [n or 1, H, W, k] and both [n, 2 k]."""
 
-    def call(self, inputs: list) -> keras.KerasTensor:
+    def call(self, inputs: list) -> KerasTensor:
         hidden, modulation = inputs
         scale, shift = ops.split(modulation[:, None, None], 2, axis=-1)
         return ops.relu((1.0 + scale) * hidden + shift)
@@ -194,47 +169,35 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
         `--interaction_weight` mean_p sum_(i<j) A_pi A_pj
 
     of A averaged over the heads is 0 where every pixel sees one token only.
-    Of 28 x 28 pixels, with a bump code, width 64 and depth 4 there are 36,801
-    weights.
     """
     model = config.model
     factors, codes = make_grouped_code(config, dataset)
     tokens = [
-        keras.layers.Dense(model.width, name=f"token_{index}")(code)
+        layers.Dense(model.width, name=f"token_{index}")(code)
         for index, code in enumerate(codes)
     ]
-    tokens = stack_groups(tokens, "stage_0")
     hidden = CrossAttention(
         dataset.image_shape[:2], model.interaction_weight, name="stage_1"
-    )(tokens)
+    )(stack_groups(tokens, "stage_0"))
     for index in range(2, model.depth + 2):
-        hidden = keras.layers.Dense(
+        hidden = layers.Dense(
             model.width, activation="relu", name=f"stage_{index}"
         )(hidden)
-    draw = keras.layers.Dense(
-        dataset.image_shape[2], dtype="float32", name="image"
-    )
+    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
     return keras.Model(factors, draw(hidden), name="attention")
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
-class CrossAttention(PixelLayer):
+class CrossAttention(pixels.PixelLayer):
     """PE(p) plus what the pixel takes from the tokens, in `HEADS` heads.
 
-    The maps of queries and keys, and those of values and outputs, are applied
-    to the few tokens, not to the many pixels: the same products in another
-    order.
-
-    Args:
-        image_size: Rows and columns of the image.
-        weight: That of the penalty of interactions.
-
-    Input shape: [n, K, k] with k a multiple of `HEADS`.
-    Output shape: [n, rows, columns, k].
+    From [n, K, k] to [n, rows, columns, k], with a penalty of interactions. All
+    maps are applied to the few tokens, not to the many pixels: the same
+    products in another order.
     """
 
     def __init__(
-        self, image_size: tuple[int, int], weight: float = 0.0, **kwargs
+        self, image_size: Sequence[int], weight: float = 0.0, **kwargs
     ) -> None:
         super().__init__(image_size, **kwargs)
         self.weight = weight
@@ -247,8 +210,8 @@ class CrossAttention(PixelLayer):
             for name in ("query", "key", "value", "output")
         )
 
-    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
-        table = make_sinusoids(*self.image_size, inputs.shape[-1])
+    def call(self, inputs: KerasTensor) -> KerasTensor:
+        table = pixels.make_sinusoids(*self.image_size, inputs.shape[-1])
         table = ops.cast(table, inputs.dtype)  # [H, W, k]
         attention = self.attend(inputs, table)  # [n, H, W, heads, K]
         if self.weight:
@@ -257,9 +220,7 @@ class CrossAttention(PixelLayer):
         values = ops.einsum("njhd,hcd->nhjc", values, self.output_kernel)
         return table + ops.einsum("nrshj,nhjc->nrsc", attention, values)
 
-    def attend(
-        self, tokens: keras.KerasTensor, table: keras.KerasTensor
-    ) -> keras.KerasTensor:
+    def attend(self, tokens: KerasTensor, table: KerasTensor) -> KerasTensor:
         """How much each pixel attends to each token: sums over tokens are 1."""
         keys = ops.einsum("njc,hcd->njhd", tokens, self.key)
         keys = ops.einsum("njhd,hcd->nhjc", keys, self.query)
@@ -270,7 +231,7 @@ class CrossAttention(PixelLayer):
         return {**super().get_config(), "weight": self.weight}
 
 
-def measure_interaction(attention: keras.KerasTensor) -> keras.KerasTensor:
+def measure_interaction(attention: KerasTensor) -> KerasTensor:
     """mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
     shares = ops.mean(attention, axis=-2)  # [n, H, W, K], of sum 1
     return ops.mean(1.0 - ops.sum(ops.square(shares), axis=-1)) / 2.0

@@ -4,20 +4,16 @@
 
 A branch phi_k, `--depth` ReLU layers of `--width` units and a linear layer of
 pixels, draws one of `--groups`: the factors of an object, by default each
-factor by itself. The decoders differ in `compose` alone, pixel by pixel; with
-two groups and a bump code of 28 x 28 pixels, width 64 and depth 4 they have so
-many weights:
+factor by itself. The decoders differ in `compose` alone, pixel by pixel:
 
-    additive          sum_k x_k                            130,592
-    product           prod_k x_k                           130,592
-    low_rank_product  sum_r prod_k x_kr, R = `--rank`    3,290,112
-    occlusion         s(m_1) x_1 + s(-m_1) (s(m_2) x_2     181,552
-                        + s(-m_2) (... x_K))
-    slots             sum_k softmax_k(m_k) x_k             232,512
+    additive          sum_k x_k (Lachapelle et al. 2023)
+    product           prod_k x_k
+    low_rank_product  sum_r prod_k x_kr, r = 1 .. `--rank`
+    occlusion         s(m_1) x_1 + s(-m_1) (s(m_2) x_2 + s(-m_2) (... x_K)),
+                      from front to back (Wiedemer et al. 2023)
+    slots             sum_k softmax_k(m_k) x_k (Wiedemer et al. 2024)
 
-(Lachapelle et al. 2023 for sums, Wiedemer et al. 2023 for occlusion, 2024 for
-slots) with masks m_k, which a branch draws beside x_k, and s the
-sigmoid. Of `occlusion` the groups are listed from front to back.
+with masks m_k, which a branch draws beside x_k, and s the sigmoid.
 """
 
 import functools
@@ -25,13 +21,13 @@ import math
 from collections.abc import Sequence
 
 import keras
-from keras import ops
+from keras import KerasTensor, layers, ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
-from tfcomp.models.encodings import make_grouped_code, stack_groups
+from tfcomp.models.encodings.base import make_grouped_code, stack_groups
 
-Images = Sequence[keras.KerasTensor]
+Images = Sequence[KerasTensor]
 
 
 def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
@@ -39,18 +35,18 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
     model, (rows, columns, channels) = config.model, dataset.image_shape
     factors, parts = make_grouped_code(config, dataset)
     for index in range(model.depth):
-        dense = [
-            keras.layers.Dense(model.width, "relu", name=f"dense_{index}_{k}")
-            for k in range(len(parts))
-        ]
-        drawn = [layer(x) for layer, x in zip(dense, parts, strict=True)]
-        hidden = stack_groups(drawn, f"stage_{index}")
+        hidden = stack_groups(
+            [
+                layers.Dense(model.width, "relu", name=f"dense_{index}_{k}")(x)
+                for k, x in enumerate(parts)
+            ],
+            f"stage_{index}",
+        )
         parts = ops.unstack(hidden, axis=1)  # its gradient is one stack
-    count, rank, bias = len(parts), 1, 0.0
-    if "product" in model.model:
-        rank = model.rank if model.model == "low_rank_product" else 1
-        # A product of K numbers near 0 hardly moves: start at the image 1.
-        bias = rank ** (-1 / count)
+    count = len(parts)
+    rank = model.rank if model.model == "low_rank_product" else 1
+    # A product of K numbers near 0 hardly moves: start at the image 1.
+    bias = rank ** (-1 / count) if "product" in model.model else 0.0
     shape = (rows, columns, channels * rank)
     images = [_draw(x, shape, bias, f"drawn_{k}") for k, x in enumerate(parts)]
     num_masks = {"slots": count, "occlusion": count - 1}.get(model.model, 0)
@@ -63,16 +59,16 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
 
 
 def _draw(
-    hidden: keras.KerasTensor, shape: tuple, bias: float, name: str
-) -> keras.KerasTensor:
+    hidden: KerasTensor, shape: tuple, bias: float, name: str
+) -> KerasTensor:
     start = keras.initializers.Constant(bias)
-    dense = keras.layers.Dense(
+    dense = layers.Dense(
         math.prod(shape), bias_initializer=start, dtype="float32", name=name
     )
-    return keras.layers.Reshape(shape, dtype="float32")(dense(hidden))
+    return layers.Reshape(shape, dtype="float32")(dense(hidden))
 
 
-def compose_occlusion(parts: Images, masks: Images) -> keras.KerasTensor:
+def compose_occlusion(parts: Images, masks: Images) -> KerasTensor:
     """s(m_k) x_k + s(-m_k) (what is behind); masks [n, H, W, 1]."""
     *front, image = parts
     for part, mask in zip(reversed(front), reversed(masks), strict=True):
@@ -81,7 +77,7 @@ def compose_occlusion(parts: Images, masks: Images) -> keras.KerasTensor:
     return image
 
 
-def compose_slots(parts: Images, masks: Images) -> keras.KerasTensor:
+def compose_slots(parts: Images, masks: Images) -> KerasTensor:
     """sum_k softmax_k(m_k) x_k, one group at a time; masks [n, H, W, 1]."""
     # A softmax of the stacked masks takes twice as long for copies.
     largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
@@ -90,23 +86,9 @@ def compose_slots(parts: Images, masks: Images) -> keras.KerasTensor:
     return functools.reduce(ops.add, drawn) / functools.reduce(ops.add, weights)
 
 
-METHODS = {
-    "additive": lambda parts, masks: functools.reduce(ops.add, parts),
-    "product": lambda parts, masks: functools.reduce(ops.multiply, parts),
-    "low_rank_product": lambda parts, masks: functools.reduce(
-        ops.multiply, parts
-    ),
-    "occlusion": compose_occlusion,
-    "slots": compose_slots,
-}
-
-
 @keras.saving.register_keras_serializable(package="tfcomp")
-class Composition(keras.layers.Layer):
-    """What was drawn for K groups [n, H, W, R C], then masks, to one image.
-
-    Sums over the R products that `product` may have.
-    """
+class Composition(layers.Layer):
+    """K groups [n, H, W, R C] of R products, then masks, to one image."""
 
     def __init__(
         self, method: str, channels: int, groups: int, **kwargs
@@ -114,9 +96,17 @@ class Composition(keras.layers.Layer):
         super().__init__(**kwargs)
         self.method, self.channels, self.groups = method, channels, groups
 
-    def call(self, inputs: list) -> keras.KerasTensor:
+    def call(self, inputs: list) -> KerasTensor:
         parts, masks = inputs[: self.groups], inputs[self.groups :]
-        image = METHODS[self.method](parts, masks)
+        match self.method:
+            case "occlusion":
+                image = compose_occlusion(parts, masks)
+            case "slots":
+                image = compose_slots(parts, masks)
+            case "additive":
+                image = functools.reduce(ops.add, parts)
+            case _:
+                image = functools.reduce(ops.multiply, parts)
         if image.shape[-1] == self.channels:
             return image
         rows, columns, depth = image.shape[1:]
@@ -125,4 +115,4 @@ class Composition(keras.layers.Layer):
 
     def get_config(self) -> dict:
         own = {"channels": self.channels, "groups": self.groups}
-        return {**super().get_config(), "method": self.method, **own}
+        return super().get_config() | {"method": self.method} | own

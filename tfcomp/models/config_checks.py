@@ -1,7 +1,4 @@
-"""What can be checked of a run without TensorFlow, and its memory.
-
-The estimate is a lower bound: what is certainly held at the same time.
-"""
+"""What can be checked of a run without TensorFlow, and its memory."""
 
 import math
 from typing import NamedTuple
@@ -29,30 +26,22 @@ MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
 def check_config(config: RunConfig) -> None:
-    """Checks a run, and prints what its user should know.
-
-    Raises:
-        ConfigError: Naming the flag, the rule and the value.
-    """
+    """Checks a run, and prints what its user should know; or a ConfigError."""
     for line in list_announcements(config):
         print(line)
 
 
 def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
-    """Checks a run; returns what its user should know, a line each.
+    """Checks a run; what its user should know, a line each, or a ConfigError.
 
     Unless it runs `here`, the memory of this machine does not matter.
-
-    Raises:
-        ConfigError: Naming the flag, the rule and the value.
     """
     import_plugins(config.plugins)
     if config.data.data and config.data.dataset in READ_NO_FILE:
         rule = "must go with --dataset=table, which reads it"
         raise ConfigError("data", rule, config.data.data)
     ENCODINGS.get(config.model.encoding)
-    check_model = MODELS.get(config.model.model).check
-    if check_model is not None:
+    if check_model := MODELS.get(config.model.model).check:
         check_model(config)
     dataset = make_dataset(config)
     check_kept(config, dataset)
@@ -72,10 +61,7 @@ class Part(NamedTuple):
 
 
 def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
-    """What a run holds in memory; nothing of it has been rendered yet.
-
-    Of a plugin's model, whose size is not known, there is nothing.
-    """
+    """What a run certainly holds at a time; of a plugin's model, nothing."""
     splits, examples = dataset.splits, len(dataset.splits.train)
     points, factors = splits.grid.shape
     rows = examples + points + len(splits.existing or ())
@@ -101,11 +87,7 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
 
 
 def check_memory(config: RunConfig, parts: list[Part]) -> None:
-    """Refuses a run that does not fit into this machine.
-
-    Raises:
-        ConfigError: Naming the flag of the largest part.
-    """
+    """Refuses a run that does not fit into this machine."""
     total, memory = sum(part.size for part in parts), count_memory()
     if total > memory:
         part = max(parts, key=lambda part: part.size)
@@ -118,16 +100,14 @@ def check_memory(config: RunConfig, parts: list[Part]) -> None:
 
 
 def check_kept(config: RunConfig, dataset: Dataset) -> None:
-    """Refuses `--keep_outputs` that would fill the disk, or mix restarts.
-
-    Raises:
-        ConfigError: Naming how many would do.
-    """
+    """Refuses `--keep_outputs` that would fill the disk, or mix restarts."""
     count = config.keep_outputs
-    if count and config.training.id_target:
+    if not count:
+        return
+    if config.training.id_target:
         rule = "must be 0 beside --id_target, whose restarts would replace them"
         raise ConfigError("keep_outputs", rule, count)
-    points = len(choose_explored(dataset).splits.grid) if count else 0
+    points = len(choose_explored(dataset).splits.grid)
     size = points * math.prod(dataset.image_shape)
     if count * size > MAX_KEPT:
         rule = (

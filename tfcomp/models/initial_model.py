@@ -39,10 +39,9 @@ def build_model(
 def apply_published_start(model: keras.Model) -> None:
     """Draws weights as the published code does: the defaults of PyTorch.
 
-    Kernels and biases of dense layers and convolutions are uniform up to
-    1 / sqrt(fan-in), which counts the weights of a kernel for each entry of
-    its last dimension. In a transposed convolution that is an input channel,
-    in PyTorch and in Keras alike.
+    Kernels and biases are uniform up to 1 / sqrt(fan-in), the weights of a
+    kernel for each entry of its last dimension. In a transposed convolution
+    that is an input channel, in PyTorch and in Keras alike.
     """
     for layer in model.layers:
         kernel = getattr(layer, "kernel", None)

@@ -1,16 +1,11 @@
-"""A matrix of bounded rank for every value of a factor.
-
-Section 4.1 and appendix C of the paper, equation 8: each factor value is
-rendered as a small image of its own before a decoder combines the factors.
-"""
+"""A matrix of bounded rank for every value of a factor."""
 
 import keras
-from keras import ops
+from keras import KerasTensor, ops
 
-from tfcomp.models.value_embedding import ValueEmbedding, check_positive
+from tfcomp.models.value_embedding import Size, ValueEmbedding, check_positive
 
-# A shorter vector is divided by this instead of by its length, which also
-# bounds the gradient at a zero vector.
+# A shorter vector is divided by this, which bounds the gradient at a zero one.
 _LENGTH_FLOOR = 1e-6
 # Added to the r-th entry of the r-th unit vector before orthogonalization:
 # dependent vectors would make the derivative of the QR decomposition infinite.
@@ -21,22 +16,18 @@ _INDEPENDENCE = 1e-6
 class LowRankEmbedding(ValueEmbedding):
     """Looks up a low-rank matrix for every value of a factor.
 
-    The value i owns
+    The value i owns (section 4.1 and appendix C of the paper, equation 8)
 
         M_i = sum_r lambda_ir u_ir v_ir^T
 
     with `rank` modes r. `u` and `v` are the weights `left` and `right`
     scaled to unit length, so that `lambda` alone carries the size of a mode.
-    Vectors shorter than 1e-6 are divided by that instead of by their length:
-    a zero vector stays zero and its mode draws nothing, with a finite gradient.
+    Vectors shorter than 1e-6 are divided by that: a zero vector stays zero.
     Unless `orthogonal` is set, the modes may be parallel, and `lambda` are
     not singular values: see `spectrum`.
 
     Weights: `coefficients [V, R]`, `left [V, R, rows]` and
-    `right [V, R, columns]` with V values and R modes. Vectors start
-    normal with a length of about 1, and coefficients normal with a sum of
-    squares about 1, hence matrices with a Frobenius norm of about 1 whatever
-    the rank.
+    `right [V, R, columns]`. Matrices start with a Frobenius norm of about 1.
 
     Args, besides those of `ValueEmbedding`:
         rank: Number of modes R, from 1 to the smaller side.
@@ -44,20 +35,17 @@ class LowRankEmbedding(ValueEmbedding):
             basis (Gram-Schmidt, in the order of the modes). The coefficients
             are then the singular values up to sign and order. Regularizers
             see the weights, not this basis.
-        coefficient_regularizer: As `EntropyRegularizer(0.1)`.
-        left_regularizer: As `VarianceRegularizer(0.01)`.
-        right_regularizer: Likewise.
-        coefficient_initializer: Of `coefficients`; None for normal numbers
-            of deviation `1 / sqrt(rank)`.
-        vector_initializer: Of `left` and `right`; None for normal numbers of
-            deviation `1 / sqrt(entries)`. One with a fixed seed draws the
-            same for both.
+        coefficient_regularizer: As `EntropyRegularizer(0.1)`; those of `left`
+            and `right` as `VarianceRegularizer(0.01)`.
+        coefficient_initializer: None for deviations of `1 / sqrt(rank)`.
+        vector_initializer: None for deviations of `1 / sqrt(entries)`. A fixed
+            seed draws `left` and `right` alike.
     """
 
     def __init__(
         self,
         num_values: int,
-        size: int | tuple[int, int],
+        size: Size,
         rank: int,
         inputs: str = "index",
         orthogonal: bool = False,
@@ -74,31 +62,35 @@ class LowRankEmbedding(ValueEmbedding):
             rule = f"at most the smaller side of size={self.size}"
             raise ValueError(f"rank must be {rule}, got {rank}")
         self.orthogonal = bool(orthogonal)
-        get_regularizer = keras.regularizers.get
-        self.coefficient_regularizer = get_regularizer(coefficient_regularizer)
-        self.left_regularizer = get_regularizer(left_regularizer)
-        self.right_regularizer = get_regularizer(right_regularizer)
-        get_initializer = keras.initializers.get
-        self.coefficient_initializer = get_initializer(coefficient_initializer)
-        self.vector_initializer = get_initializer(vector_initializer)
+        regularize, initialize = keras.regularizers.get, keras.initializers.get
+        self.coefficient_regularizer = regularize(coefficient_regularizer)
+        self.left_regularizer = regularize(left_regularizer)
+        self.right_regularizer = regularize(right_regularizer)
+        self.coefficient_initializer = initialize(coefficient_initializer)
+        self.vector_initializer = initialize(vector_initializer)
 
     def build(self, input_shape: tuple) -> None:
         super().build(input_shape)
         self.coefficients = self.add_weight(
-            name="coefficients",
-            shape=(self.num_values, self.rank),
-            initializer=_make_initializer(
-                self.coefficient_initializer, self.rank**-0.5
-            ),
+            (self.num_values, self.rank),
+            _make_initializer(self.coefficient_initializer, self.rank**-0.5),
             regularizer=self.coefficient_regularizer,
+            name="coefficients",
         )
-        rows, columns = self.size
-        self.left = self._add_vectors("left", rows, self.left_regularizer)
-        self.right = self._add_vectors("right", columns, self.right_regularizer)
+        regularizers = (self.left_regularizer, self.right_regularizer)
+        self.left, self.right = (
+            self.add_weight(
+                (self.num_values, self.rank, entries),
+                _make_initializer(self.vector_initializer, entries**-0.5),
+                regularizer=regularizer,
+                name=name,
+            )
+            for name, entries, regularizer in zip(
+                ("left", "right"), self.size, regularizers, strict=True
+            )
+        )
 
-    def look_up(
-        self, rows: keras.KerasTensor, valid: keras.KerasTensor
-    ) -> keras.KerasTensor:
+    def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
         coefficients = ops.take(self.coefficients, rows, axis=0)
         return self._render(
             ops.where(valid[:, None], coefficients, 0.0),  # [batch, R]
@@ -106,7 +98,7 @@ class LowRankEmbedding(ValueEmbedding):
             ops.take(self.right, rows, axis=0),  # [batch, R, columns]
         )
 
-    def matrices(self) -> keras.KerasTensor:
+    def matrices(self) -> KerasTensor:
         weights = (self.coefficients, self.left, self.right)
         return self._render(*map(ops.convert_to_tensor, weights))
 
@@ -124,24 +116,9 @@ class LowRankEmbedding(ValueEmbedding):
             "vector_initializer": initialize(self.vector_initializer),
         }
 
-    def _add_vectors(
-        self, name: str, entries: int, regularizer: object
-    ) -> keras.Variable:
-        return self.add_weight(
-            name=name,
-            shape=(self.num_values, self.rank, entries),
-            initializer=_make_initializer(
-                self.vector_initializer, entries**-0.5
-            ),
-            regularizer=regularizer,
-        )
-
     def _render(
-        self,
-        coefficients: keras.KerasTensor,
-        left: keras.KerasTensor,
-        right: keras.KerasTensor,
-    ) -> keras.KerasTensor:
+        self, coefficients: KerasTensor, left: KerasTensor, right: KerasTensor
+    ) -> KerasTensor:
         """Matrices [n, rows, columns] of n values."""
         scale = coefficients[..., None]  # [n, R, 1]
         if self.orthogonal:
@@ -154,12 +131,12 @@ class LowRankEmbedding(ValueEmbedding):
         return ops.einsum("nri,nrj->nij", left * scale, right)
 
 
-def _inverse_length(vectors: keras.KerasTensor) -> keras.KerasTensor:
+def _inverse_length(vectors: KerasTensor) -> KerasTensor:
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return ops.rsqrt(ops.maximum(squares, _LENGTH_FLOOR**2))  # [n, R, 1]
 
 
-def _orthonormalize(vectors: keras.KerasTensor) -> keras.KerasTensor:
+def _orthonormalize(vectors: KerasTensor) -> KerasTensor:
     shift = _INDEPENDENCE * ops.eye(*vectors.shape[1:], dtype=vectors.dtype)
     unit = vectors * _inverse_length(vectors)
     columns = ops.transpose(unit + shift, (0, 2, 1))  # [n, N, R]

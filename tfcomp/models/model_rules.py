@@ -1,7 +1,4 @@
-"""What models require of a configuration, and how large they are.
-
-Both are known without TensorFlow.
-"""
+"""What models require, and how large they are, known without TensorFlow."""
 
 import math
 from itertools import pairwise
@@ -10,7 +7,7 @@ from typing import NamedTuple
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
+from tfcomp.datasets.factors import FactorSpace, parse_groups
 
 COMPOSED = ("additive", "product", "low_rank_product", "occlusion", "slots")
 TOKENS = 28 * 28  # of a transformer, at most, if it is free to choose
@@ -35,51 +32,48 @@ def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
     width, depth, shape = model.width, model.depth, dataset.space.shape
     is_population = model.encoding in ("bump", "one_hot", "positional")
     code = sum(shape) if is_population else len(shape)
-    area = side * columns
+    area, widest, stages = side * columns, width * side * columns, depth
     match model.model:
         case "cnn":
             inner = (2 * 16 + (depth - 2) * 9) * width
             weights = width * (code * (area // 16) + inner)
-            return ModelSize(weights, width * area, depth - 1)
+            stages = depth - 1
         case "mlp":
             weights = width * (code + (depth - 1) * width + area * channels)
-            return ModelSize(weights, width, depth)
+            widest = width
         case "low_rank":
             weights = sum(shape) * model.rank * (2 * side + 1)
-            return ModelSize(weights, len(shape) * area, depth + 1)
+            widest, stages = len(shape) * area, depth + 1
         case "hard_rendering":
             axes = parse_axes(model.axes, dataset.space)
             low_rank = model.rank * (2 * side + 1)
-            weights = 9 * width * (len(shape) + (depth - 1) * width) + sum(
-                factor.size * (len(axes[factor.name]) * side or low_rank)
-                for factor in dataset.space
-            )
-            return ModelSize(weights, width * area, depth)
+            weights = 9 * width * (len(shape) + (depth - 1) * width)
+            for factor in dataset.space:
+                own = len(axes[factor.name]) * side or low_rank
+                weights += factor.size * own
         case "rotation":
             weights = width * (code * area // 8 + 6 * 16 * width)
-            return ModelSize(weights, width * area, 1)
+            stages = 1
         case "burgess" | "kim":
             start, filters = list_doublings(config, dataset)
             weights = 4 * width * (code + math.prod(start) * filters[0])
             weights += sum(16 * a * b for a, b in pairwise(filters))
-            largest = filters[-2] * math.prod(start) * 4 ** (len(filters) - 2)
-            return ModelSize(weights, largest, 1)
+            widest = filters[-2] * math.prod(start) * 4 ** (len(filters) - 2)
+            stages = 1
         case "broadcast":
             weights = width * (code + 9 * (depth * width + channels))
-            return ModelSize(weights, width * area, depth + 1)
+            stages = depth + 1
         case "coordinate":
             weights = width * (code + depth * width + channels)
-            return ModelSize(weights, width * area, depth)
         case "transformer":
             patch = choose_patch(config, dataset) ** 2
             weights = width * (code + 12 * depth * width + channels * patch)
-            return ModelSize(weights, HEADS * (area // patch) ** 2, depth)
+            widest = HEADS * (area // patch) ** 2
         case "film":
             weights = width * (depth * (9 * width + 2 * code) + channels)
-            return ModelSize(weights, width * area, depth)
         case "attention":
             weights = width * (code + (depth + 4) * width + channels)
-            return ModelSize(weights, width * area, depth + 1)
+            stages = depth + 1
         case _ if model.model in COMPOSED:
             count = len(parse_groups(model.groups, dataset.space))
             rank = model.rank if model.model == "low_rank_product" else 1
@@ -87,18 +81,17 @@ def estimate_model(config: RunConfig, dataset: Dataset) -> ModelSize:
             drawn = count * rank * channels + masks.get(model.model, 0)
             inner = count * (depth - 1) * width
             weights = width * (code + inner + drawn * area)
-            return ModelSize(weights, max(drawn * area, count * width), 1)
-    return ModelSize(0, 0, 0)
+            widest, stages = max(drawn * area, count * width), 1
+        case _:
+            return ModelSize(0, 0, 0)
+    return ModelSize(weights, widest, stages)
 
 
 def choose_patch(config: RunConfig, dataset: Dataset) -> int:
-    """Of the transformer: rows and columns of pixels of a token.
-
-    Raises:
-        ConfigError: If `--patch_size` does not divide the sides of the image.
-    """
-    side, asked = math.gcd(*dataset.image_shape[:2]), config.model.patch_size
-    area = math.prod(dataset.image_shape[:2])
+    """Of the transformer: rows and columns of pixels of a token, a divisor."""
+    rows, columns, _ = dataset.image_shape
+    side, area = math.gcd(rows, columns), rows * columns
+    asked = config.model.patch_size
     divisors = [d for d in range(1, side + 1) if side % d == 0]
     if asked and asked not in divisors:
         rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
@@ -127,97 +120,55 @@ def list_doublings(
 def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
     """The axes by factor, none for a factor that gets a low-rank matrix.
 
-    The spec is `find`, or a choice for some factors, as `x:columns,y:rows`.
-
-    Raises:
-        ConfigError: If the spec is malformed or does not fit the space.
+    The spec is `find`, or a choice for some factors, as `x:columns,y:rows`; a
+    ConfigError says what it must be.
     """
-    found = {factor.name: _choose_default(factor) for factor in space}
+    found = {f.name: () if f.categorical or f.periodic else AXES for f in space}
     for part in spec.split(",") if spec != "find" else ():
         name, _, choice = part.partition(":")
         if name not in found or choice not in _CHOICES:
             factors, choices = ", ".join(found), ", ".join(_CHOICES)
-            raise ConfigError(
-                "axes",
-                f"must be find, or give factors ({factors}) a choice "
-                f"({choices}), as in x:columns,y:rows",
-                spec,
-            )
+            rule = f"must be find, or give factors ({factors}) a choice "
+            rule += f"({choices}), as in x:columns,y:rows"
+            raise ConfigError("axes", rule, spec)
         found[name] = _CHOICES[choice]
     return found
 
 
-def _choose_default(factor: Factor) -> tuple[str, ...]:
-    return () if factor.categorical or factor.periodic else AXES
+def check_low_rank(config: RunConfig) -> None:
+    """Matrices of values: rank within the image, a population code, axes."""
+    dataset, model = make_dataset(config), config.model
+    rows, columns, _ = dataset.image_shape
+    if model.rank > min(rows, columns):
+        size = f"the smaller side of {rows} x {columns} pixels"
+        if dataset.size_flag == "grid_size":
+            size = f"--grid_size={rows}"
+        raise ConfigError("rank", f"must be at most {size}", model.rank)
+    if model.encoding not in ("one_hot", "bump"):
+        rule = f"must be one_hot or bump for the model {model.model}"
+        raise ConfigError("encoding", rule, model.encoding)
+    if model.model == "hard_rendering":
+        parse_axes(model.axes, dataset.space)
 
 
-def check_cnn(config: RunConfig) -> None:
-    """As `check_quarter`, with both doublings among the layers of `depth`.
-
-    Raises:
-        ConfigError: As `check_quarter`, or for a depth below 2.
-    """
-    check_quarter(config)
-    if config.model.depth < 2:
+def check_quarter(config: RunConfig) -> None:
+    """The image is reached from a quarter of it by two doublings."""
+    dataset, model = make_dataset(config), config.model.model
+    rows, columns, _ = dataset.image_shape
+    if rows % 4 or columns % 4:
+        if dataset.size_flag == "grid_size":
+            rule = f"must be a multiple of 4 for the model {model}"
+            raise ConfigError("grid_size", rule, rows)
+        rule = "must fit the images: rows and columns must be multiples of 4"
+        rule = f"{rule}, these have {rows} x {columns}"
+        raise ConfigError("model", rule, model)
+    if model == "cnn" and config.model.depth < 2:
         rule = "must be at least 2 for the model cnn to reach the grid"
         raise ConfigError("depth", rule, config.model.depth)
 
 
-def check_low_rank(config: RunConfig) -> None:
-    """A matrix per factor value: rank within the grid, a unit per value.
-
-    Raises:
-        ConfigError: For a rank above the smaller side of the image, or a code
-            that is no population code.
-    """
-    dataset = make_dataset(config)
-    rows, columns, _ = dataset.image_shape
-    if config.model.rank > min(rows, columns):
-        size = f"the smaller side of {rows} x {columns} pixels"
-        if dataset.size_flag == "grid_size":
-            size = f"--grid_size={rows}"
-        raise ConfigError("rank", f"must be at most {size}", config.model.rank)
-    if config.model.encoding not in ("one_hot", "bump"):
-        rule = f"must be one_hot or bump for the model {config.model.model}"
-        raise ConfigError("encoding", rule, config.model.encoding)
-
-
-def check_hard_rendering(config: RunConfig) -> None:
-    """As `check_low_rank`, and the axes are those of factors of the dataset.
-
-    Raises:
-        ConfigError: As `check_low_rank`, or for other axes.
-    """
-    check_low_rank(config)
-    parse_axes(config.model.axes, make_dataset(config).space)
-
-
-def check_quarter(config: RunConfig) -> None:
-    """The image is reached from a quarter of it by two doublings.
-
-    Raises:
-        ConfigError: For rows or columns whose number is no multiple of 4.
-    """
-    dataset, model = make_dataset(config), config.model.model
-    rows, columns, _ = dataset.image_shape
-    if not rows % 4 and not columns % 4:
-        return
-    if dataset.size_flag == "grid_size":
-        rule = f"must be a multiple of 4 for the model {model}"
-        raise ConfigError("grid_size", rule, rows)
-    rule = (
-        "must fit the images: rows and columns must be multiples of 4, these "
-        f"have {rows} x {columns}"
-    )
-    raise ConfigError("model", rule, model)
-
-
 def check_groups(config: RunConfig) -> None:
-    """The groups have every factor once.
-
-    Raises:
-        ConfigError: If they do not.
-    """
+    """The groups have every factor once."""
     groups = config.model.groups
     try:
         parse_groups(groups, make_dataset(config).space)
@@ -226,11 +177,7 @@ def check_groups(config: RunConfig) -> None:
 
 
 def check_sinusoids(config: RunConfig) -> None:
-    """As `check_groups`, and sinusoids of two axes share the channels.
-
-    Raises:
-        ConfigError: As `check_groups`, or if the width is no multiple of 4.
-    """
+    """As `check_groups`, and sinusoids of two axes share the channels."""
     check_groups(config)
     model = config.model
     if model.width % HEADS:

@@ -1,16 +1,15 @@
-"""Layers of decoders that know where a pixel is.
+"""Layers of decoders that know where a pixel is, in row r and column c.
 
 Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
 
     PE(p) = [sin w_k r, cos w_k r, sin w_k c, cos w_k c],  w_k = 10000^(-k / K)
 
-for row r and column c in pixels, k = 0 .. K - 1 and 4 K features (Vaswani et
-al. 2017, in two dimensions).
+with k = 0 .. K - 1 and 4 K features (Vaswani et al. 2017, in two dimensions).
 """
 
 import keras
 import numpy as np
-from keras import ops
+from keras import KerasTensor, ops
 
 WAVELENGTH = 10000.0
 
@@ -33,11 +32,7 @@ def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
 
 
 class PixelLayer(keras.layers.Layer):
-    """Base of layers that give a vector [n, k] to every pixel.
-
-    Args:
-        image_size: Rows and columns of the image.
-    """
+    """Base of layers of a vector [n, k] and all pixels of an image size."""
 
     def __init__(self, image_size: tuple[int, int], **kwargs) -> None:
         super().__init__(**kwargs)
@@ -51,7 +46,7 @@ class PixelLayer(keras.layers.Layer):
 class PixelSum(PixelLayer):
     """z_n + PE(p): [n, k] -> [n, rows, columns, k]."""
 
-    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+    def call(self, inputs: KerasTensor) -> KerasTensor:
         table = make_sinusoids(*self.image_size, inputs.shape[-1])
         return inputs[:, None, None] + ops.cast(table, inputs.dtype)
 
@@ -60,13 +55,9 @@ class PixelSum(PixelLayer):
 class PixelDense(PixelLayer):
     """A linear layer of z_n + PE(p), or of z_n and (x_p, y_p) side by side.
 
-    Equal to a dense layer of every pixel of the broadcast z, at a fraction of
-    its cost: one product for each image and one for each pixel, added.
-
-    Args:
-        image_size: Rows and columns of the image.
-        units: Channels of the result [n, rows, columns, units].
-        positions: `"sinusoids"`, added to z, or `"coordinates"`, beside z.
+    Of [n, rows, columns, units], equal to a dense layer of every pixel of the
+    broadcast z at a fraction of its cost: one product for each image and one
+    for each pixel, added. Positions are `"sinusoids"` or `"coordinates"`.
     """
 
     def __init__(
@@ -80,13 +71,12 @@ class PixelDense(PixelLayer):
         shape = (inputs + 2 * beside, self.units)
         self.kernel = self.add_weight(shape, "glorot_uniform", name="kernel")
         self.bias = self.add_weight((self.units,), "zeros", name="bias")
-        self._table = (
-            make_coordinates(*self.image_size)
-            if beside
-            else make_sinusoids(*self.image_size, inputs)
-        )
+        if beside:
+            self._table = make_coordinates(*self.image_size)
+        else:
+            self._table = make_sinusoids(*self.image_size, inputs)
 
-    def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+    def call(self, inputs: KerasTensor) -> KerasTensor:
         count, features = inputs.shape[-1], self._table.shape[-1]
         table = ops.cast(self._table, inputs.dtype)
         pixels = ops.matmul(table, self.kernel[-features:]) + self.bias
@@ -95,4 +85,4 @@ class PixelDense(PixelLayer):
 
     def get_config(self) -> dict:
         own = {"units": self.units, "positions": self.positions}
-        return {**super().get_config(), **own}
+        return super().get_config() | own

@@ -1,15 +1,13 @@
 """Penalties that make rendered factors low in rank and smooth.
 
-Section 4.1 and appendix C of the paper: the entropy of a value's squared
-coefficients (equations 9 and 10) and the sample variance of its vectors
-(equation 11). Both are Keras regularizers of one weight, so they count once
-per step whatever the batch size and the number of replicas.
+Section 4.1 and appendix C of the paper, equations 9 to 11. As regularizers of
+weights they count once per step, whatever the batch and the replicas.
 """
 
 import math
 
 import keras
-from keras import ops
+from keras import KerasTensor, ops
 
 _REDUCTIONS = ("sum", "mean")
 _BASES = ("raw", "unit")
@@ -24,15 +22,17 @@ class _Penalty(keras.regularizers.Regularizer):
     """`weight` times the sum or the mean of what `measure` returns."""
 
     def __init__(self, weight: float, reduction: str = "sum") -> None:
-        self.weight = _check_weight(weight)
+        is_number = type(weight) is not bool and isinstance(weight, int | float)
+        if not is_number or not 0 <= weight < math.inf:
+            raise ValueError(
+                f"weight must be a finite number, at least 0, got {weight!r}"
+            )
+        self.weight = float(weight)
         self.reduction = _check_choice("reduction", reduction, _REDUCTIONS)
 
-    def __call__(self, values: keras.KerasTensor) -> keras.KerasTensor:
+    def __call__(self, values: KerasTensor) -> KerasTensor:
         measured = self.measure(ops.convert_to_tensor(values))
         return self.weight * getattr(ops, self.reduction)(measured)
-
-    def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
-        raise NotImplementedError
 
     def get_config(self) -> dict:
         return {"weight": self.weight, "reduction": self.reduction}
@@ -42,17 +42,17 @@ class _Penalty(keras.regularizers.Regularizer):
 class EntropyRegularizer(_Penalty):
     """Entropy of the squared coefficients of every value, in nats.
 
-    `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the penalty of the value i is
-    `-sum_r p_ir log p_ir`: 0 if one mode carries everything, log R if all R
-    carry the same. It does not change when a row is scaled. A row of zeros
-    counts as 0 and gets no gradient.
+    Of coefficients `[V, R]`, `p_ir = lambda_ir^2 / sum_s lambda_is^2` and the
+    penalty of the value i is `-sum_r p_ir log p_ir`: 0 if one mode carries
+    everything, log R if all R carry the same. A row of zeros counts as 0 and
+    gets no gradient.
 
     The weight is `alpha` of equation 12, 0.1 in the paper's experiments. The
     reduction over values is a `"sum"`, as in the paper, or a `"mean"`, which
-    keeps its meaning when their number changes. Coefficients are `[V, R]`.
+    keeps its meaning when their number changes.
     """
 
-    def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
+    def measure(self, values: KerasTensor) -> KerasTensor:
         # Entropy ignores the scale of a row, so dividing by a constant changes
         # neither value nor gradient, and squares neither under- nor overflow.
         scale = ops.max(ops.abs(values), axis=-1, keepdims=True)
@@ -71,15 +71,11 @@ class VarianceRegularizer(_Penalty):
     `Var_n(u_irn) = sum_n (u_irn - mean_n u_irn)^2 / (N - 1)`: 0 for a vector
     of equal entries, at most 1 / (N - 1) for a vector of unit length.
 
-    The forward pass uses unit vectors. On the raw weights (the published
-    code) the penalty can be evaded by making them short, which changes no
-    image; on unit vectors (the paper's text) it cannot.
-
     The weight is `beta` of equation 12, 0.01 in the paper's experiments. The
-    basis `"raw"` takes the vectors `[V, R, N]`, N at least 2, as they are,
-    `"unit"` scaled to unit length; a zero vector has variance 0 in both and
-    gets no gradient. The reduction over values and modes is as for
-    `EntropyRegularizer`.
+    basis `"raw"` (the published code) takes the vectors `[V, R, N]`, N at least
+    2, as they are: short ones evade the penalty and change no image. `"unit"`
+    (the paper's text) scales them to unit length. A zero vector has variance 0
+    and gets no gradient. The reduction is as for `EntropyRegularizer`.
     """
 
     def __init__(
@@ -88,9 +84,19 @@ class VarianceRegularizer(_Penalty):
         super().__init__(weight, reduction)
         self.basis = _check_choice("basis", basis, _BASES)
 
-    def measure(self, values: keras.KerasTensor) -> keras.KerasTensor:
+    def measure(self, values: KerasTensor) -> KerasTensor:
         size = values.shape[-1]
-        spread = ops.sum(ops.square(_center(values)), axis=-1)  # [V, R]
+        if size < 2:
+            raise ValueError(
+                "vectors must have at least 2 entries for a sample variance, "
+                f"got the shape {tuple(values.shape)}"
+            )
+        # The sum is smallest at the mean, so its derivative by the mean is 0,
+        # and leaving that out halves the backward pass.
+        mean = ops.stop_gradient(ops.mean(values, axis=-1, keepdims=True))
+        # Not the mean square minus the squared mean: what the penalty aims at,
+        # entries that are almost equal, is where that difference loses digits.
+        spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
         if self.basis == "unit":
             squares = ops.sum(ops.square(values), axis=-1)
             spread = spread / ops.maximum(squares, _LENGTH_FLOOR**2)
@@ -98,29 +104,6 @@ class VarianceRegularizer(_Penalty):
 
     def get_config(self) -> dict:
         return {**super().get_config(), "basis": self.basis}
-
-
-def _center(values: keras.KerasTensor) -> keras.KerasTensor:
-    if values.shape[-1] < 2:
-        raise ValueError(
-            "vectors must have at least 2 entries for a sample variance, "
-            f"got the shape {tuple(values.shape)}"
-        )
-    # The sum is smallest at the mean, so its derivative by the mean is 0,
-    # and leaving that out halves the backward pass.
-    mean = ops.stop_gradient(ops.mean(values, axis=-1, keepdims=True))
-    # Not the mean square minus the squared mean: what the penalty aims at,
-    # entries that are almost equal, is where that difference loses digits.
-    return values - mean
-
-
-def _check_weight(weight: float) -> float:
-    number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-    if not number or not math.isfinite(weight) or weight < 0:
-        raise ValueError(
-            f"weight must be a finite number, at least 0, got {weight!r}"
-        )
-    return float(weight)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

@@ -1,20 +1,20 @@
 """Stages: the intermediate representations that analysis looks at.
 
 In the models of tfcomp they are the layers named `code`, `stage_0`,
-`stage_1`, ... and `image`. For any other functional Keras model the names
-are given.
+`stage_1`, ... and `image`; of any other functional Keras model they are given.
 """
 
 import re
 from collections.abc import Sequence
 
 import keras
+from keras import KerasTensor
 
 
 class Stage(keras.layers.Layer):
     """Makes the first of its inputs a stage, after the stages that follow."""
 
-    def call(self, inputs: list[keras.KerasTensor]) -> keras.KerasTensor:
+    def call(self, inputs: list[KerasTensor]) -> KerasTensor:
         return inputs[0]
 
 

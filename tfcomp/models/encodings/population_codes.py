@@ -8,10 +8,7 @@ from keras import KerasTensor, ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.models.encodings.factor_encoding import (
-    FactorEncoding,
-    encode_one_hot,
-)
+from tfcomp.models.encodings.base import FactorEncoding, encode_one_hot
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -32,7 +29,7 @@ class BumpEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        """The code of a run, as wide as the bump in the image."""
+        # As wide as the bump in the image.
         return cls(space, config.data.sigma, name="code")
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
@@ -50,8 +47,7 @@ class BumpEncoding(FactorEncoding):
 class OneHotEncoding(FactorEncoding):
     """The unit of the nearest grid value is 1, all others are 0.
 
-    The code is a step function of the factors: its derivative is useless,
-    and geometry uses differences over the grid instead.
+    Its derivative is useless: geometry uses differences over the grid instead.
     """
 
     differentiable = False
@@ -64,10 +60,8 @@ class OneHotEncoding(FactorEncoding):
 class PositionalEncoding(FactorEncoding):
     """sin(w_k v) and cos(w_k v), v the factor in grid steps.
 
-    The sinusoids of Vaswani et al. (2017): angular frequencies fall
-    geometrically, w_k = max_wavelength^(-k / K), k = 0 .. K - 1. The code
-    of a factor is as long as its grid (rounded up to even), so that it has
-    the size of the bump and one-hot codes.
+    As of Vaswani et al. (2017), w_k = max_wavelength^(-k / K), k = 0 .. K - 1.
+    The code is as long as the factor's grid, rounded up to even.
     """
 
     def __init__(
@@ -78,9 +72,8 @@ class PositionalEncoding(FactorEncoding):
     ) -> None:
         super().__init__(space, **kwargs)
         if max_wavelength <= 1:
-            raise ValueError(
-                f"max_wavelength must be greater than 1, got {max_wavelength}"
-            )
+            rule = "max_wavelength must be greater than 1"
+            raise ValueError(f"{rule}, got {max_wavelength}")
         self.max_wavelength = max_wavelength
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:

@@ -8,10 +8,7 @@ from keras import KerasTensor, ops
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.models.encodings.factor_encoding import (
-    FactorEncoding,
-    nearest_index,
-)
+from tfcomp.models.encodings.base import FactorEncoding, nearest_index
 
 RANGES = ("signed", "unit", "raw")
 
@@ -33,9 +30,8 @@ class RampEncoding(FactorEncoding):
     ) -> None:
         super().__init__(space, **kwargs)
         if scaled_to not in RANGES:
-            raise ValueError(
-                f"scaled_to must be one of {RANGES}, got {scaled_to!r}"
-            )
+            rule = f"scaled_to must be one of {RANGES}"
+            raise ValueError(f"{rule}, got {scaled_to!r}")
         self.scaled_to = scaled_to
         self.absent_value = absent_value
 
@@ -84,8 +80,7 @@ class CircleEncoding(FactorEncoding):
 class FactorIndex(FactorEncoding):
     """The nearest grid index of every factor, NaN where it is absent.
 
-    It stands for a one-hot code where that would only select a row of a
-    lookup table. Like a one-hot code it is a step function of the factors.
+    It stands for a one-hot code that would only select a row of a table.
     """
 
     differentiable = False

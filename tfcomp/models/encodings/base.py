@@ -1,4 +1,4 @@
-"""What all encodings share: a code per factor, codes side by side."""
+"""What encodings share, a code per factor, and how decoders begin with it."""
 
 import itertools
 from typing import Self
@@ -6,8 +6,49 @@ from typing import Self
 import keras
 from keras import KerasTensor, ops
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.factors import Factor, FactorSpace
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
+from tfcomp.models.encodings import ENCODINGS
+
+
+def make_encoding(config: RunConfig, space: FactorSpace) -> keras.layers.Layer:
+    """The encoding that a run asks for."""
+    return ENCODINGS.get(config.model.encoding).load()(config, space)
+
+
+def make_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[KerasTensor, KerasTensor]:
+    """How decoders begin: the input `factors` [n, F], and their code."""
+    space = dataset.space
+    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    return factors, make_encoding(config, space)(factors)
+
+
+def make_grouped_code(
+    config: RunConfig, dataset: Dataset
+) -> tuple[KerasTensor, list[KerasTensor]]:
+    """As `make_code`, with a code for each of `--groups` by itself."""
+    space = dataset.space
+    factors = keras.Input((len(space),), dtype="float32", name="factors")
+    encoding = make_encoding(config, space)
+    if not hasattr(encoding, "split"):
+        rule = f"must have a code of each factor for {config.model.model}"
+        raise ConfigError("encoding", rule, config.model.encoding)
+    codes = encoding.split(encoding(factors))
+    return factors, [
+        keras.layers.Concatenate()([codes[column] for column in group])
+        for group in parse_groups(config.model.groups, space)
+    ]
+
+
+def stack_groups(parts: list[KerasTensor], name: str) -> KerasTensor:
+    """Vectors [n, k] of K groups as a layer [n, K, k] of this name."""
+    shape = (len(parts), parts[0].shape[-1])
+    joined = keras.layers.Concatenate()(parts)
+    return keras.layers.Reshape(shape, name=name)(joined)
 
 
 def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
@@ -28,51 +69,35 @@ def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
 
 
 class FactorEncoding(keras.layers.Layer):
-    """Base of encodings: concatenates `encode_factor` over the factors.
+    """Base of encodings: codes of factors [n, F], NaN where absent, in a row.
 
-    A categorical factor has no order that a code could keep: a
+    A subclass has `encode_factor`, the code [n, code_size] of present values
+    [n, 1] of a factor, and, unless there is one unit per grid value, its
+    `code_size`. A categorical factor has no order that a code could keep: a
     differentiable encoding gives it a one-hot code beside its own.
 
-    A subclass implements `encode_factor` for present values and, if it does
-    not have one unit per grid value, `code_size`. The layer always computes
-    in float32, also under a mixed precision policy: positions do not fit
-    into 8 bits of mantissa.
-
-    Input shape: [n, F] factor values, NaN where absent.
-    Output shape: [n, sum of code sizes].
-
-    Attributes:
-        differentiable: Whether the code has a useful derivative with
-            respect to the factors.
-        absent_value: The activity of every unit of an absent factor.
+    The layer always computes in float32, also under a mixed precision policy:
+    positions do not fit into 8 bits of mantissa.
     """
 
-    differentiable = True
-    absent_value = 0.0
+    differentiable = True  # with a derivative that says something
+    absent_value = 0.0  # of every unit of an absent factor
 
     def __init__(self, space: FactorSpace | dict, **kwargs) -> None:
-        kwargs["dtype"] = "float32"
-        super().__init__(**kwargs)
+        super().__init__(**kwargs | {"dtype": "float32"})
         if isinstance(space, dict):
             space = FactorSpace.from_dict(space)
         self.space = space
 
-    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Code [n, code_size(factor)] of present values [n, 1]."""
-        raise NotImplementedError
-
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        """The code of a run."""
         return cls(space, name="code")
 
     def code_size(self, factor: Factor) -> int:
-        """Number of units that encode the factor."""
         return factor.size
 
     @property
     def code_sizes(self) -> list[int]:
-        """Lengths of the codes that stand side by side, one per factor."""
         return [
             f.size if self._has_names(f) else self.code_size(f)
             for f in self.space
@@ -91,11 +116,11 @@ class FactorEncoding(keras.layers.Layer):
             # The inner `where` keeps NaN out of the gradient as well.
             present = ops.where(absent, ops.zeros_like(values), values)
             if self._has_names(factor):
-                code = encode_one_hot(present, factor)
-                codes.append(ops.where(absent, 0.0, code))
-                continue
-            code = self.encode_factor(present, factor)
-            codes.append(ops.where(absent, self.absent_value, code))
+                code, other = encode_one_hot(present, factor), 0.0
+            else:
+                code = self.encode_factor(present, factor)
+                other = self.absent_value
+            codes.append(ops.where(absent, other, code))
         return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
