@@ -8,7 +8,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.models.model_rules import ModelSize, check_groups
 
 POSE = ("x", "y", "angle", "size")
-CHANNELS = (*POSE, "template", "color")
+CHANNELS = (*POSE, "template", "color")  # color is for several channels
 # In words, with the name of a factor before them.
 VERBS = {
     "x": "moves along x",
@@ -26,41 +26,31 @@ FINE = 32  # pixels along a side, up to which an image has subpixels
 
 
 def parse_channels(spec: str, colors: int) -> tuple[str, ...]:
-    """The channels by name, in the order of `CHANNELS`.
-
-    The spec is `all`, or names with commas; color needs several channels.
-
-    Raises:
-        ConfigError: For other names.
-    """
-    names = list(CHANNELS) if spec == "all" else spec.split(",")
+    """The channels of a spec, in order; a ConfigError for impossible ones."""
+    possible = CHANNELS if colors > 1 else CHANNELS[:-1]
+    names = list(possible) if spec == "all" else spec.split(",")
     if set(names) - set(CHANNELS) or len({*names}) < len(names):
         rule = f"must be all, or some of {', '.join(CHANNELS)}"
         raise ConfigError("channels", rule, spec)
-    if spec != "all" and "color" in names and colors == 1:
+    if set(names) - set(possible):
         rule = "must not have color for images of one channel"
         raise ConfigError("channels", rule, spec)
-    return tuple(
-        c for c in CHANNELS if c in names and (c, colors) != ("color", 1)
-    )
+    return tuple(c for c in possible if c in names)
 
 
 def check_acting(config: RunConfig) -> None:
-    """A one-hot code, groups of factors, and channels that there are.
-
-    Raises:
-        ConfigError: Naming the flag, the rule and the value.
-    """
+    """A one-hot code, groups of factors, and channels that there are."""
     dataset, model = make_dataset(config), config.model
+    training = config.training
     if model.encoding != "one_hot":
         rule = "must be one_hot for the model acting"
         raise ConfigError("encoding", rule, model.encoding)
-    if config.training.num_replicas > 1:
+    if training.num_replicas > 1:
         rule = "must be at most 1 for the model acting"
-        raise ConfigError("num_replicas", rule, config.training.num_replicas)
-    if config.training.precision != "float32":
+        raise ConfigError("num_replicas", rule, training.num_replicas)
+    if training.precision != "float32":
         rule = "must be float32 for the model acting"
-        raise ConfigError("precision", rule, config.training.precision)
+        raise ConfigError("precision", rule, training.precision)
     if model.groups:
         check_groups(config)
     parse_channels(model.channels, dataset.image_shape[2])

@@ -1,24 +1,22 @@
 """First weights of the acting decoder.
 
-Of a single object, images themselves say much: where its middle is, and how
-much it covers. Both are fitted by the fewest factors that explain them, and
-that is where poses start. What moments do not tell, as turning, differs between
-candidates.
+Of a single object, images say where its middle is, and how much it covers. Both
+are fitted by the fewest factors that explain them: there poses start. What
+moments do not tell, as turning, differs between candidates.
 """
-
-from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE, RATES
+from tfcomp.models.acting_rules import CANVAS, FIRST_SIZE
 
 # Widths of first ramps of ordered factors, where moments say nothing.
 RAMPS = {"x": 0.7, "y": 0.7, "angle": 0.15, "size": 0.3}
-# Of a periodic factor, by candidate: a full turn, either way, or none.
+# Of a periodic factor, by candidate: a full turn, either way, or, as for a hue,
+# none.
 WAYS = (1, -1, 1, -1, 1, -1, 0, 0)
 NOISE = 0.02
 DISC = 0.61  # radius of the first template in half sides of its canvas
@@ -38,12 +36,8 @@ def measure_moments(
 ) -> dict[str, np.ndarray]:
     """The middle of what is drawn, and the log size of a disc as large, [n].
 
-    Args:
-        images: [n, rows, columns, C].
-        background: Value of each channel where nothing is drawn, [C].
-
-    Returns:
-        `x`, `y` and `size` in the units of poses (`tfcomp.models.canvas`).
+    Of images [n, rows, columns, C] on a background [C], in the units of poses
+    (`tfcomp.models.canvas`).
     """
     drawn = np.abs(images - background).sum(axis=-1)
     drawn = drawn / max(drawn.max(), 1e-9)
@@ -58,13 +52,9 @@ def measure_moments(
 
 
 def fit_moment(codes: Sequence[np.ndarray], moment: np.ndarray) -> Start:
-    """A sum over the fewest factors that explains a moment.
+    """A sum over the factors, of codes [n, V], that explain a moment [n] best.
 
-    The set of factors has the lowest information criterion (BIC) of all.
-
-    Args:
-        codes: Of each factor, the units of all images, [n, V].
-        moment: [n].
+    Their set has the lowest information criterion (BIC) of all.
     """
     count = len(moment)
     best, found = np.inf, None
@@ -99,16 +89,6 @@ def _fit_by(
     return Start(base, np.concatenate(parts)), left, int(rank)
 
 
-def draw_start(channel: str, *args: Any) -> tuple[np.ndarray, np.ndarray]:
-    """First weights of a channel, that times its rate are its numbers.
-
-    Arguments are those of `draw_numbers`.
-    """
-    base, moves = draw_numbers(channel, *args)
-    rate = RATES.get(channel, 1.0)
-    return base / rate, moves / rate
-
-
 def draw_numbers(
     channel: str,
     depth: int,
@@ -119,13 +99,8 @@ def draw_numbers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """First numbers of a channel: [R, 1, D], and [R, U, D] around them.
 
-    Args:
-        channel: One of `CHANNELS`.
-        depth: Numbers D that it has.
-        factors: Name, number of values and kind of each factor.
-        count: Candidates R.
-        start: Where poses start, if it is known.
-        rng: Of all that is random.
+    The channel has a depth D, factors a name, a number of values and a kind;
+    the count R is that of candidates.
     """
     units = sum(size for _, size, _ in factors)
     base = np.zeros((count, 1, depth))
@@ -149,12 +124,7 @@ def draw_numbers(
 def _draw_ramp(
     channel: str, size: int, kind: str, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """First poses of the values of a factor, [R, V, 1].
-
-    Ordered and periodic factors start on ramps of random slopes. In three of
-    four candidates, a periodic factor starts as a full turn either way: a hue
-    has a candidate in which it does not.
-    """
+    """First poses of the values of a factor, [R, V, 1]: ramps, or turns."""
     ramp = np.linspace(-1, 1, size) * (kind != "categorical")
     slopes = rng.normal(size=(count, 1, 1))
     start = RAMPS.get(channel, 0.0) * slopes * ramp[:, None]

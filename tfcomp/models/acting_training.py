@@ -1,16 +1,13 @@
 """How the candidates of the acting decoder are trained and chosen.
 
-- `--candidates` trainings run side by side. After `HALVING` of the steps, a
-  quarter of them goes on, and one is kept: those with the lowest training error
-  plus `--channel_price` for each channel that a factor uses.
-- Images and targets are blurred at first, and the error is that after the best
-  factor of brightness: else candidates end blank.
-- From 20 to 75 % of training, each step shrinks what the values of a factor
-  do in a channel towards their mean (the proximal step of a group penalty).
-  The channels that are left then are trained on without it.
+`--candidates` trainings run side by side. After `HALVING` of the steps, a
+quarter of them goes on, and one is kept: those with the lowest training error
+plus `--channel_price` for each channel that a factor uses. Images and targets
+are blurred at first, and the error is that after the best factor of brightness:
+else candidates end blank. While it is `SHRINKING`, each step shrinks what the
+values of a factor do in a channel towards their mean (the proximal step of a
+group penalty). The channels that are left are trained on without it.
 """
-
-from __future__ import annotations
 
 from typing import NamedTuple
 
@@ -41,32 +38,18 @@ class Plan(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A batch, and which candidates draw it at what time.
+    """A batch, and which candidates draw it at what time."""
 
-    Attributes:
-        factors: [n, F].
-        truth: Images [n, rows, columns, C].
-        done: Share of training that is over.
-        candidates: Their numbers, [R].
-        subpixels: Samples along a side of a pixel; None for as many as the
-            trained model has.
-    """
-
-    factors: tf.Tensor
-    truth: tf.Tensor
-    done: tf.Tensor
-    candidates: tf.Tensor
-    subpixels: int | None = None
+    factors: tf.Tensor  # [n, F]
+    truth: tf.Tensor  # images [n, rows, columns, C]
+    done: tf.Tensor  # share of training that is over
+    candidates: tf.Tensor  # their numbers, [R]
+    subpixels: int | None = None  # along a side; else those of the model
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class ActingModel(keras.Model):
-    """A functional model that trains its candidates side by side.
-
-    All of them at first, on blurred images; then the best. Which these are,
-    and which of them is `chosen`, follows from the running training error and
-    the number of channels in use.
-    """
+    """A functional model that trains its candidates side by side."""
 
     def plan(self, steps: int, shrink: float, price: float) -> None:
         """Says how many steps there will be, and the weights of channels."""
@@ -144,9 +127,8 @@ class ActingModel(keras.Model):
             for layer, code in zip(plan.acts, codes, strict=True)
         ]
         objects = tf.stack(acts, axis=2)  # [R, n, G, D]
-        shape = tf.shape(objects)
         flat = tf.reshape(objects, (-1, *objects.shape[2:]))
-        drawn = plan.draw.draw(flat, subpixels)
+        drawn = plan.draw.call(flat, subpixels)
         width = BLUR * min(truth.shape[1:3]) * (1 - done / SHARP)
         background = tf.constant(plan.draw.background, tf.float32)
         pixels = (-1, int(np.prod(truth.shape[1:])))
@@ -154,6 +136,7 @@ class ActingModel(keras.Model):
             tf.reshape(canvas.blur(images - background, width), pixels)
             for images in (drawn, truth)
         )
+        shape = tf.shape(objects)
         drawn = tf.reshape(drawn, (shape[0], shape[1], pixels[1]))
         power = tf.reduce_sum(drawn**2, axis=-1, keepdims=True)
         best = tf.reduce_sum(drawn * truth, axis=-1, keepdims=True)

@@ -1,16 +1,13 @@
 """What the values of factors do in the acting decoder, added up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfcomp.models.acting_rules import CANVAS, CHANNELS, POSE, RATES
-from tfcomp.models.acting_starts import Start, draw_start
+from tfcomp.models.acting_starts import Start, draw_numbers
 
 # How much faster than positions channels shrink.
 SHRINK = {"template": 3.0, "angle": 0.5}
@@ -23,17 +20,10 @@ ORDER = (*POSE, "color", "template")  # of outputs
 class Acts(keras.layers.Layer):
     """What the values of the factors of an object add up to.
 
-    Args:
-        factors: Of each factor its name, the number of values, and whether
-            it is `ordered`, `periodic` or `categorical`.
-        channels: Some of `CHANNELS` that they may use.
-        candidates: Number R of trainings side by side.
-        colors: Channels C of the image.
-        seed: Of the first weights.
-        starts: Where poses start, by channel, as far as it is known.
-
-    Input shape: codes [n, U], the units of all factors.
-    Output shape: [n, 4 + C + K^2], of the candidate `chosen`.
+    From codes [n, U], the units of all factors, to [n, 4 + C + K^2], the pose,
+    color (of C `colors`) and template of the candidate `chosen`, of R that are
+    trained side by side. A factor is its name, the number of values, and
+    `ordered`, `periodic` or `categorical`. Some channels have known `starts`.
     """
 
     def __init__(
@@ -61,7 +51,7 @@ class Acts(keras.layers.Layer):
         self.base, self.moves, self.kept = {}, {}, {}
         depths = {"template": CANVAS**2, "color": self.colors}
         for channel in CHANNELS:
-            base, moves = draw_start(
+            base, moves = draw_numbers(
                 channel,
                 depths.get(channel, 1),
                 self.factors,
@@ -69,10 +59,11 @@ class Acts(keras.layers.Layer):
                 self._starts.get(channel),
                 rng,
             )
-            self.base[channel] = self._add(f"{channel}_0", base)
+            rate = RATES.get(channel, 1.0)
+            self.base[channel] = self._add(f"{channel}_0", base / rate)
             if channel in self.channels:
                 kept = np.ones((*moves.shape[:2], 1))
-                self.moves[channel] = self._add(channel, moves)
+                self.moves[channel] = self._add(channel, moves / rate)
                 self.kept[channel] = self._add(f"{channel}_kept", kept, False)
         self.chosen = self._add("chosen", np.zeros(()), False)
         self.errors = self._add("errors", np.ones(self.candidates), False)
@@ -83,32 +74,22 @@ class Acts(keras.layers.Layer):
         return self.act(inputs, tf.cast(self.chosen, tf.int32))
 
     def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
-        """What candidates, by number [...], do with codes [n, U].
-
-        Returns:
-            [..., n, 4 + C + K^2].
-        """
-        return tf.concat(
-            [self._act(channel, code, candidates) for channel in ORDER], axis=-1
-        )
-
-    def _act(
-        self, channel: str, code: tf.Tensor, candidates: tf.Tensor
-    ) -> tf.Tensor:
-        base = tf.gather(self.base[channel], candidates)
-        if channel in self.moves:
-            moves = tf.gather(self.moves[channel], candidates)
-            total = base + tf.matmul(code, moves)
-        else:
-            total = base + tf.zeros((tf.shape(code)[0], 1))
-        return total * RATES.get(channel, 1.0)
+        """[..., n, 4 + C + K^2] of candidates [...] and codes [n, U]."""
+        parts = []
+        for channel in ORDER:
+            total = tf.gather(self.base[channel], candidates)
+            if channel in self.moves:
+                moves = tf.gather(self.moves[channel], candidates)
+                total += tf.matmul(code, moves)
+            else:
+                total += tf.zeros((tf.shape(code)[0], 1))
+            parts.append(total * RATES.get(channel, 1.0))
+        return tf.concat(parts, axis=-1)
 
     def spreads(self, channel: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """What the values of a factor do in a channel.
+        """Means [R, U, D] of the factors of units, differences, and spreads.
 
-        Returns:
-            Means [R, U, D] of the factor of each unit, differences from them,
-            and their root mean squares [R, U, 1], in the units of the channel.
+        A spread [R, U, 1] is their root mean square, in units of the channel.
         """
         moves = tf.convert_to_tensor(self.moves[channel])
         mean = tf.matmul(self.mean, moves)
@@ -134,12 +115,8 @@ class Acts(keras.layers.Layer):
     def count_channels(self) -> tf.Tensor:
         """Channels in use, summed over factors, of each candidate [R]."""
         share = tf.constant(np.diag(self.mean), tf.float32)[:, None]
-        return tf.add_n(
-            [
-                tf.reduce_sum(tf.convert_to_tensor(kept) * share, axis=(1, 2))
-                for kept in self.kept.values()
-            ]
-        )
+        kept = map(tf.convert_to_tensor, self.kept.values())
+        return tf.add_n([tf.reduce_sum(k * share, axis=(1, 2)) for k in kept])
 
     def forget_others(self) -> None:
         """Sets all candidates but the chosen one to zero; they draw nothing."""
@@ -148,44 +125,37 @@ class Acts(keras.layers.Layer):
             for weight in part.values():
                 weight.assign(tf.where(chosen[:, None, None], weight, 0.0))
 
-    def measure(
-        self, candidate: int | None = None
-    ) -> dict[str, dict[str, float]]:
-        """By factor, the spread of its values in each channel in use.
-
-        Of the chosen candidate, or of another one.
-        """
-        chosen = int(self.chosen.numpy()) if candidate is None else candidate
-        starts = np.cumsum([0, *(size for _, size, _ in self.factors)])
+    def measure(self) -> dict[str, dict[str, float]]:
+        """By factor, the spread of its values in each channel in use."""
+        chosen = int(self.chosen.numpy())
         spreads = {c: self.spreads(c)[2][chosen, :, 0] for c in self.moves}
-        return {
-            name: {
+        found, start = {}, 0
+        for name, size, _ in self.factors:
+            found[name] = {
                 channel: float(spread[start])
                 for channel, spread in spreads.items()
                 if self.kept[channel][chosen, start, 0] > 0
                 and float(spread[start]) > SPREAD.get(channel, 0.01)
             }
-            for (name, _, _), start in zip(self.factors, starts, strict=False)
-        }
+            start += size
+        return found
 
     def get_config(self) -> dict:
-        own = {
+        return {
+            **super().get_config(),
             "factors": [list(factor) for factor in self.factors],
             "channels": list(self.channels),
             "candidates": self.candidates,
             "colors": self.colors,
             "seed": self.seed,
         }
-        return {**super().get_config(), **own}
 
     def _add(
         self, name: str, start: np.ndarray, trainable: bool = True
     ) -> keras.Variable:
-        def initialize(shape: tuple, dtype: Any = None) -> tf.Tensor:
-            return tf.constant(start, dtype)
-
+        initializer = keras.initializers.Constant(start)
         weight = self.add_weight(
-            start.shape, initialize, trainable=trainable, name=name
+            start.shape, initializer, trainable=trainable, name=name
         )
         # Checkpoints find what is an attribute, and nothing in dictionaries.
         setattr(self, f"weight_{name}", weight)

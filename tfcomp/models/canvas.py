@@ -4,8 +4,6 @@ A spatial transformer (Jaderberg and others 2015): the point of a canvas that
 a pixel shows is found by undoing the pose, and read by bilinear interpolation.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence
@@ -21,10 +19,7 @@ EMPTY = -12.0  # logit outside of a canvas
 
 @functools.cache
 def make_pixels(rows: int, columns: int, subpixels: int) -> np.ndarray:
-    """Places of all samples, x and y from the middle, [n, 2].
-
-    The shorter side of the image is from -1 to 1.
-    """
+    """Samples' x and y [n, 2]; the shorter side of an image is -1 to 1."""
     side = min(rows, columns)
     y, x = (
         ((np.arange(n * subpixels) + 0.5) / subpixels - n / 2) * 2 / side
@@ -39,13 +34,9 @@ def draw_shares(
 ) -> tf.Tensor:
     """How much of each pixel an object covers, 0 to 1, [n, rows, columns].
 
-    Args:
-        pose: x, y, angle and log size [n, 4]. The object is turned and scaled
-            about its middle first, and moved last. Of size 1, a canvas covers
-            the shorter side of the image.
-        canvas: Logits [n, K, K].
-        shape: Rows and columns of the image.
-        subpixels: Samples along a side of a pixel, whose mean it is.
+    The object, logits [n, K, K], is turned and scaled about its middle first,
+    and moved last, by a pose [n, 4] of x, y, angle and log size. Of size 1, it
+    covers the shorter side of the image. A pixel is the mean of its samples.
     """
     rows, columns = shape
     pixels = tf.constant(make_pixels(rows, columns, subpixels))
@@ -67,29 +58,19 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     padded = tf.pad(canvas - EMPTY, ((0, 0), (1, 2), (1, 2)))
     # The four neighbors of a place lie side by side: one lookup, and one sum
     # in its gradient.
-    corners = tf.stack(
-        [
-            padded[:, i : side + 2 + i, j : side + 2 + j]
-            for i in (0, 1)
-            for j in (0, 1)
-        ],
-        axis=-1,
-    )  # [n, K + 2, K + 2, 4]
+    last = side + 2
+    neighbors = [
+        padded[:, i : last + i, j : last + j] for i in (0, 1) for j in (0, 1)
+    ]
+    corners = tf.stack(neighbors, axis=-1)  # [n, K + 2, K + 2, 4]
     right, column = _split((x + 1) * ((side - 1) / 2) + 1, side)
     up, row = _split((y + 1) * ((side - 1) / 2) + 1, side)
-    start = tf.range(tf.shape(canvas)[0])[:, None] * (side + 2) ** 2
-    found = tf.gather(
-        tf.reshape(corners, (-1, 4)), start + row * (side + 2) + column
-    )
-    weights = tf.stack(
-        [
-            (1 - up) * (1 - right),
-            (1 - up) * right,
-            up * (1 - right),
-            up * right,
-        ],
-        axis=-1,
-    )
+    start = tf.range(tf.shape(canvas)[0])[:, None] * last**2
+    place = start + row * last + column
+    found = tf.gather(tf.reshape(corners, (-1, 4)), place)
+    left, down = 1 - right, 1 - up
+    weights = [down * left, down * right, up * left, up * right]
+    weights = tf.stack(weights, axis=-1)
     return tf.reduce_sum(found * weights, axis=-1) + EMPTY
 
 
@@ -103,19 +84,13 @@ def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
 def compose(
     shares: tf.Tensor, colors: tf.Tensor, background: tf.Tensor
 ) -> tf.Tensor:
-    """Lays objects over a background, the first in front.
+    """Lays objects over a background [C], the first in front.
 
-    Args:
-        shares: [n, G, rows, columns].
-        colors: [n, G, C].
-        background: [C].
-
-    Returns:
-        Images [n, rows, columns, C].
+    Shares [n, G, rows, columns] and colors [n, G, C] make images [n, rows,
+    columns, C].
     """
-    count = shares.shape[1]
     image = tf.zeros_like(shares[:, 0, :, :, None]) + background
-    for index in reversed(range(count)):
+    for index in reversed(range(shares.shape[1])):
         share = shares[:, index, :, :, None]
         color = colors[:, index, None, None, :]
         image = image + share * (color - image)
@@ -137,13 +112,8 @@ def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
 class Draw(keras.layers.Layer):
     """Draws objects [n, G, 4 + C + K^2] in front of each other.
 
-    Args:
-        image_shape: Rows, columns and channels.
-        background: Value of each channel where there is nothing.
-        is_white: Whether an object is the opposite of the background rather
-            than of its own color.
-
-    Output shape: [n, *image_shape].
+    Each channel has its background where there is nothing. An object that
+    `is_white` is the opposite of it rather than of its own color.
     """
 
     def __init__(
@@ -157,13 +127,9 @@ class Draw(keras.layers.Layer):
         self.image_shape = tuple(image_shape)
         self.background, self.is_white = list(background), is_white
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        return self.draw(inputs)
-
-    def draw(
+    def call(
         self, inputs: tf.Tensor, subpixels: int | None = None
     ) -> tf.Tensor:
-        """As `call`, with so many samples along a side of a pixel."""
         rows, columns, colors = self.image_shape
         groups, depth = inputs.shape[1:]
         flat = tf.reshape(inputs, (-1, depth))
@@ -181,9 +147,9 @@ class Draw(keras.layers.Layer):
         return compose(shares, shown, background)
 
     def get_config(self) -> dict:
-        own = {
+        return {
+            **super().get_config(),
             "image_shape": list(self.image_shape),
             "background": self.background,
             "is_white": self.is_white,
         }
-        return {**super().get_config(), **own}
