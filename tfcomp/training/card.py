@@ -31,16 +31,13 @@ def format_card(
     """What a model is, its data, split, scores, limits and use, in Markdown.
 
     It says nothing of the machine and of the time: the same run has the same
-    card. The metrics are the content of `metrics.json`; the calls are how the
-    formats beside the card are called, by default the SavedModel; `seeds` has
-    scores of the same training with other seeds.
+    card. The calls are how the formats beside it are called, by default the
+    SavedModel; `seeds` has scores of the same training with other seeds.
     """
-    template = jinja2.Template(
-        TEMPLATE.read_text("utf-8"),
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return template.render(
+    text = TEMPLATE.read_text("utf-8")
+    return jinja2.Template(
+        text, trim_blocks=True, keep_trailing_newline=True
+    ).render(
         config=config,
         dataset=dataset,
         num_ood=int(dataset.splits.all.is_ood.sum()),
@@ -57,7 +54,7 @@ def format_card(
 def write_hub_card(
     run: LoadedRun, formats: Iterable[str], folder: Path
 ) -> None:
-    """Writes README.md: the card, behind the header that model hubs read."""
+    """Writes README.md, the card for model hubs."""
     calls = [FORMATS[name].call for name in formats]
     write_text(folder / "README.md", format_hub_card(run, calls))
 
@@ -67,17 +64,14 @@ def format_hub_card(
     calls: Sequence[str],
     seeds: Mapping[str, Statistics] | None = None,
 ) -> str:
-    """The same as text; `seeds` are scores of the same training, repeated."""
+    """The card behind the header that model hubs read."""
     card = format_card(run.config, run.dataset, run.metrics, calls, seeds)
     header = yaml.safe_dump(make_header(run), sort_keys=False)
     return f"---\n{header}---\n\n{card}"
 
 
 def make_header(run: LoadedRun) -> dict[str, Any]:
-    """Library, tags, data and scores, in the terms of model hubs.
-
-    No license is named: it is for the owner of the run to give one.
-    """
+    """Library, tags, data and scores for hubs; the license is the owner's."""
     data, subsets = run.config.data, select_scores(run.metrics)
     results = [
         {

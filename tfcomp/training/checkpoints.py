@@ -23,15 +23,9 @@ _INDEX = re.compile(r"ckpt-(\d{1,18})\.index", re.ASCII)
 
 
 class TrainingState:
-    """The part of a training that a kill must not lose.
+    """What a kill must not lose of a compiled model with a built optimizer.
 
-    Args:
-        model: A compiled model whose optimizer is built.
-        folder: Where checkpoints live.
-        **schedules: More trackable state, by name.
-
-    Attributes:
-        seconds: Training time of all sessions of the run.
+    `seconds` are the training time of all sessions of the run.
     """
 
     def __init__(
@@ -62,13 +56,10 @@ class TrainingState:
                 file.unlink()
 
     def restore(self) -> int:
-        """Loads the latest checkpoint that can be read; returns its epoch.
+        """Loads the latest checkpoint that can be read; returns its epoch or 0.
 
-        Without one, it is 0. TensorFlow's list of checkpoints, which is not
-        flushed to the disk, is not looked at.
-
-        Raises:
-            RunError: If there are checkpoints and none can be read.
+        A RunError if there are some, and none can be read. TensorFlow's list of
+        them, which is not flushed to the disk, is not looked at.
         """
         for left in self._folder.glob("ckpt-*_temp"):
             shutil.rmtree(left)  # of a process that was killed
@@ -79,17 +70,16 @@ class TrainingState:
                 self._checkpoint.restore(path).assert_consumed()
             except Exception as error:  # whatever a damaged file leads to
                 reason = f"cannot be read ({first_line(error)})"
-                problems.append(f"{path} {reason}")
+                problems.append(f"the checkpoint {path} {reason}")
                 continue
             epoch = int(self._epoch.numpy())
             for problem in problems:
-                line = f"note: the checkpoint {problem}"
-                print(f"{line}; on from epoch {epoch}", file=sys.stderr)
+                note = f"note: {problem}; on from epoch {epoch}"
+                print(note, file=sys.stderr)
             return epoch
         if problems:
             raise RunError(
-                f"the checkpoint {problems[0]}; remove {self._folder} to start "
-                "over"
+                f"{problems[0]}; remove {self._folder} to start over"
             )
         return 0
 
@@ -101,10 +91,9 @@ def list_epochs(folder: Path) -> list[int]:
 
 
 class SaveState(keras.callbacks.Callback):
-    """Saves at the end of an epoch once `every_seconds` have passed.
+    """Saves after the last epoch, and once `every_seconds` have passed.
 
-    Always saves after the last epoch. Sums the training time (`seconds` in
-    the logs, see `EpochTimer`) over all sessions of the run.
+    Sums the training time (of `EpochTimer`) over all sessions of the run.
     """
 
     def __init__(self, state: TrainingState, every_seconds: float) -> None:
@@ -125,9 +114,8 @@ class SaveState(keras.callbacks.Callback):
 
 
 class EpochTimer(keras.callbacks.Callback):
-    """Adds `seconds`, the time of the training steps, to the epoch's logs.
+    """Adds `seconds`, of the training steps alone, to the epoch's logs.
 
-    What other callbacks do between epochs is not training and not counted.
     Must come before the callbacks that read it.
     """
 

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +22,13 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.kept_property import name_result, open_kept
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.statistics.measure import OWN_MEASURES, describe_own
+from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole
-from tfcomp.storage.run_folder import (
-    METRICS_FILE,
-    MODEL_FILE,
-    claim_run,
-    list_damage,
-    read_metrics,
-)
-from tfcomp.training.card import format_card
-from tfcomp.training.export import export_model
+from tfcomp.storage.run_folder import METRICS_FILE, MODEL_FILE
+from tfcomp.training.export import export_scored
 from tfcomp.training.monitor import Monitor
 from tfcomp.training.prepared_models import make_model, prepare_models
 from tfcomp.training.restarts import train_to_target
@@ -48,11 +40,9 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     """Runs one experiment and returns the content of `metrics.json`.
 
     A finished run is not trained again: its scores are returned. What it has
-    lost of its files since is made again, from its model or its checkpoints.
-
-    Raises:
-        ConfigError: If the settings are impossible on this machine.
-        RunError: If the run folder cannot be used, or training diverges.
+    lost of its files since is made again, from its model or its checkpoints. A
+    ConfigError for settings that are impossible on this machine; a RunError if
+    the run folder cannot be used, or a DivergedError.
     """
     dataset = make_dataset(config)
     dataset.prepare()
@@ -60,9 +50,9 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     try_measures(dataset)
     strategy = make_strategy(config.training.num_replicas)
     header = textwrap.indent(describe_environment(), "# ")
-    with claim_run(config, header):
+    with run_folder.claim_run(config, header):
         folder = Path(config.run_dir)
-        lost = list_damage(config, thorough=True)
+        lost = run_folder.list_damage(config, thorough=True)
         if lost and (folder / METRICS_FILE).exists():
             names = ", ".join(map(str, lost))
             print(f"{names}: missing or damaged, made again", file=sys.stderr)
@@ -70,8 +60,9 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
             if lost:
                 observed = make_model(config, dataset, "float32")
                 observed.load_weights(folder / MODEL_FILE)
-                _export(observed, config, dataset, read_metrics(folder))
-            return read_metrics(folder)
+                metrics = run_folder.read_metrics(folder)
+                export_scored(observed, config, dataset, metrics)
+            return run_folder.read_metrics(folder)
         return _run(config, dataset, strategy)
 
 
@@ -97,9 +88,11 @@ def _run(
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)
         if config.export:
-            _export(observed, config, dataset, metrics)
+            export_scored(observed, config, dataset, metrics)
     text = json.dumps(metrics, indent=2, allow_nan=False)
-    end_run(callbacks, metrics)
+    for callback in callbacks:
+        if end := getattr(callback, "on_run_end", None):
+            end(metrics)
     write_text(folder / METRICS_FILE, f"{text}\n")
     if config.pictures:  # somebody may want a report
         name = name_result("geometry", dataset.splits.grid)
@@ -107,27 +100,15 @@ def _run(
     return metrics
 
 
-def _export(
-    model: keras.Model,
-    config: RunConfig,
-    dataset: Dataset,
-    metrics: dict[str, Any],
-) -> None:
-    jacobian_fn = choose_jacobian(model, dataset.space)
-    card = format_card(config, dataset, metrics)
-    export_model(model, config.export_path, jacobian_fn, card)
-
-
 def describe_environment() -> str:
     """Versions and settings that can change the last bits, one a line."""
+    devices = [d.device_type for d in tf.config.list_physical_devices()]
     facts = {
         "tfcomp": tfcomp.__version__,
         "tensorflow": tf.__version__,
         "keras": keras.__version__,
         "numpy": np.__version__,
-        "devices": ", ".join(
-            device.device_type for device in tf.config.list_physical_devices()
-        ),
+        "devices": ", ".join(devices),
         "cores": count_cores(),
         "threads": os.environ.get("TF_NUM_INTRAOP_THREADS", "default"),
         "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
@@ -138,31 +119,15 @@ def describe_environment() -> str:
 def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
     """Makes the callbacks that are registered, in the order of their names.
 
-        @tfcomp.register_callback("mine")
-        def make_mine(config): ...
-
     In `on_epoch_end`, `logs` have the loss and, in epochs that were scored, ID
-    and OOD scores by the names of TensorBoard (`id/mse`). One that has
-    `on_run_end` is called once more, with the content of `metrics.json`, after
-    the last scores.
-
-    Raises:
-        RunError: If something is no callback.
+    and OOD scores by the names of TensorBoard (`id/mse`). `on_run_end`, where
+    it exists, is called with the content of `metrics.json`.
     """
-    made = [CALLBACKS.get(n).load()(config) for n in CALLBACKS.names()]
-    for name, found in zip(CALLBACKS.names(), made, strict=True):
+    made = {n: CALLBACKS.get(n).load()(config) for n in CALLBACKS.names()}
+    for name, found in made.items():
         if not isinstance(found, keras.callbacks.Callback):
             raise RunError(
                 f"--plugins: the callback {name!r} must be a Keras callback, "
                 f"it is a {type(found).__name__}"
             )
-    return made
-
-
-def end_run(
-    callbacks: Sequence[keras.callbacks.Callback], metrics: Mapping[str, Any]
-) -> None:
-    """Tells the callbacks that want to know what the run came to."""
-    for callback in callbacks:
-        if end := getattr(callback, "on_run_end", None):
-            end(metrics)
+    return list(made.values())

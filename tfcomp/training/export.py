@@ -1,7 +1,6 @@
 """SavedModels for inference, in TensorFlow Serving's layout.
 
-`<export_dir>/<run_name>/<version>/` loads with TensorFlow alone and has the
-signatures
+`<export_dir>/<run_name>/<version>/` needs TensorFlow alone. Its signatures:
 
     serving_default   factors [n, F] -> image [n, H, W, C]
     activations       factors [n, F] -> {stage: activation [n, ...]}
@@ -11,13 +10,16 @@ signatures
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfcomp.analysis import compute_stage_metrics
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
 from tfcomp.models.stages import make_stage_model
@@ -36,11 +38,8 @@ def export_model(
 ) -> Path:
     """Exports the next version, or finds that the last one is this model.
 
-    Args:
-        model: A float32 model from factors to image with named stages.
-        folder: Parent of the versions; that of the model is returned.
-        jacobian_fn: How the `geometry` signature takes derivatives.
-        card: The text of `card.md`, if it is to have one.
+    The float32 model has named stages, whose derivatives are `jacobian_fn`. The
+    folder is the parent of the versions; that of the model is returned.
     """
     digest = hashlib.sha256(model.to_json().encode())
     for weight in model.get_weights():
@@ -64,15 +63,24 @@ def export_model(
 
 
 def export_run(run: Path, folder: Path) -> Path:
-    """Exports the model of a finished run; returns the version's folder.
+    """Exports a finished run to a version, or has a RunError of `load_run`."""
+    found = load_run(run)
+    return export_scored(
+        found.model, found.config, found.dataset, found.metrics, folder
+    )
 
-    Raises:
-        RunError: If the run is not finished, or damaged.
-    """
-    loaded = load_run(run)
-    jacobian_fn = choose_jacobian(loaded.model, loaded.dataset.space)
-    card = format_card(loaded.config, loaded.dataset, loaded.metrics)
-    return export_model(loaded.model, folder, jacobian_fn, card)
+
+def export_scored(
+    model: keras.Model,
+    config: RunConfig,
+    dataset: Dataset,
+    metrics: Mapping[str, Any],
+    folder: str | Path = "",
+) -> Path:
+    """As `export_model`, with a card; by default where the run exports to."""
+    jacobian_fn = choose_jacobian(model, dataset.space)
+    card = format_card(config, dataset, metrics)
+    return export_model(model, folder or config.export_path, jacobian_fn, card)
 
 
 def write_archive(
@@ -80,26 +88,20 @@ def write_archive(
 ) -> None:
     """Writes a SavedModel with its three signatures."""
     stages = make_stage_model(model)
-    signature = [
-        tf.TensorSpec((None, model.inputs[0].shape[-1]), name="factors")
-    ]
+
+    def measure_geometry(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        metrics = compute_stage_metrics(stages, factors, jacobian_fn)
+        return {name: tf.cast(m, tf.float32) for name, m in metrics.items()}
+
+    width = model.inputs[0].shape[-1]
+    signature = [tf.TensorSpec((None, width), name="factors")]
     archive = keras.export.ExportArchive()
     archive.track(model)
     archive.track(stages)
-    archive.add_endpoint(
-        "serving_default", lambda factors: {"image": model(factors)}, signature
-    )
-    archive.add_endpoint(
-        "activations", lambda factors: dict(stages(factors)), signature
-    )
-    archive.add_endpoint(
-        "geometry",
-        lambda factors: {
-            stage: tf.cast(metric, tf.float32)
-            for stage, metric in compute_stage_metrics(
-                stages, factors, jacobian_fn
-            ).items()
-        },
-        signature,
-    )
+    for name, endpoint in {
+        "serving_default": lambda factors: {"image": model(factors)},
+        "activations": lambda factors: dict(stages(factors)),
+        "geometry": measure_geometry,
+    }.items():
+        archive.add_endpoint(name, endpoint, signature)
     archive.write_out(str(folder), verbose=False)

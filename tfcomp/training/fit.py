@@ -29,9 +29,7 @@ def compile_model(
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     # Several steps per call save a third of the time of tiny models, but
     # fail with more than one replica.
-    per_call = 1
-    if replicas == 1:
-        per_call = max(d for d in range(1, 26) if steps % d == 0)
+    most = 25 if replicas == 1 else 1
     on_gpu = bool(tf.config.list_logical_devices("GPU"))
     model.compile(
         optimizer=keras.optimizers.AdamW(
@@ -41,7 +39,7 @@ def compile_model(
             global_clipnorm=config.clip_norm or None,
         ),
         loss=make_loss(config.l1_weight),
-        steps_per_execution=per_call,
+        steps_per_execution=max(d for d in range(1, most + 1) if not steps % d),
         # XLA makes these networks slower on a CPU.
         jit_compile="auto" if on_gpu else False,
     )
@@ -78,57 +76,32 @@ def fit_model(
 ) -> dict[str, float]:
     """Trains a compiled model, from its latest checkpoint if there is one.
 
-    Args:
-        model: Compiled by `compile_model`.
-        checkpoint_dir: Where checkpoints are written and looked for.
-        callbacks: More callbacks; they see an epoch before it is saved, so
-            that what they write is never missing after a resume.
-
-    Returns:
-        What training cost in all sessions of the run: `epochs`, `seconds` in
-        training steps and `examples_per_second` over that time.
-
-    Raises:
-        DivergedError: If the loss is not a finite number.
-        RunError: If the checkpoint cannot be read.
+    The callbacks see an epoch before it is saved, so that what they write is
+    never missing after a resume. Returns the cost of all sessions of the run.
+    A DivergedError if the loss is not finite, a RunError for bad checkpoints.
     """
-    training = config.training
-    steps = count_steps(training, dataset)
-    schedules = {}
+    training, schedules, states = config.training, [], {}
     if training.plateau_patience:
-        schedules["plateau"] = PlateauSchedule(training.plateau_patience)
-    states = {name: schedule.state for name, schedule in schedules.items()}
+        schedules = [PlateauSchedule(training.plateau_patience)]
+        states = {"plateau": schedules[0].state}
     state = TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
     if epoch < training.epochs:
-        batches = make_batches(
-            dataset,
-            training.batch_size,
-            training.seed,
-            first_step=epoch * steps,
-            num_steps=(training.epochs - epoch) * steps,
-        )
         progress = ProgressBar(training.epochs, epoch, config.run_name)
+        callbacks = [
+            EpochTimer(),
+            StopIfDiverged(),
+            *schedules,
+            PruneAxes(config.model.prune_below, dataset),
+            *callbacks,
+            SaveState(state, config.checkpoint_seconds),
+            progress,
+        ]
         with contextlib.closing(progress):
-            model.fit(
-                give_to_devices(batches, model.distribute_strategy),
-                epochs=training.epochs,
-                initial_epoch=epoch,
-                steps_per_epoch=steps,
-                shuffle=False,
-                verbose=0,
-                callbacks=[
-                    EpochTimer(),
-                    StopIfDiverged(),
-                    *schedules.values(),
-                    PruneAxes(config.model.prune_below, dataset),
-                    *callbacks,
-                    SaveState(state, config.checkpoint_seconds),
-                    progress,
-                ],
-            )
+            fit_without_pause(model, dataset, config, callbacks, epoch)
     seconds = float(state.seconds.numpy())
-    examples = training.epochs * steps * training.batch_size
+    steps = training.epochs * count_steps(training, dataset)
+    examples = steps * training.batch_size
     return {
         "epochs": training.epochs,
         "seconds": seconds,
@@ -141,19 +114,22 @@ def fit_without_pause(
     dataset: Dataset,
     config: RunConfig,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    first_epoch: int = 0,
 ) -> None:
-    """Trains a compiled model in one go, and writes no file."""
+    """Trains a compiled model in one go, from an epoch on; writes no file."""
     training = config.training
     steps = count_steps(training, dataset)
     batches = make_batches(
         dataset,
         training.batch_size,
         training.seed,
-        num_steps=training.epochs * steps,
+        first_step=first_epoch * steps,
+        num_steps=(training.epochs - first_epoch) * steps,
     )
     model.fit(
-        batches,
+        give_to_devices(batches, model.distribute_strategy),
         epochs=training.epochs,
+        initial_epoch=first_epoch,
         steps_per_epoch=steps,
         shuffle=False,
         verbose=0,
@@ -173,11 +149,10 @@ class StopIfDiverged(keras.callbacks.Callback):
 
 
 class ProgressBar(keras.callbacks.Callback):
-    """Shows epochs, loss and the estimated end of the whole training.
+    """Shows epochs, loss and the estimated end; earlier sessions count.
 
     (`tqdm.keras.TqdmCallback` asks Keras for the numbers of every batch,
-    which slows short steps down.) It starts with what earlier sessions have
-    done.
+    which slows short steps down.)
     """
 
     def __init__(self, epochs: int, done: int, name: str) -> None:

@@ -1,13 +1,9 @@
-"""A run's model in another format: written, asked, compared, then kept.
-
-A file is read back by the runtime of its own format and asked for every
-combination of the grid, in batches of several sizes.
-"""
+"""A run's model in another format: written, asked, compared, then kept."""
 
 import os
 import shutil
 import statistics
-import time
+import timeit
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,29 +24,16 @@ REPETITIONS = 20
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written and agrees with its network.
-
-    Attributes:
-        path: What to load.
-        size: Bytes of all files.
-        difference: The largest one from the network, relative to the largest
-            value of that output.
-        milliseconds: Median time of a call, by size of the batch.
-    """
+    """What to load of a format, which agrees with its network."""
 
     path: Path
-    size: int
-    difference: float
-    milliseconds: dict[int, float]
+    size: int  # bytes of all files
+    difference: float  # the largest one, relative to the largest value
+    milliseconds: dict[int, float]  # median of a call, by size of the batch
 
 
 def export_format(run: LoadedRun, name: str, folder: Path) -> Exported:
-    """Writes one format of a run's model, if it agrees with the network.
-
-    Raises:
-        RunError: If an answer differs from the network's by more than
-            `TOLERANCE`; nothing is written then.
-    """
+    """Writes one format of a run's model, unless `compare` has a RunError."""
     form, final = FORMATS[name], folder / name
     partial = folder / f"{PARTIAL}{name}-{os.getpid()}"
     partial.mkdir(parents=True)
@@ -71,8 +54,8 @@ def export_format(run: LoadedRun, name: str, folder: Path) -> Exported:
 def compare(ask: Ask, run: LoadedRun) -> float:
     """The largest difference of any output from the network's, relative.
 
-    Raises:
-        RunError: If it is too large, or outputs are missing.
+    Of every combination of the grid, in batches of several sizes; a RunError if
+    it is too large, or outputs are missing.
     """
     known = ask_network(run.model)
     gaps: dict[str, float] = {}
@@ -97,10 +80,9 @@ def compare(ask: Ask, run: LoadedRun) -> float:
 
 def split_grid(grid: np.ndarray) -> Iterator[np.ndarray]:
     """All points of the grid, in batches of the sizes of `BATCHES`."""
-    start = 0
-    for size in (*BATCHES, *[BATCHES[-1]] * len(grid)):
-        if start >= len(grid):
-            return
+    sizes, start = list(BATCHES), 0
+    while start < len(grid):
+        size = sizes.pop(0) if sizes else BATCHES[-1]
         yield grid[start : start + size]
         start += size
 
@@ -110,11 +92,7 @@ def time_call(ask: Ask, run: LoadedRun, size: int) -> float:
     grid = run.dataset.splits.grid
     factors = np.resize(grid, (size, grid.shape[1]))
     ask(factors)
-    seconds = []
-    for _ in range(REPETITIONS):
-        start = time.perf_counter()
-        ask(factors)
-        seconds.append(time.perf_counter() - start)
+    seconds = timeit.repeat(lambda: ask(factors), repeat=REPETITIONS, number=1)
     return 1000 * statistics.median(seconds)
 
 

@@ -2,20 +2,19 @@
 
 Whatever the format, a file takes `factors` [n, F], float32 and any n, and has
 one output for each stage by its name; that of the last stage, `image`, is the
-image [n, H, W, C]. A SavedModel also has `geometry`, and PyTorch differentiates
-its program (docs/formats.md); the other formats have no operations for
-derivatives, and their converters refuse it.
+image [n, H, W, C].
 """
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 import tomllib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,16 +29,7 @@ Ask = Callable[[np.ndarray], Arrays]
 
 @dataclass(frozen=True)
 class Format:
-    """How a format is written and asked.
-
-    Attributes:
-        write: Writes a run's model to a path.
-        read: Opens what was written, as a function from factors to outputs.
-        file: Name of the file in the folder of the format; empty if the
-            folder is what is loaded.
-        call: How to call it in Python, for the model's card.
-        packages: Needed packages: names to import, and what pip calls them.
-    """
+    """How a format is written and asked; `_TABLE` explains the rest."""
 
     write: Callable[[LoadedRun, Path], None]
     read: Callable[[Path], Ask]
@@ -49,54 +39,18 @@ class Format:
 
 
 def check_formats(names: Sequence[str]) -> None:
-    """Refuses formats that are not known or whose packages are missing.
-
-    Raises:
-        ConfigError: In one line, with what to install.
-    """
+    """A ConfigError for unknown formats, or with packages to install."""
+    known = ", ".join(FORMATS)
     if not names:
-        raise ConfigError("format", f"must name some of {_known()}", "")
+        raise ConfigError("format", f"must name some of {known}", "")
     for name in names:
         if name not in FORMATS:
-            raise ConfigError("format", f"must be among {_known()}", name)
-        missing = [
-            pip
-            for module, pip in FORMATS[name].packages.items()
-            if importlib.util.find_spec(module) is None
-        ]
+            raise ConfigError("format", f"must be among {known}", name)
+        packages = FORMATS[name].packages
+        missing = [packages[p] for p in packages if not find_spec(p)]
         if missing:
             rule = f"needs packages (pip install {' '.join(missing)})"
             raise ConfigError("format", rule, name)
-
-
-def _known() -> str:
-    return ", ".join(FORMATS)
-
-
-def _write_saved_model(run: LoadedRun, path: Path) -> None:
-    from tfcomp.evaluation.derivatives import choose_jacobian
-    from tfcomp.training.export import write_archive
-
-    jacobian_fn = choose_jacobian(run.model, run.dataset.space)
-    write_archive(run.model, path, jacobian_fn)
-
-
-def _read_saved_model(path: Path) -> Ask:
-    import tensorflow as tf
-
-    model = tf.saved_model.load(str(path))
-
-    def ask(x: np.ndarray) -> Arrays:
-        found = model.signatures["activations"](factors=tf.constant(x))
-        return {name: value.numpy() for name, value in found.items()}
-
-    return ask
-
-
-def _read_keras(path: Path) -> Ask:
-    import keras
-
-    return ask_network(keras.models.load_model(path))
 
 
 def ask_network(model: object) -> Ask:
@@ -106,19 +60,45 @@ def ask_network(model: object) -> Ask:
     from tfcomp.models.stages import make_stage_model
 
     stages = tf.function(make_stage_model(model), reduce_retracing=True)
-    return lambda x: {k: v.numpy() for k, v in stages(tf.constant(x)).items()}
+    return lambda x: _fetch(stages(tf.constant(x)))
 
 
-def _export_stages(kind: str) -> Callable[[LoadedRun, Path], None]:
-    def write(run: LoadedRun, path: Path) -> None:
-        from tfcomp.models.stages import make_stage_model
+def _fetch(tensors: Mapping[str, Any]) -> Arrays:
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
+
+def _write(kind: str, run: LoadedRun, path: Path) -> None:
+    from tfcomp.evaluation.derivatives import choose_jacobian
+    from tfcomp.models.stages import make_stage_model
+    from tfcomp.training import export, torch_file
+
+    if kind == "saved_model":
+        jacobian_fn = choose_jacobian(run.model, run.dataset.space)
+        export.write_archive(run.model, path, jacobian_fn)
+    elif kind == "keras":
+        run.model.save(path)
+    elif kind == "torch":
+        torch_file.write_torch(run, path)
+    else:
         stages = make_stage_model(run.model)
         stages(run.dataset.splits.grid[:1])  # Keras exports what was called
         with warnings.catch_warnings(action="ignore"):  # of the converters
             stages.export(str(path), format=kind, verbose=False)
 
-    return write
+
+def _read_saved_model(path: Path) -> Ask:
+    import tensorflow as tf
+
+    model = tf.saved_model.load(str(path))
+    return lambda x: _fetch(
+        model.signatures["activations"](factors=tf.constant(x))
+    )
+
+
+def _read_keras(path: Path) -> Ask:
+    import keras
+
+    return ask_network(keras.models.load_model(path))
 
 
 def _read_onnx(path: Path) -> Ask:
@@ -149,12 +129,6 @@ def _read_litert(path: Path) -> Ask:
     return lambda x: ask(factors=x)
 
 
-def _write_torch(run: LoadedRun, path: Path) -> None:
-    from tfcomp.training.torch_file import write_torch
-
-    write_torch(run, path)
-
-
 def _read_torch(path: Path) -> Ask:
     import torch
 
@@ -162,23 +136,21 @@ def _read_torch(path: Path) -> Ask:
 
     def ask(x: np.ndarray) -> Arrays:
         with torch.no_grad():
-            found = program(torch.from_numpy(x))
-        return {name: value.numpy() for name, value in found.items()}
+            return _fetch(program(torch.from_numpy(x)))
 
     return ask
 
 
-# How each is written and read; the rest is in the table.
-_TOOLS = {
-    "saved_model": (_write_saved_model, _read_saved_model),
-    "keras": (lambda run, path: run.model.save(path), _read_keras),
-    "onnx": (_export_stages("onnx"), _read_onnx),
-    "openvino": (_export_stages("openvino"), _read_openvino),
-    "litert": (_export_stages("litert"), _read_litert),
-    "torch": (_write_torch, _read_torch),
+_READERS = {
+    "saved_model": _read_saved_model,
+    "keras": _read_keras,
+    "onnx": _read_onnx,
+    "openvino": _read_openvino,
+    "litert": _read_litert,
+    "torch": _read_torch,
 }
 _TABLE = Path(__file__).with_name("templates") / "formats.toml"
 FORMATS = {
-    name: Format(*_TOOLS[name], **known)
+    name: Format(functools.partial(_write, name), _READERS[name], **known)
     for name, known in tomllib.loads(_TABLE.read_text("utf-8")).items()
 }

@@ -13,8 +13,7 @@ from tfcomp.storage.run_folder import HISTORY_FILE
 class History:
     """Loss and scores by epoch, on disk after each of them.
 
-    A resumed run begins with what its folder holds. Epochs beyond those of
-    its checkpoint are computed again, and replaced from the first of them on.
+    A resumed run begins with what its folder holds.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,36 +25,24 @@ class History:
         self._rows = read_history(source / HISTORY_FILE)
 
     def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
-        """Adds numbers to the row of an epoch, and drops all later rows.
-
-        They have their tags in TensorBoard, as `ood/mse`, and are rounded to
-        float32, as there.
-        """
+        """Adds numbers, as TensorBoard has them, and drops all later rows."""
         self._rows = {e: row for e, row in self._rows.items() if e <= epoch}
         row = self._rows.setdefault(epoch, {})
         for tag, number in numbers.items():
             if number is not None:
                 row[tag] = float(np.float32(number))
         tags = dict.fromkeys(tag for row in self._rows.values() for tag in row)
-        write_csv(
-            self._path,
-            [
-                {"epoch": epoch, **dict.fromkeys(tags), **row}
-                for epoch, row in self._rows.items()
-            ],
-        )
+        table = [{"epoch": e, **tags, **row} for e, row in self._rows.items()]
+        write_csv(self._path, table)
 
 
 def read_history(path: Path) -> dict[int, dict[str, float]]:
-    """The numbers that a table has, by epoch and tag.
-
-    Empty without a file, and, which is said, if it is damaged.
-    """
+    """The numbers of a table by epoch and tag; none, which is said, if bad."""
     try:
         rows = read_csv(path) if path.exists() else []
         return {
             int(row.pop("epoch")): {
-                tag: float(cell) for tag, cell in row.items() if cell
+                tag: float(x) for tag, x in row.items() if x
             }
             for row in rows
         }

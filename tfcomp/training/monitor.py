@@ -24,12 +24,8 @@ class Monitor(keras.callbacks.Callback):
     """Scores every `eval_every` epochs, layers every `layerwise_every`.
 
     The last epoch is left to `finish`, so that a run that is resumed after
-    its last epoch is evaluated all the same.
-
-    Attributes:
-        history: The loss and the scores so far.
-        geometry: Metric tensors of every stage as they were last measured,
-            and the stages of which they are those of differences.
+    its last epoch is evaluated all the same. `geometry` is what was measured
+    last, and the stages of which it is that of differences.
     """
 
     def __init__(
@@ -72,12 +68,8 @@ class Monitor(keras.callbacks.Callback):
             logs |= _flatten(found)  # for callbacks of users, which come after
 
     def finish(self, model: keras.Model) -> dict[str, Any]:
-        """Evaluates and shows the trained model; returns its metrics.
-
-        And those of predictors that need no network, on the same points.
-        """
-        epochs = self._config.training.epochs
-        dataset = self._dataset
+        """Metrics of the trained model, and of predictors without network."""
+        epochs, dataset = self._config.training.epochs, self._dataset
         metrics, found = self._evaluate(epochs, model, True)
         metrics["references"] = score_references(dataset, found.truth)
         certificates = certify_dataset(dataset)
@@ -113,8 +105,9 @@ class Monitor(keras.callbacks.Callback):
         embeddings = self._evaluator.analyze_embeddings()
         self._summaries.write_embeddings(epoch, embeddings, with_layers)
         if embeddings:
-            found = {name: e.summary for name, e in embeddings.items()}
-            metrics["embeddings"] = found
+            metrics["embeddings"] = {
+                n: e.summary for n, e in embeddings.items()
+            }
         return metrics, evaluation
 
 

@@ -1,15 +1,7 @@
 """What changes in the course of a training: its rate, and axes that are pruned.
 
-The decay is a function of the optimizer's step, which a checkpoint has: a
-resumed run ends in the same bits. On a plateau the rate is halved by the rule
-of PyTorch's ReduceLROnPlateau with factor 0.5, in which the rotation experiment
-was published; `keras.callbacks.ReduceLROnPlateau` keeps its state in Python
-numbers, which a kill would lose.
-
-The *training* loss is watched. Every ID example is trained on, so there is
-no validation set to watch; held-out combinations must not steer training,
-or they would not be held out; and the mean loss of an epoch is known without
-further passes and returns exactly after a resume.
+Both depend on what a checkpoint has, so that a resumed run ends in the same
+bits; held-out combinations have no say.
 """
 
 import math
@@ -41,20 +33,15 @@ SAMPLE = 1024
 class PlateauSchedule(keras.callbacks.Callback):
     """Halves the learning rate after more than `patience` bad epochs.
 
-    Must come before the callback that saves the training state.
-
-    Attributes:
-        state: What a checkpoint must hold: the best loss so far, and the
-            number of epochs since. (The learning rate is one of the
-            optimizer's variables.)
+    As PyTorch's ReduceLROnPlateau, in which the rotation experiment was
+    published. (That of Keras has its state in Python numbers, which a kill
+    loses.) Must come before the callback that saves the training `state`.
     """
 
     def __init__(self, patience: int) -> None:
         super().__init__()
         self._patience = patience
-        self._best = tf.Variable(
-            float("inf"), dtype=tf.float64, trainable=False
-        )
+        self._best = tf.Variable(math.inf, dtype=tf.float64, trainable=False)
         self._waited = tf.Variable(0, dtype=tf.int64, trainable=False)
         self.state = tf.train.Checkpoint(best=self._best, waited=self._waited)
 
@@ -66,26 +53,19 @@ class PlateauSchedule(keras.callbacks.Callback):
         else:
             self._waited.assign_add(1)
         if int(self._waited.numpy()) > self._patience:
-            self._reduce()
+            rate = self.model.optimizer.learning_rate
+            old = float(rate.numpy())
+            if old * (1.0 - FACTOR) > SMALLEST_STEP:
+                rate.assign(old * FACTOR)
             self._waited.assign(0)
-
-    def _reduce(self) -> None:
-        rate = self.model.optimizer.learning_rate
-        old = float(rate.numpy())
-        if old * (1.0 - FACTOR) > SMALLEST_STEP:
-            rate.assign(old * FACTOR)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
 class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Falls from `rate` to 0 between two steps.
+    """Falls from `rate`, up to step `start`, to 0 at step `end`.
 
-    Args:
-        rate: The learning rate up to step `start`.
-        start: The last step with the whole rate.
-        end: The first step with a rate of 0, which a training of so many
-            steps does not reach.
-        shape: `"linear"` or `"cosine"`.
+    The shape is `"linear"` or `"cosine"`. A training of `end` steps does not
+    reach the rate 0.
     """
 
     def __init__(self, rate: float, start: int, end: int, shape: str) -> None:
@@ -115,10 +95,8 @@ def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
 class PruneAxes(keras.callbacks.Callback):
     """Prunes the weaker axis of a factor when it is far below the other.
 
-    It looks at the weights at the end of every epoch, once the training
-    examples are fitted in part. Held-out combinations have no say, and what
-    was pruned is a weight of the layer, which checkpoints have. Must come
-    before the callback that saves the training state. `below` is that of
+    At the end of epochs, once the training examples are fitted in part. Must
+    come before the callback that saves the training state. `below` is that of
     `AxisEmbedding.prune`.
     """
 

@@ -1,14 +1,13 @@
 """The models of a run at its start, ready to be trained and observed.
 
-To trace the functions of a model takes seconds, most of a short run. Of two
-runs in a row that differ in their seeds alone the second takes over the
-models of the first, with initial weights of its own; of two with the same
-network, it takes over what observes: the same bits as those of new models.
+Tracing them takes most of a short run. Of two runs in a row that differ in
+their seeds alone the second takes over the models of the first, with initial
+weights of its own; of two with the same network, it takes over what observes.
 """
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import keras
@@ -24,25 +23,15 @@ from tfcomp.training.fit import compile_model, count_steps
 
 @dataclass(frozen=True)
 class PreparedModels:
-    """What a run trains and looks at.
-
-    Attributes:
-        trained: The compiled model.
-        evaluator: Of the observed model.
-        optimizer_start: Values of the optimizer's variables before the first
-            step.
-    """
+    """What a run trains, compiled, and what looks at it."""
 
     trained: keras.Model
     evaluator: Evaluator
-    optimizer_start: list[np.ndarray]
+    optimizer_start: list[np.ndarray]  # its variables before the first step
 
     @property
     def observed(self) -> keras.Model:
-        """A float32 model of the same architecture, which receives weights.
-
-        Geometry in bfloat16 would be noise.
-        """
+        """It receives weights, in float32: geometry in bfloat16 is noise."""
         return self.evaluator.model
 
     def restart(self, config: RunConfig, dataset: Dataset) -> None:
@@ -65,18 +54,23 @@ _kept: dict[str, PreparedModels] = {}
 def prepare_models(
     config: RunConfig, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> Iterator[PreparedModels]:
-    """The models of a run, for a `with` statement.
+    """The models of a run, kept for the next when the `with` block ends well.
 
-    They are kept for the next run when the block ends well, unless they may
-    come from a plugin, which may do anything with a seed.
+    Not those of a plugin, which may do anything with a seed.
     """
     key = json.dumps(config.identity() | {"seed": None})
     # Taken out while in use, so that no other thread finds them.
     models = _kept.pop(key, None)
-    others = [] if config.plugins else list(_kept.values())
+    others = [] if config.plugins else list_evaluators()
     _kept.clear()
     if models is None:
-        models = _make_models(config, dataset, strategy, others)
+        trained = make_training_model(config, dataset, strategy)
+        observed = make_model(config, dataset, "float32")
+        known = [other for other in others if other.fits(observed, dataset)]
+        evaluator = known[0] if known else Evaluator(observed, dataset)
+        evaluator.turn_to(dataset, config.training.seed)
+        start = [variable.numpy() for variable in trained.optimizer.variables]
+        models = PreparedModels(trained, evaluator, start)
     else:
         models.restart(config, dataset)
     yield models
@@ -87,24 +81,6 @@ def prepare_models(
 def list_evaluators() -> list[Evaluator]:
     """That of the last run, whose functions are traced, if it is kept."""
     return [models.evaluator for models in _kept.values()]
-
-
-def _make_models(
-    config: RunConfig,
-    dataset: Dataset,
-    strategy: tf.distribute.Strategy,
-    others: Sequence[PreparedModels],
-) -> PreparedModels:
-    trained = make_training_model(config, dataset, strategy)
-    observed = make_model(config, dataset, "float32")
-    known = [o.evaluator for o in others if o.evaluator.fits(observed, dataset)]
-    evaluator = known[0] if known else Evaluator(observed, dataset)
-    evaluator.turn_to(dataset, config.training.seed)
-    return PreparedModels(
-        trained,
-        evaluator,
-        [variable.numpy() for variable in trained.optimizer.variables],
-    )
 
 
 def make_training_model(

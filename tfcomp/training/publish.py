@@ -1,7 +1,5 @@
 """A finished run -> a published model: packed, read back, scored, then kept."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -13,29 +11,16 @@ from typing import Any
 
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import format_flags
+from tfcomp.evaluation import published_models
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
-from tfcomp.evaluation.published_models import (
-    check_publishable,
-    format_weights,
-    make_published,
-    rename_published,
-)
+from tfcomp.evaluation.published_models import format_weights
 from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import forget_candidates
 from tfcomp.statistics.seed_statistics import Statistics
+from tfcomp.storage import published_folder
 from tfcomp.storage.files import PARTIAL
 from tfcomp.storage.output_folders import lock_folder
-from tfcomp.storage.published_folder import (
-    CARD_FILE,
-    FILES,
-    LIMITS,
-    SUMS_FILE,
-    WEIGHTS_FILE,
-    check_name,
-    format_sums,
-    write_index,
-)
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 from tfcomp.training.card import format_hub_card
 
@@ -67,27 +52,21 @@ def publish_run(
     """Packs a finished run as a model of a folder of published ones.
 
     What is written is read back as users read it, and its scores are computed
-    from what was read.
-
-    Args:
-        name: Of the model, as `sprites/acting/montero_range`.
-        folder: Where published models lie; it is made.
-        dtype: Of the stored weights, float32 or float16.
-        seeds: Scores of the same training with other seeds, for the card.
-
-    Returns:
-        The folder of the model; one of that name is replaced.
+    from what was read. One of that name, as `sprites/acting/montero_range`, is
+    replaced. The dtype is that of weights, float32 or float16; the card has
+    the scores of the same training with other seeds.
 
     Raises:
         RunError: If the run cannot be loaded, its weights are not finite, or
             its model does not have the scores that it has recorded.
         ConfigError: If it needs code or files, or for an impossible name.
     """
-    check_name(name)
+    published_folder.check_name(name)
     run = load_run(path)
-    check_publishable(run.config)
+    published_models.check_publishable(run.config)
     forget_candidates(run.model)
-    contents = pack_contents(rename_published(run, name), name, dtype, seeds)
+    run = published_models.rename_published(run, name)
+    contents = _pack_contents(run, name, dtype, seeds)
     folder.mkdir(parents=True, exist_ok=True)
     final = folder / name
     with lock_folder(folder, wait=True):
@@ -102,23 +81,24 @@ def publish_run(
             os.rename(partial, final)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-        write_index(folder)
+        published_folder.write_index(folder)
     return final
 
 
-def pack_contents(
+def _pack_contents(
     run: LoadedRun,
     name: str,
     dtype: str,
     seeds: Mapping[str, Statistics] | None,
 ) -> dict[str, bytes]:
     """All files of a published model, `SHA256SUMS` among them."""
+    weights = format_weights(run.model.get_weights(), dtype)
     contents = {
         FLAGS_FILE: _format_flags(run).encode(),
         METRICS_FILE: _format_metrics(run.metrics).encode(),
-        WEIGHTS_FILE: format_weights(run.model.get_weights(), dtype),
+        published_folder.WEIGHTS_FILE: weights,
     }
-    stored = make_published(contents, name)
+    stored = published_models.make_published(contents, name)
     metrics = score_stored(stored)
     if dtype == "float32":
         check_scores(run.metrics, metrics)
@@ -127,11 +107,12 @@ def pack_contents(
     card = format_hub_card(stored, [CALL.format(name=name)], seeds)
     if dtype != "float32":
         card = card.replace("\n## Limits", f"{HALF}\n## Limits")
-    contents[CARD_FILE] = card.encode()
-    for file in FILES:
-        if len(contents[file]) > LIMITS[file]:
+    contents[published_folder.CARD_FILE] = card.encode()
+    for file in published_folder.FILES:
+        if len(contents[file]) > published_folder.LIMITS[file]:
             raise RunError(f"{file} is too large to be published")
-    return contents | {SUMS_FILE: format_sums(contents).encode()}
+    sums = published_folder.format_sums(contents).encode()
+    return contents | {published_folder.SUMS_FILE: sums}
 
 
 def score_stored(run: LoadedRun) -> dict[str, Any]:
@@ -143,11 +124,7 @@ def score_stored(run: LoadedRun) -> dict[str, Any]:
 
 
 def check_scores(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuses scores that are not those of the run.
-
-    Raises:
-        RunError: Naming the first that differs.
-    """
+    """Refuses scores that are not those of the run, by the first of them."""
     for subset, scores in select_scores(recorded).items():
         for name, value in scores.items():
             other = found.get(subset, {}).get(name)

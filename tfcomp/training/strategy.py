@@ -10,17 +10,10 @@ from tfcomp.config.quiet import quiet_startup
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     """Mirrors variables over all GPUs, or over logical CPU devices.
 
-    With 0 replicas there is one on every GPU, or one on the CPU. Without a
-    GPU the CPU is one device, or `num_replicas` logical ones (a way to test
-    code for several GPUs; it does not make training faster).
-    On GPUs deterministic kernels are switched on: the same flags must give
-    the same bits. On a CPU the kernels in use are deterministic already.
-
-    Must be called before TensorFlow has used a device when it has to split
-    the CPU.
-
-    Raises:
-        ConfigError: If there are fewer devices than replicas.
+    With 0 replicas there is one on every GPU, or one on the CPU. (Several of a
+    CPU are a way to test code for GPUs, before TensorFlow has used a device.)
+    On GPUs deterministic kernels are switched on, as those of a CPU are: the
+    same flags must give the same bits. A ConfigError for too few devices.
     """
     keep_freed_memory()
     with quiet_startup():
@@ -50,9 +43,8 @@ def give_to_devices(
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
     """Batches as `fit` is to have them: on one CPU device, as they are.
 
-    Elsewhere TensorFlow puts a buffer between the data and the devices. Its
-    tuning thread, which sleeps for up to a minute, may miss the end of a
-    training, which then waits for it.
+    Else TensorFlow adds a buffer, whose tuning thread, which sleeps for up to a
+    minute, may miss the end of a training, which then waits for it.
     """
     gpus = tf.config.list_logical_devices("GPU")
     if gpus or strategy.num_replicas_in_sync > 1:

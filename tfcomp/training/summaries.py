@@ -1,18 +1,8 @@
-"""What a run shows in TensorBoard.
+"""What a run shows in TensorBoard (docs/tutorials/tensorboard.md).
 
-- `answer/`, on which the first tab opens: ID and OOD error, and as images
-  the error map (`map`; with one ordered factor `curve`) and samples
-- `train/`: loss, speed
-- `id/`, `ood/`: scores over the whole grid (and `id_test/` or comparisons
-  with another truth, where they exist)
-- `stage_<measure>/`: one chart per stage, below the scores, of the measures
-  that are declared with a chart and computed in training
-- `embedding_<number>/`: rank and penalties of low-rank embeddings, the ratio
-  of axes of hard rendering
-- images: `stage_log_volume_map/`, `embedding/`, `spectrum/`, `profiles/`
-- text: what the run is
-- custom scalars: ID beside OOD, and all stages in one chart
-- hparams: settings and final scores
+By group: `answer`, on which the first tab opens; `train`; scores in `id`, `ood`
+and others; `stage_<measure>` with a tag for each stage; `embedding_<number>`;
+images of stages and embeddings; and how charts combine these.
 """
 
 import textwrap
@@ -31,16 +21,8 @@ from tensorboard.plugins.hparams import api as hparams
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
+from tfcomp.evaluation import pictures
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
-from tfcomp.evaluation.pictures import (
-    center_volumes,
-    find_largest,
-    picture_embedding,
-    picture_error_curve,
-    picture_landscape,
-    picture_samples,
-    picture_volumes,
-)
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
 from tfcomp.statistics.measure import list_measures
@@ -63,10 +45,7 @@ class RunSummaries:
         self._has_curves = is_complete and bool(list_curves(dataset.space))
 
     def write_description(self, model: keras.Model, header: str) -> None:
-        """Text, hyperparameters and the layout of the combined charts.
-
-        The header is the versions that the run is made with, a line each.
-        """
+        """Text, hyperparameters and the layout of the combined charts."""
         text = describe_run(self._config, self._dataset, model, header)
         layout = custom_scalar.pb(make_layout())
         settings, name = self._config.identity(), self._config.run_name
@@ -93,23 +72,24 @@ class RunSummaries:
         """
         if not self._config.pictures:
             return
-        samples = []
-        dataset, splits = self._dataset, self._dataset.splits
+        samples, dataset, splits = [], self._dataset, self._dataset.splits
         with self._writer.as_default(step=epoch):
             for name, chosen in (("id", splits.is_id), ("ood", splits.is_ood)):
                 if chosen.any():
                     title = f"{self._config.run_name}, {name.upper()}"
-                    figure = picture_samples(dataset, evaluation, name, title)
+                    figure = pictures.picture_samples(
+                        dataset, evaluation, name, title
+                    )
                     samples.append(
                         write_figure(f"answer/samples_{name}", figure)
                     )
             path = Path(self._config.run_dir, SAMPLES_FILE)
             write_bytes(path, stack_to_png(samples))
             if self._has_maps:
-                figure = picture_landscape(dataset, evaluation)
+                figure = pictures.picture_landscape(dataset, evaluation)
                 write_figure("answer/map", figure)
             if self._has_curves:
-                figure = picture_error_curve(dataset, evaluation)
+                figure = pictures.picture_error_curve(dataset, evaluation)
                 write_figure("answer/curve", figure)
 
     def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
@@ -117,11 +97,14 @@ class RunSummaries:
         self.write_stages(epoch, analysis.summary)
         if not (self._has_maps and self._config.pictures):
             return
-        largest = find_largest(center_volumes(analysis.log_volume))
+        centered = pictures.center_volumes(analysis.log_volume)
+        largest = pictures.find_largest(centered)
         with self._writer.as_default(step=epoch):
             for stage, values in analysis.log_volume.items():
                 named = {f"log volume, {stage}": values}
-                figure = picture_volumes(self._dataset, named, limit=largest)
+                figure = pictures.picture_volumes(
+                    self._dataset, named, limit=largest
+                )
                 write_figure(f"stage_log_volume_map/{stage}", figure)
 
     def write_stages(
@@ -136,29 +119,25 @@ class RunSummaries:
         self.write_scalars(epoch, numbers)
 
     def write_embeddings(
-        self,
-        epoch: int,
-        embeddings: dict[str, EmbeddingAnalysis],
-        pictures: bool,
+        self, epoch: int, embeddings: dict[str, EmbeddingAnalysis], drawn: bool
     ) -> None:
-        """Rank and penalties of embeddings; with `pictures` also those."""
+        """Rank and penalties of embeddings; pictures if they are `drawn`."""
         numbers = {
             f"embedding_{number}/{name}": value
             for name, embedding in embeddings.items()
             for number, value in embedding.summary.items()
         }
         self.write_scalars(epoch, numbers)
-        if not (pictures and self._config.pictures):
+        if not (drawn and self._config.pictures):
             return
         with self._writer.as_default(step=epoch):
             for name, embedding in embeddings.items():
                 factor = self._dataset.space[name]
-                figures = picture_embedding(factor, embedding)
+                figures = pictures.picture_embedding(factor, embedding)
                 for kind, figure in figures.items():
                     write_figure(f"{kind}/{name}", figure)
 
     def close(self) -> None:
-        """Flushes everything to disk."""
         self._writer.close()
 
 
@@ -193,28 +172,20 @@ def make_layout() -> layout_pb2.Layout:
     It is the same for all runs: TensorBoard shows the charts of different
     layouts one below the other.
     """
-    score_charts = [
-        _make_chart(measure.name, f"^(id|ood)/{measure.name}$")
-        for measure in sorted(
-            list_measures("image"), key=lambda m: m.name != "relative_mse"
-        )
-    ]
-    layer_charts = [
-        _make_chart(name, f"^stage_{name}/") for name in list_charted()
-    ]
-    return layout_pb2.Layout(
-        category=[
-            layout_pb2.Category(title="ID and OOD", chart=score_charts),
-            layout_pb2.Category(title="all stages", chart=layer_charts),
-        ]
-    )
+    scores = [measure.name for measure in list_measures("image")]
+    scores.sort(key=lambda name: name != "relative_mse")
+    charts = {
+        "ID and OOD": {name: f"^(id|ood)/{name}$" for name in scores},
+        "all stages": {name: f"^stage_{name}/" for name in list_charted()},
+    }
+    layout = layout_pb2.Layout()
+    for title, patterns in charts.items():
+        category = layout.category.add(title=title)
+        for name, pattern in patterns.items():
+            category.chart.add(title=name).multiline.tag.append(pattern)
+    return layout
 
 
 def list_charted() -> list[str]:
     """The measures of stages that have a chart, in order."""
     return [m.name for m in list_measures("stage") if m.chart is not None]
-
-
-def _make_chart(title: str, pattern: str) -> layout_pb2.Chart:
-    lines = layout_pb2.MultilineChartContent(tag=[pattern])
-    return layout_pb2.Chart(title=title, multiline=lines)

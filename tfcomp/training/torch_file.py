@@ -20,23 +20,17 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import split_names
 from tfcomp.evaluation.loading import LoadedRun
 
-_MODULE = "tfcomp.training.torch_file"
-
 
 def write_torch(run: LoadedRun, path: Path) -> None:
-    """Writes the stages of a run's model, for any number of combinations.
-
-    Raises:
-        RunError: If a layer cannot be computed by PyTorch.
-    """
+    """Writes the stages of a run's model; a RunError if PyTorch cannot."""
     # "" is the current folder, in which plugins are looked for last.
     places = os.pathsep.join(place or os.getcwd() for place in sys.path)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "model.keras")
         run.model.save(source)
         found = subprocess.run(
-            [sys.executable, "-P", "-m", _MODULE, source, path]
-            + split_names(run.config.plugins),
+            [sys.executable, "-P", "-m", "tfcomp.training.torch_file"]
+            + [source, path, *split_names(run.config.plugins)],
             env=os.environ | {"PYTHONPATH": places, "KERAS_BACKEND": "torch"},
             capture_output=True,
             text=True,
@@ -64,14 +58,12 @@ def main(source: str, path: str, *plugins: str) -> None:
             dynamic_shapes={0: torch.export.Dim("n", min=1)},
         )
     except Exception as error:  # whatever a layer does with a tensor of PyTorch
-        sys.exit(_shorten(str(error)))
-
-
-def _shorten(text: str) -> str:
-    """What Keras says of a layer, in one line without colors and tensors."""
-    text = re.sub(r"\x1b\[\d*m", "", text.rpartition("Original error: ")[2])
-    text = text.partition("Arguments received")[0]
-    return textwrap.shorten(text, 150, placeholder="...")
+        # What Keras says of it, in one line without colors and tensors.
+        text = str(error).rpartition("Original error: ")[2]
+        text = re.sub(r"\x1b\[\d*m", "", text).partition("Arguments received")[
+            0
+        ]
+        sys.exit(textwrap.shorten(text, 150, placeholder="..."))
 
 
 if __name__ == "__main__":
