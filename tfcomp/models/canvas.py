@@ -68,9 +68,15 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     start = tf.range(tf.shape(canvas)[0])[:, None] * last**2
     place = start + row * last + column
     found = tf.gather(tf.reshape(corners, (-1, 4)), place)
-    left, down = 1 - right, 1 - up
-    weights = [down * left, down * right, up * left, up * right]
-    weights = tf.stack(weights, axis=-1)
+    weights = tf.stack(
+        [
+            (1 - up) * (1 - right),
+            (1 - up) * right,
+            up * (1 - right),
+            up * right,
+        ],
+        axis=-1,
+    )
     return tf.reduce_sum(found * weights, axis=-1) + EMPTY
 
 
