@@ -12,11 +12,11 @@ from tfcomp.studies.prediction import (
     forecast_scores,
     power,
 )
-from tfcomp.studies.prediction.baselines import list_baselines
 from tfcomp.studies.prediction.design import Cell, Found
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.forecast_report import (
     describe_forecasts,
+    list_baselines,
     write_forecasts,
 )
 from tfcomp.studies.prediction.forecast_scores import (

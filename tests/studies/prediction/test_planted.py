@@ -7,15 +7,13 @@ import pytest
 from scipy import stats
 
 from tfcomp.studies.prediction.design import HALVES
-from tfcomp.studies.prediction.judgement import Evidence
-from tfcomp.studies.prediction.networks import Networks
+from tfcomp.studies.prediction.evidence import Evidence, Networks
 from tfcomp.studies.prediction.pairs import (
     compare_orders,
     compute_conditional,
     compute_granulated,
     compute_information,
     compute_sign_error,
-    compute_tau,
     list_given,
 )
 from tfcomp.studies.prediction.predict_report import judge_halves
@@ -83,7 +81,7 @@ def test_intervals_hold_under_a_null() -> None:
         rng = np.random.default_rng(seed)
         networks, _ = make_networks(rng)
         pairs = compare_orders(rng.normal(size=216), networks)
-        low, high = compute_tau(pairs).get_interval()
+        low, high = pairs.average().get_interval()
         held.append(low <= 0 <= high)
     assert stats.binomtest(sum(held), 200, 0.95).pvalue > 0.01
 
@@ -91,7 +89,7 @@ def test_intervals_hold_under_a_null() -> None:
 def test_tau_is_kendalls(rng: np.random.Generator) -> None:
     networks, hidden = make_networks(rng)
     expected = stats.kendalltau(hidden, networks.outcome).statistic
-    found = compute_tau(compare_orders(hidden, networks)).value
+    found = compare_orders(hidden, networks).average().value
     assert found == pytest.approx(expected)
 
 
@@ -147,7 +145,7 @@ def test_pairs_one_by_one(rng: np.random.Generator) -> None:
 
 def test_leaving_out_a_block(rng: np.random.Generator) -> None:
     networks, hidden = make_networks(rng)
-    found = compute_tau(compare_orders(hidden, networks)).values
+    found = compare_orders(hidden, networks).average().values
     keep = networks.blocks[:, 3] == 0
     rest = stats.kendalltau(hidden[keep], networks.outcome[keep]).statistic
     assert found[4] == pytest.approx(rest)

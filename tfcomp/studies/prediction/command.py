@@ -31,6 +31,7 @@ from tfcomp.config.run_flags import (
     list_flag_lines,
     make_flags,
 )
+from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.files import read_csv, write_csv
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import find_folders, split_patterns
@@ -42,14 +43,13 @@ from tfcomp.studies.prediction.design import (
     Found,
     PredictSettings,
     collect,
-    list_cells,
     list_hyperparameters,
     open_records,
     read_found,
 )
 from tfcomp.studies.records import Records
-from tfcomp.sweeps.grid import GRID
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.grid import GRID, parse_grid
+from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.workload import Workload, run_as_asked
 
 RECORDED = {
@@ -71,19 +71,7 @@ RECORDED = {
 class PredictionStudy(Workload):
     """All networks of a study; an item is a setting with its seeds.
 
-    Its folder has
-
-    predict.flags    every resolved flag; `--flagfile` of it repeats the study
-    networks/        a file for each network (see `records`)
-    logs/<cell>.log  what the processes print
-    networks.csv     settings, seeds and outcomes, also of those that missed
-                     the target, and the names of their files
-    explore.csv      the statistics of every measure on the exploring half
-    confirm.csv      those of the proposed measures on the half held back
-    figures/         the two pictures, and the numbers that they show
-
-    Attributes:
-        hyperparameters: The axes of the design.
+    What its folder has is in docs/predict.md.
     """
 
     kind = "prediction study"
@@ -107,8 +95,8 @@ class PredictionStudy(Workload):
     def make_command(self, cell: Cell) -> list[str]:
         """The process of a setting (`one_cell`)."""
         command = [sys.executable, "-m", "tfcomp.studies.prediction.one_cell"]
-        lines = list_flag_lines(cell.config), list_flag_lines(self.settings)
-        return [*command, *lines[0], *lines[1]]
+        command += list_flag_lines(cell.config)
+        return command + list_flag_lines(self.settings)
 
     def get_config(self, cell: Cell) -> RunConfig:
         """A run like its networks."""
@@ -116,7 +104,17 @@ class PredictionStudy(Workload):
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the table of networks."""
-        rows = list(map(_describe, collect(self.items, self.records)))
+        names = "reached steps id_relative_mse ood_relative_mse".split()
+        rows = [
+            {
+                "half": found.cell.half,
+                **found.cell.setting,
+                "seed": found.seed,
+                **{name: found.record.get(name) for name in names},
+                "record": found.name,
+            }
+            for found in collect(self.items, self.records)
+        ]
         if rows:
             write_csv(self.folder / "networks.csv", rows)
 
@@ -159,12 +157,11 @@ def judge_recorded(values: dict[str, Any]) -> int:
     """
     output = Path(values["output"])
     check_folder("output", str(output))
-    specs, found = read_study("runs", values["runs"])
-    axes = list_hyperparameters(specs)
-    others, fresh = [], []
+    axes, found = read_study("runs", values["runs"])
+    fresh = []
     if values["fresh"]:
         others, fresh = read_study("fresh", values["fresh"])
-        if list_hyperparameters(others) != axes:
+        if others != axes:
             rule = "must vary the hyperparameters of --runs, in their order"
             raise ConfigError("fresh", rule, values["fresh"])
     # Imported here: bad flags must be answered without SciPy.
@@ -181,8 +178,10 @@ def judge_recorded(values: dict[str, Any]) -> int:
     return 0
 
 
-def read_study(flag: str, place: str) -> tuple[list[str], list[Found]]:
-    """The grid and the networks of the one study of a place.
+def read_study(
+    flag: str, place: str
+) -> tuple[list[tuple[str, ...]], list[Found]]:
+    """The hyperparameters and the networks of the one study of a place.
 
     Raises:
         ConfigError: If there is none, or several.
@@ -212,7 +211,14 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     """
     settings = PredictSettings.from_flags(values)
     base = make_config(values)
-    cells, notes = list_cells(values, settings.all_seeds)
+    axes, seeds = list_hyperparameters(values["grid"]), settings.all_seeds
+    cells, notes, here = [], {}, is_here(values)
+    for varied in parse_grid(values["grid"], len(seeds), base.plugins):
+        config = make_config({**values, **varied, "seed": seeds[0]})
+        if config.data.region == "none":
+            raise ConfigError("region", "must hold out combinations", "none")
+        notes |= dict.fromkeys(list_announcements(config, here))
+        cells.append(Cell(varied, config, seeds))
     for note in notes:
         print(note)
     if not settings.confirm:
@@ -220,7 +226,6 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     lines = [f"--grid={spec}" for spec in values["grid"]]
     lines = "\n".join([*lines, *list_flag_lines(settings), ""])
     text = format_flags(base) + lines
-    axes = list_hyperparameters(values["grid"])
     return PredictionStudy(Path(base.run_dir), cells, text, settings, axes)
 
 
@@ -238,17 +243,6 @@ def describe_answer(folder: Path, confirm: bool) -> list[str]:
         if row[column] == "True"
     ]
     return chosen or ["no measure passes the rules"]
-
-
-def _describe(found: Found) -> dict[str, Any]:
-    names = "reached steps id_relative_mse ood_relative_mse".split()
-    return {
-        "half": found.cell.half,
-        **found.cell.setting,
-        "seed": found.seed,
-        **{name: found.record.get(name) for name in names},
-        "record": found.name,
-    }
 
 
 STUDY = Study(

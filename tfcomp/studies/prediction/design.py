@@ -7,19 +7,17 @@ the same bytes.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import setting
-from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.files import read_csv, read_json, read_text
 from tfcomp.studies.records import Record, Records
 from tfcomp.sweeps.grid import SeedSettings, parse_grid
-from tfcomp.sweeps.scheduler_options import is_here
 
 DECODER = "model"
 HALVES = ("explore", "confirm")
@@ -27,6 +25,11 @@ HALVES = ("explore", "confirm")
 TIMES = (0.0, 0.05, 0.1, 0.25, 1.0)
 # Before the name of a number: does it look at held-out combinations?
 ID_ONLY, ALL_POINTS = "id.", "all."
+# What trains a network and measures it, beside what decides a run.
+MODULES = (
+    "tfcomp.studies.prediction.network_training",
+    "tfcomp.studies.prediction.design",
+)
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,9 @@ class Cell:
 
     def make_configs(self) -> list[RunConfig]:
         """The runs of its networks."""
-        training = self.config.training
-        return [
-            dataclasses.replace(
-                self.config, training=dataclasses.replace(training, seed=seed)
-            )
-            for seed in self.seeds
-        ]
+        replace, training = dataclasses.replace, self.config.training
+        trainings = [replace(training, seed=seed) for seed in self.seeds]
+        return [replace(self.config, training=each) for each in trainings]
 
 
 def list_hyperparameters(specs: Sequence[str]) -> list[tuple[str, ...]]:
@@ -102,34 +101,6 @@ def list_hyperparameters(specs: Sequence[str]) -> list[tuple[str, ...]]:
         rule = f"must vary {DECODER}: measures are judged across decoders"
         raise ConfigError("grid", rule, list(specs))
     return axes
-
-
-def list_cells(
-    flags: Mapping[str, Any], seeds: Sequence[int]
-) -> tuple[list[Cell], list[str]]:
-    """All settings of a study, checked, and lines that a user should know.
-
-    Raises:
-        ConfigError: If a flag or a combination breaks a rule.
-    """
-    base = make_config(dict(flags))
-    list_hyperparameters(flags["grid"])
-    cells, notes = [], {}
-    for varied in parse_grid(flags["grid"], len(seeds), base.plugins):
-        config = make_config({**flags, **varied, "seed": seeds[0]})
-        if config.data.region == "none":
-            raise ConfigError("region", "must hold out combinations", "none")
-        here = is_here(flags)
-        notes |= dict.fromkeys(list_announcements(config, here))
-        cells.append(Cell(varied, config, seeds))
-    return cells, list(notes)
-
-
-# What trains a network and measures it, beside what decides a run.
-MODULES = (
-    "tfcomp.studies.prediction.network_training",
-    "tfcomp.studies.prediction.design",
-)
 
 
 class Found(NamedTuple):
@@ -156,8 +127,10 @@ def collect(cells: Sequence[Cell], records: Records) -> list[Found]:
     ]
 
 
-def read_found(folder: Path) -> tuple[list[str], list[Found]]:
-    """The grid of a finished study and its networks, by any version's code.
+def read_found(folder: Path) -> tuple[list[tuple[str, ...]], list[Found]]:
+    """The hyperparameters of a finished study, and its networks.
+
+    They may be by any version's code.
 
     Raises:
         DamagedFileError: If a file is damaged.
@@ -165,7 +138,8 @@ def read_found(folder: Path) -> tuple[list[str], list[Found]]:
     """
     lines = read_text(folder / "predict.flags").splitlines()
     grid = [ln.removeprefix("--grid=") for ln in lines if "--grid=" in ln]
-    names = [name for axis in list_hyperparameters(grid) for name in axis]
+    axes = list_hyperparameters(grid)
+    names = [name for axis in axes for name in axis]
     cells = {
         tuple(str(setting[name]) for name in names): Cell(setting, None, ())
         for setting in parse_grid(grid)
@@ -175,4 +149,4 @@ def read_found(folder: Path) -> tuple[list[str], list[Found]]:
         cell = cells[tuple(row[name] for name in names)]
         record = read_json(folder / "networks" / f"{row['record']}.json")
         found.append(Found(cell, int(row["seed"]), record, row["record"]))
-    return grid, found
+    return axes, found

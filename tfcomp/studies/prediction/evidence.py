@@ -1,17 +1,147 @@
-"""From the records of a study to arrays of networks."""
+"""From the records of a study to networks whose order is to be explained."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from tfcomp.studies.prediction.design import DECODER, Found
-from tfcomp.studies.prediction.judgement import ID_ERROR, Evidence, Key
-from tfcomp.studies.prediction.networks import Networks
 from tfcomp.studies.records import Record
 
+BLOCKS = 20
+MIN_SHARE = 0.9
+MIN_NETWORKS = 4
+ID_ERROR = "id_relative_mse"
 OUTCOME = "ood_relative_mse"
 # An error as small as this is none.
 SMALLEST = 1e-12
+
+Array = NDArray[np.float64]
+Numbers = NDArray[np.int_]
+# A measure and the time at which it was taken.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Networks:
+    """Networks; those that are equal in all settings differ in their seed.
+
+    Attributes:
+        outcome: What a measure should order them by, [n].
+        settings: The number of the value of each hyperparameter, [n], by its
+            name.
+        noise: Standard deviation of the outcome over seeds of one setting.
+    """
+
+    outcome: Array
+    settings: Mapping[str, Numbers]
+    noise: float
+
+    @cached_property
+    def cells(self) -> Numbers:
+        """The number of the setting of each network, [n]."""
+        table = np.column_stack(list(self.settings.values()))
+        return np.unique(table, axis=0, return_inverse=True)[1].ravel()
+
+    @cached_property
+    def cell_settings(self) -> dict[str, Numbers]:
+        """As `settings`, of each cell, [c]."""
+        first = np.unique(self.cells, return_index=True)[1]
+        return {name: values[first] for name, values in self.settings.items()}
+
+    @cached_property
+    def cell_blocks(self) -> Array:
+        """Membership of cells in at most `BLOCKS` blocks, [c, b].
+
+        They are dealt at random, the same way every time.
+        """
+        cells = self.cells.max() + 1
+        count = min(BLOCKS, cells)
+        dealt = np.random.default_rng(0).permutation(cells) % count
+        return np.eye(count)[dealt]
+
+    @property
+    def blocks(self) -> Array:
+        """Membership of networks in blocks, [n, b]."""
+        return self.cell_blocks[self.cells]
+
+    @cached_property
+    def order(self) -> Numbers:
+        """The networks, cell by cell, [n]."""
+        return np.argsort(self.cells, kind="stable")
+
+    def sum_cells(self, table: NDArray) -> Array:
+        """Sums over the pairs of cells, [c, c], of a table [n, n] in `order`.
+
+        Pairs of cells are fewer than pairs of networks by the square of the
+        number of seeds.
+        """
+        starts = np.unique(self.cells[self.order], return_index=True)[1]
+        rows = np.add.reduceat(table, starts, axis=0, dtype=float)
+        return np.add.reduceat(rows, starts, axis=1)
+
+    @cached_property
+    def num_pairs(self) -> Array:
+        """How many pairs of networks there are of two cells, [c, c]."""
+        sizes = np.bincount(self.cells).astype(float)
+        return np.outer(sizes, sizes) - np.diag(sizes)
+
+    @cached_property
+    def sign_weights(self) -> Array:
+        """Weight of every pair [n, n] in `order`, less within the noise.
+
+        max(0, 2 P - 1)^2, where P is the probability that the sign of a
+        difference is right, given normal noise of two seeds.
+        """
+        outcome = self.outcome[self.order]
+        gap = np.abs(outcome[:, None] - outcome[None, :])
+        noise = max(self.noise * np.sqrt(2), 1e-12)
+        return np.maximum(0.0, 2 * stats.norm.cdf(gap / noise) - 1) ** 2
+
+    @cached_property
+    def sum_sign_weights(self) -> Array:
+        """That of pairs of cells, [c, c]."""
+        return self.sum_cells(self.sign_weights)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Networks that met the target, and what was measured of them.
+
+    Attributes:
+        measures: Numbers [n] by name and time; NaN where there is none.
+        decoder: The hyperparameter that names the decoder.
+        decoder_names: The values of that, by their number.
+    """
+
+    networks: Networks
+    measures: Mapping[Key, Array]
+    decoder: str
+    decoder_names: Sequence[str] = ()
+
+    def take(self, rows: NDArray[np.bool_]) -> "Evidence":
+        """Some of the networks."""
+        if rows.all():
+            return self
+        known = self.networks
+        settings = {name: v[rows] for name, v in known.settings.items()}
+        networks = Networks(known.outcome[rows], settings, known.noise)
+        measures = {key: values[rows] for key, values in self.measures.items()}
+        return dataclasses.replace(self, networks=networks, measures=measures)
+
+    def list_keys(self) -> list[Key]:
+        """The measures that enough networks have and that differ at all."""
+        return [
+            key
+            for key, values in self.measures.items()
+            if np.isfinite(values).mean() >= MIN_SHARE
+            and np.isfinite(values).sum() >= MIN_NETWORKS
+            and np.nanmax(values) > np.nanmin(values)
+        ]
 
 
 def make_evidence(
@@ -31,31 +161,35 @@ def make_evidence(
         ]
         for names in hyperparameters
     }
-    settings = {name: _number(texts) for name, texts in values.items()}
-    errors = np.array([each.record[OUTCOME] for each in met])
-    outcome = np.log10(np.maximum(errors, SMALLEST))
-    noise = _pool_deviation(outcome, [each.cell.name for each in met])
+    settings = {name: number(texts) for name, texts in values.items()}
+    outcome = take_log([each.record[OUTCOME] for each in met])
+    noise = _pool_deviation(outcome, number([each.cell.name for each in met]))
     decoder = next("/".join(n) for n in hyperparameters if DECODER in n)
     networks = Networks(outcome, settings, noise)
-    table = _tabulate([each.record for each in met])
+    table = tabulate([each.record for each in met])
     return Evidence(networks, table, decoder, sorted(set(values[decoder])))
 
 
-def _number(values: Sequence[str]) -> np.ndarray:
+def number(values: Sequence[str]) -> Numbers:
+    """The place of each value among the different ones, sorted, [n]."""
     return np.unique(values, return_inverse=True)[1]
 
 
-def _pool_deviation(outcome: np.ndarray, names: Sequence[str]) -> float:
+def take_log(errors: Sequence[float]) -> Array:
+    """Decimal logarithms of errors, of which the smallest are alike."""
+    return np.log10(np.maximum(errors, SMALLEST))
+
+
+def _pool_deviation(outcome: Array, groups: Numbers) -> float:
     """Standard deviation over the seeds of a setting, of all settings."""
-    groups = np.unique(names, return_inverse=True)[1]
     means = np.bincount(groups, outcome) / np.bincount(groups)
     freedom = len(outcome) - len(means)
     rest = outcome - means[groups]
     return float(np.sqrt((rest**2).sum() / freedom)) if freedom else 0.0
 
 
-def _tabulate(records: Sequence[Record]) -> dict[Key, np.ndarray]:
-    """Every number of every time, [n], in the order of their names."""
+def tabulate(records: Sequence[Record]) -> dict[Key, Array]:
+    """Every number of every time, [n], by time and name; NaN without one."""
     keys = {
         (name, time)
         for record in records
@@ -66,8 +200,6 @@ def _tabulate(records: Sequence[Record]) -> dict[Key, np.ndarray]:
     table = {}
     for name, time in sorted(keys, key=lambda key: (float(key[1]), key[0])):
         found = [r["measures"].get(time, {}).get(name) for r in records]
-        values = np.array([np.nan if v is None else v for v in found])
-        if name == ID_ERROR:
-            values = np.log10(np.maximum(values, SMALLEST))
-        table[name, time] = values
+        values = np.array([np.nan if v is None else v for v in found], float)
+        table[name, time] = take_log(values) if name == ID_ERROR else values
     return table

@@ -6,20 +6,33 @@ one_decoder.csv  what all early numbers add for one decoder and region
 trust.csv        the same, as shares of pairs of networks in the right order
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from tfcomp.storage.files import read_csv, write_csv
-from tfcomp.studies.prediction.baselines import list_baselines
-from tfcomp.studies.prediction.design import DECODER, Found
+from tfcomp.studies.prediction.design import DECODER, TIMES, Found
+from tfcomp.studies.prediction.evidence import (
+    ID_ERROR,
+    Array,
+    Evidence,
+    Numbers,
+    make_evidence,
+)
 from tfcomp.studies.prediction.forecast_scores import (
     PERMUTATIONS,
     describe_trust,
     judge_forecasts,
 )
-from tfcomp.studies.prediction.judgement import Evidence, Row
+from tfcomp.studies.prediction.judgement import (
+    START,
+    Row,
+    compute_transfer,
+    make_features,
+)
 from tfcomp.studies.prediction.one_decoder import (
     Forecast,
     Group,
@@ -33,6 +46,17 @@ from tfcomp.studies.prediction.power import find_threshold, measure_power
 MIN_CELLS, MIN_HALF = 8, 100
 # The share of the networks of a decoder that met the target.
 MOSTLY = 0.9
+GAIN = (
+    "early numbers, {case}: Spearman {spearman_hyperparameters:.2f} -> "
+    "{spearman_early:.2f}, gain {spearman_gain:.2f} "
+    "[{spearman_gain_low:.2f}, {spearman_gain_high:.2f}]"
+)
+VERDICTS = {"True": ": they help", "False": ": they do not help"}
+TRUST = (
+    "{pair}: the better of two networks is named in {early:.0%} "
+    "[{early_low:.0%}, {early_high:.0%}] of pairs, by hyperparameters alone in "
+    "{hyperparameters:.0%}"
+)
 
 
 def write_forecasts(
@@ -48,32 +72,108 @@ def write_forecasts(
     """
     write_csv(folder / "baselines.csv", list_baselines(found, axes))
     names = [name for axis in axes for name in axis]
-    groups = _group(found, names)
-    if not groups:
+    groups = {
+        "settings left out": _group(found, names),
+        "given the ID error reached": _group(found, names, with_error=True),
+        "decoders that mostly fit": _group(_drop_missing(found), names),
+    }
+    made = {
+        case: [forecast_left_out(group) for group in chosen]
+        for case, chosen in groups.items()
+        if chosen
+    }
+    if not made:
         return
-    forecasts = [forecast_left_out(group) for group in groups]
-    rows = [
-        {"case": "settings left out"} | judge_forecasts(forecasts),
-        *_try("given the ID error reached", found, names, with_error=True),
-        *_try("decoders that mostly fit", _drop_missing(found), names),
-    ]
+    # How the answer depends on a choice has no control, and so no verdict.
+    empty = {"permuted_gain": None, "helps": None}
+    rows = [empty | {"case": c} | judge_forecasts(f) for c, f in made.items()]
+    forecasts = made["settings left out"]
     if fresh:
         count = len(found)
-        pairs = _split(_group([*found, *fresh], names), count)
+        pairs = [
+            (group.take(group.index < count), group.take(group.index >= count))
+            for group in _group([*found, *fresh], names)
+        ]
+        pairs = [pair for pair in pairs if all(len(g.outcome) for g in pair)]
         forecasts = [forecast_fresh(*pair) for pair in pairs]
-        rows.append(_judge_fresh(pairs, forecasts))
-    empty = {"permuted_gain": None, "helps": None}  # without a control
-    write_csv(folder / "one_decoder.csv", [empty | row for row in rows])
+        row = judge_forecasts(forecasts, [*_permute(pairs)])
+        rows.append(empty | {"case": "fresh networks"} | row)
+    write_csv(folder / "one_decoder.csv", rows)
     write_csv(folder / "trust.csv", list(map(describe_trust, forecasts)))
+
+
+def list_baselines(
+    found: Sequence[Found], axes: Sequence[tuple[str, ...]]
+) -> list[Row]:
+    """A row for each fact: its subject, what is counted, and the number."""
+    evidence = make_evidence(found, axes)
+    if evidence is None:
+        return []
+    networks, decoder = evidence.networks, evidence.decoder
+    met = [each for each in found if each.record["reached"]]
+    reached = np.array([each.record[ID_ERROR] for each in met])
+    features = make_features(networks, decoder)
+    transfer = compute_transfer(features, networks, decoder)
+    outcome, others = networks.outcome, dict(networks.settings)
+    decoders = others.pop(decoder)
+    centered = outcome - _average(decoders, outcome)
+    missed = [e.cell.setting[DECODER] for e in found if not e.record["reached"]]
+    facts = {
+        "share of the variance of the outcome": {
+            "decoder": _explain(decoders, outcome)
+        },
+        "share of the variance within decoders": {
+            name: _explain(values, centered) for name, values in others.items()
+        },
+        "tau on a decoder that was left out": {
+            "hyperparameters alone": transfer.value
+        },
+        "ID error that was reached": {
+            "smallest": reached.min(),
+            "largest": reached.max(),
+        },
+        "Spearman with the outcome": {
+            "ID error reached": stats.spearmanr(reached, outcome).statistic
+        },
+        # Epochs can be too long for an early look.
+        "networks that are not trained yet": {
+            f"the look at {time:.0%}": _count_untrained(met, f"{time:g}")
+            for time in TIMES
+            if f"{time:g}" != START
+        },
+        "networks that missed the target": {
+            str(name): missed.count(name) for name in sorted(set(missed))
+        },
+    }
+    return [
+        {"subject": name, "what": what, "number": float(value)}
+        for what, numbers in facts.items()
+        for name, value in numbers.items()
+    ]
+
+
+def _explain(values: Numbers, outcome: Array) -> float:
+    """Share of the variance between the values of a hyperparameter."""
+    means = _average(values, outcome)
+    return float(means.var() / max(outcome.var(), 1e-300))
+
+
+def _average(values: Numbers, outcome: Array) -> Array:
+    """For each network the mean of those that share its value, [n]."""
+    means = np.bincount(values, outcome) / np.maximum(np.bincount(values), 1)
+    return means[values]
+
+
+def _count_untrained(met: Sequence[Found], time: str) -> float:
+    """The share of networks that had not begun to train."""
+    return np.mean([e.record["measures"][time]["share"] == 0 for e in met])
 
 
 def write_power(
     folder: Path, halves: Mapping[str, Evidence | None], num_proposed: int
 ) -> None:
     """Writes how strong a predictor must be, if there are networks enough."""
-    sizes = [
-        len(each.networks.outcome) if each else 0 for each in halves.values()
-    ]
+    sizes = [len(e.networks.outcome) if e else 0 for e in halves.values()]
     if min(sizes) >= MIN_HALF:
         write_csv(folder / "power.csv", measure_power(halves, num_proposed))
 
@@ -81,18 +181,25 @@ def write_power(
 def describe_forecasts(folder: Path) -> list[str]:
     """What the tables of a folder say, in a line each."""
     lines = []
-    if (power := folder / "power.csv").exists():
-        rows = [_to_numbers(row) for row in read_csv(power)]
+    if rows := _read_numbers(folder / "power.csv"):
         least = find_threshold(rows)
         seen = f"from {least:.2f}" if least else "at no strength that was tried"
         lines.append(f"planted predictors are seen in 80 % of draws {seen}")
-    for name, describe in (
-        ("one_decoder.csv", _describe_gain),
-        ("trust.csv", _describe_trust),
-    ):
-        if (table := folder / name).exists():
-            lines += [describe(_to_numbers(row)) for row in read_csv(table)]
+    for row in _read_numbers(folder / "one_decoder.csv"):
+        lines.append(GAIN.format(**row) + VERDICTS.get(row["helps"], ""))
+    for row in _read_numbers(folder / "trust.csv"):
+        lines.append(TRUST.format(**row))
     return lines
+
+
+def _read_numbers(path: Path) -> list[Row]:
+    """A table, its numbers as numbers; no rows if there is none."""
+    rows: list[Row] = list(read_csv(path)) if path.exists() else []
+    for row in rows:
+        for name, text in row.items():
+            with contextlib.suppress(ValueError):
+                row[name] = float(text)
+    return rows
 
 
 def _group(
@@ -101,17 +208,6 @@ def _group(
     """Decoders and regions with enough settings."""
     groups = make_groups(found, names, **choice)
     return [g for g in groups if len(np.unique(g.cells)) >= MIN_CELLS]
-
-
-def _try(
-    case: str, found: Sequence[Found], names: Sequence[str], **choice: bool
-) -> list[Row]:
-    """How the answer depends on a choice; without a control, so no verdict."""
-    groups = _group(found, names, **choice)
-    if not groups:
-        return []
-    forecasts = [forecast_left_out(group) for group in groups]
-    return [{"case": case} | judge_forecasts(forecasts)]
 
 
 def _drop_missing(found: Sequence[Found]) -> list[Found]:
@@ -129,55 +225,8 @@ def _drop_missing(found: Sequence[Found]) -> list[Found]:
     return [each for each, name in pairs if shares[name] >= MOSTLY]
 
 
-def _judge_fresh(
-    pairs: Sequence[tuple[Group, Group]], forecasts: Sequence[Forecast]
-) -> Row:
-    """The verdict, which has a control: the numbers of other networks."""
+def _permute(pairs: Sequence[tuple[Group, Group]]) -> Iterator[list[Forecast]]:
+    """The control: forecasts by the numbers of other networks, many times."""
     rng = np.random.default_rng(0)
-    others = [
-        [
-            forecast_fresh(old.permute(rng), new.permute(rng))
-            for old, new in pairs
-        ]
-        for _ in range(PERMUTATIONS)
-    ]
-    return {"case": "fresh networks"} | judge_forecasts(forecasts, others)
-
-
-def _split(groups: Sequence[Group], count: int) -> list[tuple[Group, Group]]:
-    """The recorded and the fresh networks of groups that have both."""
-    pairs = [
-        (group.take(group.index < count), group.take(group.index >= count))
-        for group in groups
-    ]
-    return [pair for pair in pairs if all(len(g.outcome) for g in pair)]
-
-
-def _to_numbers(row: Mapping[str, str]) -> Row:
-    """A row that was read, its numbers as numbers."""
-    read: Row = {}
-    for name, text in row.items():
-        try:
-            read[name] = float(text)
-        except ValueError:
-            read[name] = text
-    return read
-
-
-def _describe_gain(row: Row) -> str:
-    verdict = {"True": ": they help", "False": ": they do not help"}
-    first = row["spearman_hyperparameters"]
-    return (
-        f"early numbers, {row['case']}: Spearman {first:.2f} -> "
-        f"{row['spearman_early']:.2f}, "
-        f"gain {row['spearman_gain']:.2f} [{row['spearman_gain_low']:.2f}, "
-        f"{row['spearman_gain_high']:.2f}]{verdict.get(row['helps'], '')}"
-    )
-
-
-def _describe_trust(row: Row) -> str:
-    return (
-        f"{row['pair']}: the better of two networks is named in "
-        f"{row['early']:.0%} [{row['early_low']:.0%}, {row['early_high']:.0%}] "
-        f"of pairs, by hyperparameters alone in {row['hyperparameters']:.0%}"
-    )
+    for _ in range(PERMUTATIONS):
+        yield [forecast_fresh(a.permute(rng), b.permute(rng)) for a, b in pairs]

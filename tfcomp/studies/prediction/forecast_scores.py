@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from tfcomp.studies.prediction.networks import Array
+from tfcomp.studies.prediction.evidence import Array
 from tfcomp.studies.prediction.one_decoder import Forecast
 
 PERMUTATIONS, DRAWS = 39, 2000
@@ -35,10 +34,11 @@ def judge_forecasts(
     for i, name in enumerate(("spearman", "r2")):
         gains = drawn[:, 1, i] - drawn[:, 0, i]
         low, high = np.quantile(gains, ENDS)
+        first, second = found[:, i]
         row |= {
-            f"{name}_hyperparameters": found[0, i],
-            f"{name}_early": found[1, i],
-            f"{name}_gain": found[1, i] - found[0, i],
+            f"{name}_hyperparameters": first,
+            f"{name}_early": second,
+            f"{name}_gain": second - first,
             f"{name}_gain_low": low,
             f"{name}_gain_high": high,
         }
@@ -57,11 +57,9 @@ def describe_trust(forecast: Forecast) -> dict[str, Any]:
 
     0.5 is chance. The interval is over settings drawn again.
     """
-    drawn = [
-        _order(f.early, f.outcome)
-        for (f,) in _draw_again([forecast], DRAWS // 10)
-    ]
-    low, high = np.quantile(drawn, ENDS)
+    drawn = _draw_again([forecast], DRAWS // 10)
+    shares = [_order(each.early, each.outcome) for (each,) in drawn]
+    low, high = np.quantile(shares, ENDS)
     return {
         "pair": forecast.name,
         "networks": len(forecast.outcome),
@@ -89,19 +87,12 @@ def _draw_again(
         for f in forecasts
     ]
     for _ in range(draws):
-        yield [
-            _take(
-                forecast,
-                [rows[i] for i in rng.integers(len(rows), size=len(rows))],
-            )
-            for forecast, rows in zip(forecasts, members, strict=True)
-        ]
-
-
-def _take(forecast: Forecast, rows: Sequence[NDArray]) -> Forecast:
-    taken = np.concatenate(rows)
-    arrays = (forecast.outcome, forecast.cells, forecast.known, forecast.early)
-    return Forecast(forecast.name, *(each[taken] for each in arrays))
+        drawn = []
+        for forecast, rows in zip(forecasts, members, strict=True):
+            places = rng.integers(len(rows), size=len(rows))
+            taken = np.concatenate([rows[i] for i in places])
+            drawn.append(forecast.take(taken))
+        yield drawn
 
 
 def _score(forecasts: Sequence[Forecast]) -> Array:
@@ -113,11 +104,8 @@ def _score(forecasts: Sequence[Forecast]) -> Array:
     correlations = np.array([_correlate(f) for f in forecasts])
     around = sum(len(f.outcome) * f.outcome.var() for f in forecasts)
     rest = [
-        sum(((f.outcome - found) ** 2).sum() for f, found in pairs)
-        for pairs in (
-            [(f, f.known) for f in forecasts],
-            [(f, f.early) for f in forecasts],
-        )
+        sum(((f.outcome - getattr(f, name)) ** 2).sum() for f in forecasts)
+        for name in ("known", "early")
     ]
     r2 = 1 - np.array(rest) / max(around, 1e-300)
     return np.column_stack([correlations.mean(axis=0), r2])

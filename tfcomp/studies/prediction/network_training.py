@@ -27,7 +27,7 @@ from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.study import Study
 from tfcomp.studies.prediction.design import ALL_POINTS, ID_ONLY, TIMES
 from tfcomp.training.fit import count_steps, fit_without_pause
-from tfcomp.training.prepared_models import PreparedModels, prepare_models
+from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.strategy import make_strategy
 
 Weights = list[np.ndarray]
@@ -79,9 +79,9 @@ def train_network(config: RunConfig, target: float) -> dict[str, Any]:
         `reached`, whether it met the target; the number of `steps`;
         `id_relative_mse`, `ood_relative_mse` and, of positions,
         `ood_position_accuracy` at the end; and `measures`, by time (see
-        `TIMES`) the `share` of training at which they were taken and the
-        numbers of `measure_network`. Without the target there are no
-        measures.
+        `TIMES`) the `share` of training at which they were taken, and all
+        numbers by name, `id.` or `all.` first. Without the target there are
+        no measures.
     """
     dataset = make_dataset(config)
     strategy = make_strategy(config.training.num_replicas)
@@ -89,51 +89,35 @@ def train_network(config: RunConfig, target: float) -> dict[str, Any]:
     with prepare_models(config, dataset, strategy) as models:
         watch = TrainToTarget(dataset, target)
         fit_without_pause(models.trained, dataset, config, [watch])
+        last, error = len(watch.errors) - 1, watch.errors[-1]
         record = {
             "reached": watch.has_reached,
-            "steps": (len(watch.errors) - 1) * steps,
-            **_score_end(models, watch),
+            "steps": last * steps,
+            "id_relative_mse": error if math.isfinite(error) else None,
         }
+        if math.isfinite(error):
+            models.observed.set_weights(watch.kept[-1])
+            scores = models.evaluator.evaluate().scores["ood"]
+            record |= {f"ood_{n}": scores[n] for n in OUTCOMES if n in scores}
         if watch.has_reached:
-            record["measures"] = _measure(config, dataset, models, watch)
+            record["measures"] = {}
+            for time in TIMES:
+                index = int(math.floor(time * last + 0.5))  # the nearest look
+                models.observed.set_weights(watch.kept[index])
+                record["measures"][f"{time:g}"] = {
+                    "share": index / last,
+                    "id_relative_mse": watch.errors[index],
+                    **_measure(config, dataset, models.evaluator),
+                }
     return record
 
 
-def _score_end(models: PreparedModels, watch: TrainToTarget) -> dict[str, Any]:
-    error = watch.errors[-1]
-    found: dict[str, Any] = {"id_relative_mse": None}
-    if math.isfinite(error):
-        models.observed.set_weights(watch.kept[-1])
-        scores = models.evaluator.evaluate().scores["ood"]
-        found = {f"ood_{n}": scores[n] for n in OUTCOMES if n in scores}
-        found["id_relative_mse"] = error
-    return found
-
-
 def _measure(
-    config: RunConfig,
-    dataset: Dataset,
-    models: PreparedModels,
-    watch: TrainToTarget,
-) -> dict[str, dict[str, float]]:
-    last = len(watch.errors) - 1
-    found = {}
-    for time in TIMES:
-        index = int(math.floor(time * last + 0.5))  # the nearest look
-        models.observed.set_weights(watch.kept[index])
-        numbers = measure_network(config, dataset, models.evaluator)
-        share = {"share": index / last, "id_relative_mse": watch.errors[index]}
-        found[f"{time:g}"] = share | numbers
-    return found
-
-
-def measure_network(
     config: RunConfig, dataset: Dataset, evaluator: Evaluator
 ) -> dict[str, float]:
-    """All numbers of a network by name, `id.` or `all.` first.
+    """The evaluator's functions are traced once for all networks alike.
 
-    The evaluator's functions are traced once for all networks alike; to draw
-    a few hundred points takes less time than to trace.
+    To draw a few hundred points takes less time than to trace.
     """
     views = {ID_ONLY: forget_held_out(dataset), ALL_POINTS: dataset}
     return {
@@ -168,24 +152,17 @@ def _measure_view(
         is_double = name.removesuffix("_id") in measures.keys() - {name}
         if dataset.splits.is_ood.any() or not is_double:
             numbers |= _flatten(name, value, stages)
-    return numbers
+    # Six digits are what a file of a thousand networks has room for.
+    return {name: float(f"{value:.6g}") for name, value in numbers.items()}
 
 
 def _flatten(name: str, value: Any, stages: list[str]) -> dict[str, float]:
     if isinstance(value, int | float):
-        return {name: round_number(value)}
+        return {name: value}
     if not isinstance(value, list) or len(value) != len(stages):
         return {}
     pairs = zip(stages, value, strict=True)
     hidden = [v for s, v in pairs if s.startswith("stage_") and v is not None]
     if not hidden:
         return {}
-    return {
-        f"{name}.mean": round_number(np.mean(hidden)),
-        f"{name}.last": round_number(hidden[-1]),
-    }
-
-
-def round_number(value: float) -> float:
-    """Six digits, which is what a file of a thousand networks has room for."""
-    return float(f"{value:.6g}")
+    return {f"{name}.mean": np.mean(hidden), f"{name}.last": hidden[-1]}

@@ -7,19 +7,24 @@ look at ID points alone. Settings are left out whole, since seeds of a setting
 are not independent. `forecast_scores` says whether early numbers help.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfcomp.studies.prediction.design import DECODER, ID_ONLY, Found
-from tfcomp.studies.prediction.evidence import OUTCOME, SMALLEST
-from tfcomp.studies.prediction.judgement import ID_ERROR
-from tfcomp.studies.prediction.networks import Array, Numbers
+from tfcomp.studies.prediction.evidence import (
+    ID_ERROR,
+    OUTCOME,
+    Array,
+    Numbers,
+    number,
+    tabulate,
+    take_log,
+)
 
 EARLY = ("0", "0.05", "0.1", "0.25")
 GROUPED = (DECODER, "region")
@@ -30,14 +35,23 @@ PENALTIES = 10.0 ** np.arange(-2, 6)
 FURTHEST = 4.0
 
 
+class Rows:
+    """A name, and arrays with a row for each network, as the fields have it."""
+
+    def take(self, rows: NDArray) -> Self:
+        """Some of the networks."""
+        name, *arrays = (getattr(self, f.name) for f in fields(self))
+        return type(self)(name, *(array[rows] for array in arrays))
+
+
 @dataclass(frozen=True)
-class Group:
+class Group(Rows):
     """The networks of one decoder and region.
 
     Attributes:
         index: Their places in the list that they are from, [n].
         known: Hyperparameters and their products, [n, h].
-        numbers: Early numbers of ID points, [n, d].
+        numbers: Early numbers of ID points, [n, d]; NaN where there is none.
         outcome: log10 of the OOD relative MSE, [n].
         cells: The number of the setting of each, [n].
     """
@@ -49,19 +63,14 @@ class Group:
     outcome: Array
     cells: Numbers
 
-    def take(self, rows: NDArray) -> "Group":
-        """Some of the networks."""
-        fields = dataclasses.fields(self)[1:]
-        return Group(self.name, *(getattr(self, f.name)[rows] for f in fields))
-
     def permute(self, rng: np.random.Generator) -> "Group":
         """Every network with the early numbers of another one."""
         order = rng.permutation(len(self.numbers))
-        return dataclasses.replace(self, numbers=self.numbers[order])
+        return replace(self, numbers=self.numbers[order])
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Rows):
     """What was predicted of networks that a regression had not seen."""
 
     name: str
@@ -84,36 +93,36 @@ def make_groups(
     chosen = [found[i] for i in place]
     if not chosen:
         return []
+    records = [each.record for each in chosen]
+    settings = [each.cell.setting for each in chosen]
     columns = [
         column
         for axis in axes
         if axis not in GROUPED
-        for column in _number([each.cell.setting[axis] for each in chosen])
+        for column in _list_columns([setting[axis] for setting in settings])
     ]
     if with_error:
-        columns.append(_log([each.record[ID_ERROR] for each in chosen]))
-    outcome = _log([each.record[OUTCOME] for each in chosen])
-    cells = [each.cell.describe() for each in chosen]
+        columns.append(take_log([record[ID_ERROR] for record in records]))
+    early = [
+        values
+        for (name, time), values in sorted(tabulate(records).items())
+        if time in EARLY and (name.startswith(ID_ONLY) or name == ID_ERROR)
+    ]
     every = Group(
         "",
         place,
         _multiply(np.column_stack(columns)),
-        _tabulate_numbers(chosen),
-        outcome,
-        np.unique(cells, return_inverse=True)[1],
+        np.column_stack(early),
+        take_log([record[OUTCOME] for record in records]),
+        number([each.cell.describe() for each in chosen]),
     )
-    settings = [each.cell.setting for each in chosen]
     names = np.array(
         [", ".join(str(s[n]) for n in GROUPED if n in s) for s in settings]
     )
     return [
-        dataclasses.replace(every.take(names == name), name=str(name))
+        replace(every.take(names == name), name=str(name))
         for name in np.unique(names)
     ]
-
-
-def _log(errors: Sequence[float]) -> Array:
-    return np.log10(np.maximum(errors, SMALLEST))
 
 
 def _multiply(table: Array) -> Array:
@@ -123,7 +132,7 @@ def _multiply(table: Array) -> Array:
     return np.column_stack([table, *(a * b for a, b in pairs)])
 
 
-def _number(values: Sequence[Any]) -> list[Array]:
+def _list_columns(values: Sequence[Any]) -> list[Array]:
     """Logarithms of positive numbers; a column for each value of others."""
     try:
         numbers = np.array([float(value) for value in values])
@@ -132,42 +141,21 @@ def _number(values: Sequence[Any]) -> list[Array]:
     return [np.log(numbers) if (numbers > 0).all() else numbers]
 
 
-def _tabulate_numbers(chosen: Sequence[Found]) -> Array:
-    """Early numbers, [n, d]; NaN where there is none."""
-    tables = [each.record["measures"] for each in chosen]
-    keys = {
-        (name, time)
-        for table in tables
-        for time in EARLY
-        for name in table.get(time, {})
-        if name.startswith(ID_ONLY) or name == ID_ERROR
-    }
-    columns = []
-    for name, time in sorted(keys):
-        found = [table.get(time, {}).get(name) for table in tables]
-        column = np.array([np.nan if v is None else v for v in found], float)
-        if name == ID_ERROR:
-            column = _log(column)
-        columns.append(column)
-    return np.column_stack(columns)
-
-
 def forecast_left_out(group: Group) -> Forecast:
     """Predicts every setting from the others of its decoder and region."""
     folds = _deal(group.cells, FOLDS, 0)
     known, early = np.zeros((2, len(folds)))
     for fold in np.unique(folds):
         out = folds == fold
-        known[out], early[out] = _predict_both(
-            group.take(~out), group.take(out)
-        )
+        both = _predict_both(group.take(~out), group.take(out))
+        known[out], early[out] = both
     return Forecast(group.name, group.outcome, group.cells, known, early)
 
 
 def forecast_fresh(group: Group, fresh: Group) -> Forecast:
     """Predicts fresh networks from recorded ones."""
-    known, early = _predict_both(group, fresh)
-    return Forecast(fresh.name, fresh.outcome, fresh.cells, known, early)
+    both = _predict_both(group, fresh)
+    return Forecast(fresh.name, fresh.outcome, fresh.cells, *both)
 
 
 def _predict_both(group: Group, new: Group) -> tuple[Array, Array]:
@@ -206,14 +194,13 @@ def _solve(x: Array, y: Array, new: Array, penalties: Array) -> Array:
         for each in (x, new)
     )
     values, vectors = np.linalg.eigh(x @ x.T)
-    weights = (vectors.T @ (y - y.mean())) / (
-        values + len(x) * penalties[:, None]
-    )
+    shrunk = values + len(x) * penalties[:, None]
+    weights = (vectors.T @ (y - y.mean())) / shrunk
     return weights @ (new @ x.T @ vectors).T + y.mean()
 
 
 def _deal(cells: Numbers, count: int, seed: int) -> Numbers:
     """A fold for every setting, the same way every time."""
-    places = np.unique(cells, return_inverse=True)[1]
+    places = number(cells)
     order = np.random.default_rng(seed).permutation(places.max() + 1)
     return (order % min(count, len(order)))[places]

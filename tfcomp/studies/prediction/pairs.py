@@ -5,21 +5,53 @@ pairs count is a matter of their settings, so that sums over the pairs of two
 settings (cells) are all that it takes.
 
 Kendall's tau and its granulated form follow Jiang et al. (2020), the sign
-error Dziugaite et al. (2020).
+error Dziugaite et al. (2020). Intervals come from the jackknife (Quenouille
+1956), whose blocks are whole settings with all their seeds, since seeds of a
+setting are not independent.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
-from tfcomp.studies.prediction.networks import Array, Estimate, Networks
+from tfcomp.studies.prediction.evidence import Array, Networks
 
 MAX_GIVEN = 2  # hyperparameters that are held fixed at once
 
 Cells = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic, [1 + b]: of all networks, then without each block."""
+
+    values: Array
+
+    @property
+    def value(self) -> float:
+        """The statistic of all networks."""
+        return float(self.values[0])
+
+    def get_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Lower and upper end of the jackknife interval."""
+        left_out = self.values[1:]
+        count = len(left_out)
+        if count < 2 or not np.isfinite(self.values).all():
+            return -np.inf, np.inf
+        variance = (count - 1) / count * ((left_out - left_out.mean()) ** 2)
+        width = stats.t.ppf((1 + level) / 2, count - 1)
+        half = float(width * np.sqrt(variance.sum()))
+        return self.value - half, self.value + half
+
+
+def combine(estimates: Iterable[Estimate], function: Callable) -> Estimate:
+    """Some estimates as one, by a function of NumPy such as the mean."""
+    table = [estimate.values for estimate in estimates]
+    return Estimate(function(table, axis=0) if table else np.full(1, np.nan))
 
 
 @dataclass(frozen=True)
@@ -38,17 +70,14 @@ class Agreement:
     opposite: Array
     sure: Array
 
-    @property
-    def signs(self) -> Array:
-        """Sums over pairs: 1 in the same order, -1 in the other, 0 of a tie."""
-        ahead = self.same - self.opposite
-        return ahead + ahead.T
-
     def average(self, chosen: Cells | float = 1.0) -> Estimate:
-        """The mean sign of the pairs of some cells, [c, c]."""
-        networks = self.networks
-        weights = chosen * networks.num_pairs
-        return average_pairs(chosen * self.signs, weights, networks)
+        """Kendall's tau over the pairs of some cells, [c, c].
+
+        A tie counts as no agreement.
+        """
+        ahead = self.same - self.opposite
+        weights = chosen * self.networks.num_pairs
+        return average_pairs(chosen * (ahead + ahead.T), weights, self.networks)
 
 
 def compare_orders(measure: Array, networks: Networks) -> Agreement:
@@ -74,11 +103,6 @@ def average_pairs(sums: Array, weights: Array, networks: Networks) -> Estimate:
         return Estimate(np.where(weight > 1e-9, total / weight, np.nan))
 
 
-def compute_tau(agreement: Agreement) -> Estimate:
-    """Kendall's tau over all pairs; a tie counts as no agreement."""
-    return agreement.average()
-
-
 def compute_granulated(agreement: Agreement) -> dict[str, Estimate]:
     """Tau over pairs that differ in one hyperparameter alone, by its name.
 
@@ -95,10 +119,8 @@ def compute_conditional(
     """The smallest tau over pairs that share up to two hyperparameters.
 
     A measure that only follows a hyperparameter has 0 where that is shared.
-
-    Returns:
-        The shared hyperparameters, and the smallest of all taus, without a
-        block as well.
+    The hyperparameters come first. Without a block, another set may have the
+    smallest.
     """
     networks, found = agreement.networks, {}
     for shared in list_given(networks.settings):
@@ -106,8 +128,7 @@ def compute_conditional(
         if np.isfinite(estimate.value):
             found[shared] = estimate
     lowest = min(found, key=lambda shared: found[shared].value)
-    table = np.array([estimate.values for estimate in found.values()])
-    return lowest, Estimate(np.nanmin(table, axis=0))
+    return lowest, combine(found.values(), np.nanmin)
 
 
 def compute_information(agreement: Agreement) -> float:

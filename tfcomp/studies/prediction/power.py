@@ -12,12 +12,13 @@ import numpy as np
 from scipy import stats
 
 from tfcomp.studies.prediction.design import HALVES
-from tfcomp.studies.prediction.judgement import ID_ERROR, Evidence, judge
+from tfcomp.studies.prediction.evidence import ID_ERROR, Evidence
+from tfcomp.studies.prediction.judgement import judge
 
 STRENGTHS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 DRAWS = 20
 TIME = "0.1"
-PLANTED = ("planted", TIME)
+PLANTED, BASELINE = ("planted", TIME), (ID_ERROR, TIME)
 
 
 def measure_power(
@@ -33,9 +34,8 @@ def measure_power(
     rng = np.random.default_rng(0)
     rows = []
     for strength in strengths:
-        drawn = [
-            _try_once(halves, num_proposed, strength, rng) for _ in range(DRAWS)
-        ]
+        tries = range(DRAWS)
+        drawn = [_try_once(halves, num_proposed, strength, rng) for _ in tries]
         correlation, found = np.mean(drawn, axis=0)
         rows.append({"spearman": correlation, "draws": DRAWS, "found": found})
     return rows
@@ -81,11 +81,7 @@ def _plant(
     ranks = stats.rankdata(evidence.networks.outcome)
     ranks = stats.norm.ppf((ranks - 0.5) / len(ranks))  # normal scores
     planted = linear * ranks + np.sqrt(1 - linear**2) * noise
-    baseline = {
-        key: evidence.measures[key]
-        for key in [(ID_ERROR, TIME)]
-        if key in evidence.measures
-    }
+    baseline = {k: v for k, v in evidence.measures.items() if k == BASELINE}
     return dataclasses.replace(
         evidence, measures={PLANTED: planted, **baseline}
     )

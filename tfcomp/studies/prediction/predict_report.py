@@ -1,6 +1,6 @@
 """What is made of the networks of a study: judgements, tables, figures."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +13,20 @@ from tfcomp.figures.layout import finish_figure
 from tfcomp.figures.line_style import LINE_COLORS, LINE_MARKERS, get_line_style
 from tfcomp.storage.files import write_csv
 from tfcomp.studies.prediction.design import HALVES, Found
-from tfcomp.studies.prediction.evidence import make_evidence
+from tfcomp.studies.prediction.evidence import (
+    ID_ERROR,
+    Evidence,
+    make_evidence,
+)
 from tfcomp.studies.prediction.forecast_report import (
     write_forecasts,
     write_power,
 )
-from tfcomp.studies.prediction.judgement import ID_ERROR, Evidence, Row, judge
+from tfcomp.studies.prediction.judgement import Row, judge
 
 SHOWN = 6  # measures in the first picture, beside the ID error
 SPREAD = 0.6  # of the distance of two times, that the measures of one take
+ENDS = ("", "_low", "_high")
 PANELS = {
     "tau": "all pairs",
     "conditional_tau": "pairs that share two hyperparameters",
@@ -39,12 +44,8 @@ def write_report(
     Args:
         fresh: Networks that early numbers of one decoder are tried on.
     """
-    halves = {
-        half: make_evidence(
-            [each for each in found if each.cell.half == half], hyperparameters
-        )
-        for half in HALVES
-    }
+    parts = {half: [e for e in found if e.cell.half == half] for half in HALVES}
+    halves = {h: make_evidence(p, hyperparameters) for h, p in parts.items()}
     tables = judge_halves(halves)
     for half, rows in tables.items():
         if rows:
@@ -62,7 +63,8 @@ def judge_halves(halves: Mapping[str, Evidence | None]) -> dict[str, list[Row]]:
     if first is None:
         return {half: [] for half in HALVES}
     keys = first.list_keys()
-    rows = list(_watch(judge(first, keys), HALVES[0], len(keys)))
+    judged = judge(first, keys)
+    rows = list(show_progress(judged, HALVES[0], "measure", len(keys)))
     if second is None:
         return {HALVES[0]: rows, HALVES[1]: []}
     found = dict(zip(keys, rows, strict=True))
@@ -70,7 +72,8 @@ def judge_halves(halves: Mapping[str, Evidence | None]) -> dict[str, list[Row]]:
     # What was not proposed is shown beside it, and has no say.
     shown = [key for key in second.list_keys() if key in found]
     signs = {key: row["sign"] for key, row in found.items()}
-    again = _watch(judge(second, shown, signs, proposed), HALVES[1], len(shown))
+    judged = judge(second, shown, signs, proposed)
+    again = show_progress(judged, HALVES[1], "measure", len(shown))
     confirmed = [
         row
         | {"proposed": key in proposed}
@@ -78,10 +81,6 @@ def judge_halves(halves: Mapping[str, Evidence | None]) -> dict[str, list[Row]]:
         for key, row in zip(shown, again, strict=True)
     ]
     return {HALVES[0]: rows, HALVES[1]: confirmed}
-
-
-def _watch(rows: Iterator[Row], name: str, count: int) -> Iterator[Row]:
-    return iter(show_progress(rows, name, "measure", count))
 
 
 def make_exhibits(
@@ -92,8 +91,7 @@ def make_exhibits(
     The exploring half says which measures they show.
     """
     half = HALVES[bool(tables[HALVES[1]])]
-    early = [row for row in tables[HALVES[0]] if row["time"] < 1]
-    fair = [row for row in early if not row["peeks"]]
+    fair = [r for r in tables[HALVES[0]] if r["time"] < 1 and not r["peeks"]]
     ranked = sorted(fair, key=lambda row: -row["tau"])
     names = list(dict.fromkeys(row["measure"] for row in ranked))
     names = [name for name in names if name != ID_ERROR][:SHOWN]
@@ -126,9 +124,8 @@ def _show_times(
         "the highest tau on the exploring half first; networks of the half "
         f"`{half}`."
     )
-    columns = ("measure", "time", "passes") + tuple(
-        column + end for column in PANELS for end in ("", "_low", "_high")
-    )
+    columns = ["measure", "time", "passes"]
+    columns += [column + end for column in PANELS for end in ENDS]
     shown = [
         {column: row[column] for column in columns}
         for name in names
@@ -148,17 +145,14 @@ def _draw_taus(
         # Side by side at each time, since their intervals overlap.
         shift = SPREAD * (index / max(len(names) - 1, 1) - 0.5)
         tau, low, high = (
-            np.array([row[column + end] for row in own], float)
-            for end in ("", "_low", "_high")
+            np.array([row[column + end] for row in own], float) for end in ENDS
         )
         axes.errorbar(
             np.array([times.index(row["time"]) for row in own]) + shift,
             tau,
             (tau - low, high - tau),
             label=name,
-            linewidth=0.8,
-            elinewidth=1.4,
-            markersize=4,
+            **{"linewidth": 0.8, "elinewidth": 1.4, "markersize": 4},
             **get_line_style(index),
         )
     axes.axhline(0.0, color="0.6", linewidth=1)
