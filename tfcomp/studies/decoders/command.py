@@ -18,6 +18,7 @@ in such a sweep (docs/decoders.md).
 """
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -27,7 +28,14 @@ from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.studies import Study
-from tfcomp.studies.decoders.decoder_table import FRESH, NUMBERS, Case
+from tfcomp.studies.decoders.decoder_table import (
+    FRESH,
+    NUMBERS,
+    Case,
+    judge_truth,
+    list_cases,
+    round_number,
+)
 
 FLAGS = {
     "runs": (
@@ -42,6 +50,7 @@ FLAGS = {
         "in the folders of runs or published; the tables lead to them.",
     ),
 }
+TRUTH = ["data and split", "the matching decoder composes", "others fail"]
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
 
 
@@ -53,7 +62,6 @@ def tabulate(settings: dict[str, Any]) -> int:
     """
     check_folder("output", settings["output"])
     from tfcomp.studies.claims import read_some_evidence
-    from tfcomp.studies.decoders.decoder_table import judge_truth, list_cases
     from tfcomp.studies.decoders.image_sheets import write_sheets
     from tfcomp.studies.decoders.solved import list_splits
     from tfcomp.studies.decoders.solved_report import write_splits
@@ -64,18 +72,14 @@ def tabulate(settings: dict[str, Any]) -> int:
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
     sheets = write_sheets(runs, output) if settings["sheets"] else []
-    rows = [describe_case(case) for case in cases]
+    rows = map(describe_case, cases)
     write_csv(
         output / "decoders.csv",
-        [{name: _shorten(value) for name, value in r.items()} for r in rows],
+        [{name: round_number(v) for name, v in row.items()} for row in rows],
     )
-    text = "\n".join(
-        [
-            *format_verdicts(cases, output),
-            format_truth(judge_truth(cases)),
-            format_costs(cases),
-        ]
-    )
+    truth = [list(row.values()) for row in judge_truth(cases)]
+    tables = [*format_verdicts(cases, output), format_rows([TRUTH, *truth])]
+    text = "\n".join([*tables, format_costs(cases)])
     write_text(output / "decoders.md", text)
     write_bytes(output / "decoders.png", draw_picture(cases))
     splits = list_splits(runs)
@@ -129,32 +133,20 @@ def format_verdicts(cases: list[Case], output: Path) -> list[str]:
     return tables
 
 
-def format_truth(rows: list[dict[str, str]]) -> str:
-    """What became of both statements, a row for each split."""
-    heading = ["data and split", "the matching decoder composes", "others fail"]
-    return format_rows([heading, *(list(row.values()) for row in rows)])
-
-
 def format_costs(cases: list[Case]) -> str:
     """Weights and seconds of training, means over the splits of some data."""
-    kinds = _list_data(cases)
-    names = {"weights": "weights", "seconds": "s of training"}
-    heading = [f"{data}: {name}" for data in kinds for name in names.values()]
-    rows = []
+    pairs = list(product(_list_data(cases), ("weights", "seconds")))
+    words = {"weights": "weights", "seconds": "s of training"}
+    rows = [["decoder", *(f"{data}: {words[name]}" for data, name in pairs)]]
     for decoder in sorted({case.decoder for case in cases}):
         here = [case for case in cases if case.decoder == decoder]
-        columns = [
-            [c.average(name) for c in here if c.data == data]
-            for data in kinds
-            for name in names
-        ]
-        rows.append([decoder, *map(_format_mean, columns)])
-    return format_rows([["decoder", *heading], *rows])
-
-
-def _format_mean(numbers: list[float | None]) -> str:
-    known = [number for number in numbers if number is not None]
-    return f"{mean(known):,.0f}" if known else ""
+        cells = []
+        for data, name in pairs:
+            found = [case.average(name) for case in here if case.data == data]
+            known = [number for number in found if number is not None]
+            cells.append(f"{mean(known):,.0f}" if known else "")
+        rows.append([decoder, *cells])
+    return format_rows(rows)
 
 
 def draw_picture(cases: list[Case]) -> bytes:
@@ -185,11 +177,6 @@ def _describe_cell(case: Case) -> str:
     return f"{sign} {mean(ood):.2f}{count}" if ood else f"{sign}{count}"
 
 
-def _shorten(value: Any) -> Any:
-    """Six digits of a number: what a reader wants and all machines share."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
 def _list_data(cases: list[Case]) -> list[str]:
     return sorted({case.data for case in cases})
 
@@ -214,12 +201,10 @@ STUDY = Study(
     lambda: make_flags(FLAGS),
     tabulate,
     plan=(
-        *("decoders_truth", "decoders_bumps", "decoders_sprites"),
-        *("decoders_rates", "decoders_acting", "decoders_law"),
-        *("decoders_acting_second", "decoders_acting_third"),
-        "decoders_forced_rates",
-        *("decoders_forced_composed", "decoders_forced"),
-        *("decoders_acting_bumps", "decoders_acting_composed"),
-    ),
+        "decoders_truth decoders_bumps decoders_sprites decoders_rates "
+        "decoders_acting decoders_law decoders_acting_second "
+        "decoders_acting_third decoders_forced_rates decoders_forced_composed "
+        "decoders_forced decoders_acting_bumps decoders_acting_composed"
+    ).split(),
 )
 main = STUDY.main

@@ -20,8 +20,10 @@ front cannot be known there.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
-from tfcomp.statistics.limits import Limits, compute_student
+from tfcomp.statistics.limits import AT_MOST_ONE, compute_student
 from tfcomp.statistics.setting_table import choose_flags
 from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.claims.selection import list_groups
@@ -33,22 +35,25 @@ FRESH = 200  # the first seed of version 2 of the comparison
 # First seeds of its looks, each of them the only one.
 LOOKS = (FRESH, 210, 220)
 MORE_SEEDS = {3: 20}  # of looks, by number, that have more runs than others
-R2 = Limits(high=1.0)
-# Composition of the data to the decoder that is it, and to those that have it
-# as a special case. A constant mask makes a sum of objects. A product of dark
-# glasses is an occlusion with a black front part. A product of rank 2 has an
-# occlusion, mask times front and (1 - mask) times back. Forced rendering draws
-# an object where its row and its column meet, adds objects, and its
-# convolutions can hide what lies behind; objects that act cover each other, and
-# are a sum where they do not meet.
-FORCED = ("low_rank", "hard_rendering", "acting")
+# Composition of the data to the decoder that is it.
 EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
-WIDER = {
-    "sum": ("low_rank_product", "occlusion", "slots", "attention", *FORCED),
-    "product": ("low_rank_product", "occlusion", "slots", "attention", *FORCED),
-    "occlusion": ("low_rank_product", "slots", "attention", *FORCED),
-}
+# Those that have every other composition as a special case. A constant mask
+# makes a sum of objects. A product of dark glasses is an occlusion with a black
+# front part. A product of rank 2 has an occlusion, mask times front and
+# (1 - mask) times back. Forced rendering draws an object where its row and its
+# column meet, adds objects, and its convolutions can hide what lies behind;
+# objects that act cover each other, and are a sum where they do not meet.
+WIDER = (
+    *("low_rank_product", "occlusion", "slots", "attention"),
+    *("low_rank", "hard_rendering", "acting"),
+)
 SUPPORTS = ("orthogonal", "diagonal:.4")
+# The splits on which something is expected of decoders.
+EXPECTED = [
+    f"composed {composition} {support}"
+    for composition, support in product(EXACT, SUPPORTS)
+    if (composition, support) != ("occlusion", "orthogonal")
+]
 NUMBERS = {
     "id_relative_mse": "id/relative_mse",
     "ood_relative_mse": "ood/relative_mse",
@@ -76,11 +81,7 @@ class Case:
     @property
     def fitted(self) -> list[Run]:
         """The runs that have a say."""
-        return [
-            run
-            for run in self.runs
-            if (value := _compute_r2(run, "id")) is not None and value >= FITTED
-        ]
+        return [r for r in self.runs if (_compute_r2(r, "id") or 0) >= FITTED]
 
     @property
     def data(self) -> str:
@@ -94,7 +95,7 @@ class Case:
         if len(values) < max(MIN_SEEDS, len(self.fitted)):
             return None  # a fitted seed lacks a score
         # Seeds that are all alike have no spread to speak of.
-        return compute_student(values, R2) or (values[0], values[0])
+        return compute_student(values, AT_MOST_ONE) or (values[0], values[0])
 
     @property
     def verdict(self) -> str:
@@ -109,13 +110,12 @@ class Case:
     @property
     def expected(self) -> str | None:
         """`composes` or `fails` of a truth table; else None."""
-        if self.split not in list_expectations():
+        if self.split not in EXPECTED:
             return None
         _, composition, _ = self.split.split()
-        if self.decoder in WIDER[composition]:
-            return None
-        is_exact = self.decoder == EXACT[composition]
-        return "composes" if is_exact else "fails"
+        if self.decoder == EXACT[composition]:
+            return "composes"
+        return None if self.decoder in WIDER else "fails"
 
     def average(self, name: str) -> float | None:
         """Mean of one of `NUMBERS` over fitted seeds, or all if none fits."""
@@ -131,29 +131,24 @@ def _compute_r2(run: Run, subset: str) -> float | None:
 
 
 def list_cases(runs: Sequence[Run]) -> list[Case]:
-    """The cases of runs, splits and decoders in the order of their names."""
-    groups: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        key = describe_split(run), run.flags["model"]
-        groups.setdefault(key, []).append(run)
-    return [
-        Case(split + words, decoder, tuple(group))
-        for (split, decoder), found in sorted(groups.items())
-        for words, group in separate(found)
-    ]
+    """The cases of runs, splits and decoders in the order of their names.
 
-
-def separate(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
-    """Runs that differ in their seeds alone, and what else they differ in.
-
-    That is empty if all do, else as ` (grid_size 64)`.
+    Runs of a case differ in their seeds alone. Where those of a split differ
+    in more, its name says in what, as ` (grid_size 64)`.
     """
-    groups = list_groups(sorted(runs, key=lambda run: run.seed))
-    names = choose_flags([group[0].setting for group in groups])
-    if not names:
-        return [("", group) for group in groups]
-    words = [", ".join(f"{n} {g[0].flags[n]}" for n in names) for g in groups]
-    return [(f" ({w})", group) for w, group in zip(words, groups, strict=True)]
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in sorted(runs, key=lambda run: run.seed):
+        key = describe_split(run), run.flags["model"]
+        found.setdefault(key, []).append(run)
+    cases = []
+    for (split, decoder), chosen in sorted(found.items()):
+        groups = list_groups(chosen)
+        names = choose_flags([group[0].setting for group in groups])
+        for group in groups:
+            words = ", ".join(f"{n} {group[0].flags[n]}" for n in names)
+            name = f"{split} ({words})" if words else split
+            cases.append(Case(name, decoder, tuple(group)))
+    return cases
 
 
 def describe_split(run: Run) -> str:
@@ -165,19 +160,15 @@ def describe_split(run: Run) -> str:
     return f"{data} {run.flags['composition']} {kind.partition(':x_')[0]}"
 
 
+def shorten_split(split: str) -> str:
+    """Leaves out what would complete the certificate of its region."""
+    region, _, images = split.partition("&not:")
+    return f"{region} completed" if images else region
+
+
 def count_looks(run: Run) -> int:
     """Of which look a run is, by its seed: 0 for version 1, then 1 to 3."""
     return sum(run.seed >= first for first in LOOKS)
-
-
-def list_expectations() -> list[str]:
-    """The splits on which something is expected of decoders."""
-    return [
-        f"composed {composition} {support}"
-        for composition in EXACT
-        for support in SUPPORTS
-        if (composition, support) != ("occlusion", "orthogonal")
-    ]
 
 
 def judge_truth(cases: Sequence[Case]) -> list[dict[str, str]]:
@@ -189,20 +180,15 @@ def judge_truth(cases: Sequence[Case]) -> list[dict[str, str]]:
         "refuted", "undecided" or "not run".
     """
     rows = []
-    for split in list_expectations():
-        here = [case for case in cases if case.split == split]
-        found = {
-            expected: [c.verdict for c in here if c.expected == expected]
-            for expected in ("composes", "fails")
-        }
-        fitted = [v for v in found["fails"] if v != "not fitted"]
-        rows.append(
-            {
-                "split": split,
-                "matching": _combine(found["composes"], "composes"),
-                "others": _combine(fitted, "fails"),
-            }
-        )
+    for split in EXPECTED:
+        here = [(c.expected, c.verdict) for c in cases if c.split == split]
+        exact = [
+            verdict for expected, verdict in here if expected == "composes"
+        ]
+        others = [verdict for expected, verdict in here if expected == "fails"]
+        fitted = [verdict for verdict in others if verdict != "not fitted"]
+        row = _combine(exact, "composes"), _combine(fitted, "fails")
+        rows.append({"split": split, "matching": row[0], "others": row[1]})
     names = "matching", "others"
     every = {n: _combine([row[n] for row in rows], "reproduced") for n in names}
     return [*rows, {"split": "all", **every}]
@@ -216,3 +202,8 @@ def _combine(verdicts: Collection[str], wanted: str) -> str:
     if known - {wanted, "undecided", "not fitted"}:
         return "refuted"
     return "reproduced" if set(verdicts) == {wanted} else "undecided"
+
+
+def round_number(value: Any) -> Any:
+    """Six digits: what a reader wants and all machines share."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value

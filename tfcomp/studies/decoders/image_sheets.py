@@ -37,6 +37,7 @@ from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.decoders.decoder_table import (
     count_looks,
     describe_split,
+    shorten_split,
 )
 from tfcomp.studies.decoders.split_facts import get_r2
 
@@ -58,10 +59,7 @@ class Network:
 def link(text: str, split: str, output: Path) -> str:
     """Markdown that leads from a text to the sheet of a split, if it is there.
 
-    Args:
-        text: What is shown.
-        split: As `describe_split` has it.
-        output: The folder of the tables.
+    The output is the folder of the tables.
     """
     name = f"{FOLDER}/{name_sheet(split)}"
     return f"[{text}]({name})" if (output / name).exists() else text
@@ -69,22 +67,24 @@ def link(text: str, split: str, output: Path) -> str:
 
 def name_sheet(split: str) -> str:
     """The file of a split, as `sprites_montero_range.png`."""
-    region, _, images = split.partition("&not:")
-    words = region + " completed" * bool(images)
-    return re.sub(r"[^a-z\d.-]+", "_", words) + ".png"
+    return re.sub(r"[^a-z\d.-]+", "_", shorten_split(split)) + ".png"
 
 
 def write_sheets(runs: Sequence[Run], output: Path) -> list[Path]:
     """Draws the sheets of all splits of which there are networks."""
-    networks = find_networks(runs)
+    from tfcomp.figures.exhibits import figure_to_png
+    from tfcomp.figures.image_rows import draw_rows
+
     splits: dict[str, list[Network]] = {}
-    for network in networks:
+    for network in find_networks(runs):
         splits.setdefault(describe_split(network.run), []).append(network)
     written = []
     for split, found in splits.items():
         path = output / FOLDER / name_sheet(split)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, draw_sheet(choose_networks(found)))
+        rows, titles = collect_images(choose_networks(found))
+        figure = draw_rows(rows, column_titles=titles)
+        write_bytes(path, figure_to_png(figure, num_colors=64, dpi=60))
         written.append(path)
     return written
 
@@ -96,36 +96,30 @@ def find_networks(runs: Sequence[Run]) -> list[Network]:
         RunError: If a published model is damaged.
     """
     from tfcomp.evaluation.loading import load_run
-
-    own = [
-        Network(run, functools.partial(load_run, run.path))
-        for run in runs
-        if (run.path / MODEL_FILE).exists()
-    ]
-    shown = {_describe_data(run.flags) for run in runs}
-    published = _list_published()
-    return own + [n for n in published if _describe_data(n.run.flags) in shown]
-
-
-def _list_published() -> list[Network]:
     from tfcomp.evaluation.published_models import (
         load_published_run,
         parse_published_flags,
     )
 
+    networks = [
+        Network(run, functools.partial(load_run, run.path))
+        for run in runs
+        if (run.path / MODEL_FILE).exists()
+    ]
     try:
         source = find_source()
     except RunError:
-        return []  # installed without a clone
-    found = []
+        return networks  # installed without a clone
+    shown = {_describe_data(run.flags) for run in runs}
     for model in list_published(source):
         contents = read_model(source, model.name)
         flags = parse_published_flags(contents[FLAGS_FILE], model.name)
         metrics = parse_metrics(contents[METRICS_FILE], METRICS_FILE)
         run = Run(Path(source, model.name), flags.to_flags(), metrics)
         load = functools.partial(load_published_run, model.name, source)
-        found.append(Network(run, load))
-    return found
+        if _describe_data(run.flags) in shown:
+            networks.append(Network(run, load))
+    return networks
 
 
 def _describe_data(flags: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -145,16 +139,6 @@ def choose_networks(networks: Sequence[Network]) -> list[Network]:
         if network.run.flags["grid_size"] == size:
             chosen.setdefault(network.run.flags["model"], network)
     return sorted(chosen.values(), key=_get_r2, reverse=True)
-
-
-def draw_sheet(networks: Sequence[Network]) -> bytes:
-    """Rows of images, a PNG file."""
-    from tfcomp.figures.exhibits import figure_to_png
-    from tfcomp.figures.image_rows import draw_rows
-
-    rows, titles = collect_images(networks)
-    figure = draw_rows(rows, column_titles=titles)
-    return figure_to_png(figure, num_colors=64, dpi=60)
 
 
 def collect_images(

@@ -17,7 +17,7 @@ from statistics import fmean
 
 import numpy as np
 
-from tfcomp.statistics.limits import Limits, compute_student
+from tfcomp.statistics.limits import AT_MOST_ONE, compute_student
 from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.decoders.decoder_table import (
     FITTED,
@@ -25,6 +25,7 @@ from tfcomp.studies.decoders.decoder_table import (
     MORE_SEEDS,
     count_looks,
     describe_split,
+    shorten_split,
 )
 from tfcomp.studies.decoders.split_facts import (
     SplitFacts,
@@ -33,7 +34,6 @@ from tfcomp.studies.decoders.split_facts import (
     get_r2,
 )
 
-R2 = Limits(high=1.0)
 RESAMPLES = 1000
 MIN_SPLITS = 5  # for a law
 DATA = "sprites"
@@ -75,8 +75,8 @@ class Solved:
     @property
     def ends(self) -> tuple[float | None, float | None]:
         """The 95 % interval of the mean; None of a single run."""
-        found = compute_student(list(self.values.values()), R2)
-        return found or (None, None)
+        values = list(self.values.values())
+        return compute_student(values, AT_MOST_ONE) or (None, None)
 
     def count(self, gate: float) -> int:
         """How many runs would fit if the gate were another one."""
@@ -87,13 +87,12 @@ class Solved:
         count = f"{len(self.values)} of {len(self.runs)}"
         if self.mean is None:
             return f"not fitted ({count})"
-        text = f"{self.mean:.2f}"
-        low, high = self.ends
+        text, (low, high) = f"{self.mean:.2f}", self.ends
         if low is not None:
             text += f" [{low:.2f}, {high:.2f}]"
-        return (
-            text if len(self.values) == len(self.runs) else f"{text}, {count}"
-        )
+        if len(self.values) < len(self.runs):
+            text += f", {count}"
+        return text
 
 
 @dataclass(frozen=True)
@@ -125,26 +124,21 @@ class Split:
         return earlier[0] if earlier else self.decoders.get(decoder)
 
 
-def list_splits(runs: Sequence[Run], data: str = DATA) -> list[Split]:
-    """The splits of some data: the certified first, then the larger ones.
+def list_splits(runs: Sequence[Run]) -> list[Split]:
+    """The splits of sprites: the certified first, then the larger ones.
 
     Of the sweeps of a decoder on a split, which their first seeds tell apart
     (`count_looks`), the latest counts that is complete: it has as many runs as
-    any, or as were planned for it.
+    any, or as were planned for it. Splits whose data are not here are left out.
     """
     found: dict[str, dict[str, dict[int, list[Run]]]] = {}
     for run in runs:
-        if run.flags["dataset"] != data:
-            continue
-        decoders = found.setdefault(describe_split(run), {})
-        looks = decoders.setdefault(run.flags["model"], {})
-        looks.setdefault(count_looks(run), []).append(run)
-    splits = []
-    for name, decoders in found.items():
-        short = _shorten(name.removeprefix(f"{data} "))
-        split = _make_split(short, decoders)
-        if split is not None:
-            splits.append(split)
+        if run.flags["dataset"] == DATA:
+            decoders = found.setdefault(describe_split(run), {})
+            looks = decoders.setdefault(run.flags["model"], {})
+            looks.setdefault(count_looks(run), []).append(run)
+    made = [_make_split(name, decoders) for name, decoders in found.items()]
+    splits = [split for split in made if split is not None]
     return sorted(splits, key=lambda s: (-s.certified, -s.facts.num_train))
 
 
@@ -165,7 +159,8 @@ def _make_split(
     if facts is None:
         return None
     solved = {model: Solved.make(r) for model, r in chosen.items()}
-    return Split(name, facts, get_predictors(first), solved, earlier)
+    short = shorten_split(name.removeprefix(f"{DATA} "))
+    return Split(short, facts, get_predictors(first), solved, earlier)
 
 
 def _list_complete(looks: Mapping[int, list[Run]]) -> list[list[Run]]:
@@ -178,12 +173,6 @@ def _list_complete(looks: Mapping[int, list[Run]]) -> list[list[Run]]:
         if len(looks[number]) >= MORE_SEEDS.get(number, size)
     ]
     return complete or [looks[max(looks)]]
-
-
-def _shorten(region: str) -> str:
-    """A region that leaves out what would complete its certificate."""
-    region, _, images = region.partition("&not:")
-    return f"{region} completed" if images else region
 
 
 def list_new(splits: Sequence[Split]) -> list[Split]:
@@ -204,9 +193,8 @@ def correlate(
 ) -> tuple[float, float, float, int] | None:
     """Kendall's tau of R^2 (of the first look) and certified share.
 
-    Returns:
-        Tau, its 95 % interval over splits that are drawn again, and how many
-        there are; None of fewer than five, or where all are certified alike.
+    Then its 95 % interval over splits that are drawn again, and how many there
+    are; None of fewer than five, or where all are certified alike.
     """
     pairs = [
         (split.certified, solved.mean)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_csv, write_text
+from tfcomp.studies.decoders.decoder_table import round_number
 from tfcomp.studies.decoders.image_sheets import link
 from tfcomp.studies.decoders.solved import (
     DATA,
@@ -38,7 +39,10 @@ def write_splits(splits: Sequence[Split], output: Path) -> str:
     if not splits:
         return ""
     rows = [row for split in splits for row in list_rows(split)]
-    write_csv(output / "solved.csv", rows)
+    write_csv(
+        output / "solved.csv",
+        [{name: round_number(v) for name, v in row.items()} for row in rows],
+    )
     text = f"{format_splits(splits, output)}\n{format_law(splits)}"
     write_text(output / "solved.md", text)
     write_bytes(output / "solved.png", draw_splits(splits))
@@ -47,26 +51,27 @@ def write_splits(splits: Sequence[Split], output: Path) -> str:
 
 def list_rows(split: Split) -> list[dict[str, Any]]:
     """Numbers for solved.csv: a row for each decoder and predictor."""
-    shares = {f"certified_{k}": v for k, v in split.facts.certified.items()}
+    facts = split.facts
     shared = {
         "split": split.name,
-        "training_images": split.facts.num_train,
-        **{name: _round(value) for name, value in shares.items()},
-        "missing_images": split.facts.missing,
-        "lit_pixels": _round(split.facts.lit),
+        "training_images": facts.num_train,
+        **{f"certified_{k}": share for k, share in facts.certified.items()},
+        "missing_images": facts.missing,
+        "lit_pixels": facts.lit,
     }
     looks = [*split.decoders.items()]
     looks += [(n, s) for n, before in split.earlier.items() for s in before]
     rows = [shared | _describe(name, solved) for name, solved in looks]
     empty = dict.fromkeys(list(rows[0])[len(shared) :])
     return rows + [
-        shared | empty | {"decoder": f"({name})", "r2": _round(value)}
+        shared | empty | {"decoder": f"({name})", "r2": value}
         for name, value in split.predictors.items()
     ]
 
 
 def _describe(name: str, solved: Solved) -> dict[str, Any]:
     """What became of the runs of a decoder."""
+    low, high = solved.ends
     return {
         "decoder": name,
         "first_seed": solved.runs[0].seed,
@@ -74,11 +79,11 @@ def _describe(name: str, solved: Solved) -> dict[str, Any]:
         "fitted": len(solved.values),
         "fitted_at_85": solved.count(0.85),
         "fitted_at_95": solved.count(0.95),
-        "r2": _round(solved.mean),
-        "r2_low": _round(solved.ends[0]),
-        "r2_high": _round(solved.ends[1]),
-        "r2_certified": _round(solved.average("certified")),
-        "r2_others": _round(solved.average("others")),
+        "r2": solved.mean,
+        "r2_low": low,
+        "r2_high": high,
+        "r2_certified": solved.average("certified"),
+        "r2_others": solved.average("others"),
     }
 
 
@@ -89,23 +94,22 @@ def format_splits(splits: Sequence[Split], output: Path) -> str:
     """
     rows = []
     for split in splits:
-        acting = split.decoders.get(OWN)
-        predictors = [split.predictors.get(n) for n in ("nearest", "additive")]
-        missing = split.facts.missing
+        acting, facts = split.decoders.get(OWN), split.facts
         rows.append(
             [
                 link(f"`{split.name}`", f"{DATA} {split.name}", output),
                 f"{split.certified:.0%}",
-                f"{split.facts.num_train:,}",
-                "–" if missing is None else f"{missing:,.0f}",
-                f"{split.facts.lit:.0%}",
-                *map(_format, predictors),
+                f"{facts.num_train:,}",
+                "–" if facts.missing is None else f"{facts.missing:,.0f}",
+                f"{facts.lit:.0%}",
+                _format(split.predictors.get("nearest")),
+                _format(split.predictors.get("additive")),
                 "not run" if acting is None else _describe_looks(split),
-                _describe_kinds(acting),
+                "–" if acting is None else _describe_kinds(acting),
                 _describe_best(split),
             ]
         )
-    return format_rows([list(HEAD), *rows])
+    return format_rows([HEAD, *rows])
 
 
 def format_law(splits: Sequence[Split]) -> str:
@@ -116,9 +120,7 @@ def format_law(splits: Sequence[Split]) -> str:
     for name in names:
         if found := correlate(splits, name):
             tau, low, high, count = found
-            rows.append(
-                [name, f"{count}", f"{tau:.2f} [{low:.2f}, {high:.2f}]"]
-            )
+            rows.append([name, count, f"{tau:.2f} [{low:.2f}, {high:.2f}]"])
     head = ["decoder", "splits", "Kendall's tau of R² and certified share"]
     return format_rows([head, *rows]) if rows else ""
 
@@ -136,11 +138,11 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
         for name, solved in split.decoders.items():
             mean = solved.mean
             values[name, column] = float("nan") if mean is None else mean
-            texts[name, column] = "–" if mean is None else f"{mean:.2f}"
+            texts[name, column] = _format(mean)
         for name, value in split.predictors.items():
             if value is not None:
                 values[f"({name})", column] = value
-                texts[f"({name})", column] = f"{value:.2f}"
+                texts[f"({name})", column] = _format(value)
     order = sorted(
         {row for row, _ in values},
         key=lambda row: (row.startswith("("), row != OWN, row),
@@ -165,19 +167,14 @@ def _describe_looks(split: Split) -> str:
     return "; ".join([f"{split.decoders[OWN]}", *looks])
 
 
-def _describe_kinds(solved: Solved | None) -> str:
-    if solved is None:
-        return "–"
+def _describe_kinds(solved: Solved) -> str:
     kinds = [solved.average(name) for name in ("certified", "others")]
     return ", ".join(map(_format, kinds)) if any(kinds) else "–"
 
 
 def _describe_best(split: Split) -> str:
-    others = {
-        name: solved
-        for name, solved in split.decoders.items()
-        if name != OWN and solved.mean is not None
-    }
+    found = split.decoders.items()
+    others = {n: s for n, s in found if n != OWN and s.mean is not None}
     if not others:
         return "not run"
     name = max(others, key=lambda name: others[name].mean or 0.0)
@@ -186,7 +183,3 @@ def _describe_best(split: Split) -> str:
 
 def _format(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
-
-
-def _round(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")

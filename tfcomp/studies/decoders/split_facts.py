@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
+from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.studies.claims.evidence import Run
@@ -64,9 +64,8 @@ def find_facts(run: Run) -> SplitFacts | None:
         and name not in ("seed", "model", "width", "depth", "resume")
         and value != known[name]
     )
-    names = "certificate", "coverage"
-    recorded = *(run.metrics.get(name) for name in names), _find_spread(run)
-    return _find_facts(flags, json.dumps(recorded))
+    recorded = [run.metrics.get(name) for name in ("certificate", "coverage")]
+    return _find_facts(flags, json.dumps([*recorded, _find_spread(run)]))
 
 
 @functools.cache
@@ -87,29 +86,7 @@ def _find_spread(run: Run) -> dict[str, float] | None:
 
 @functools.cache
 def _find_facts(flags: tuple[str, ...], recorded: str) -> SplitFacts | None:
-    try:
-        return measure_facts(parse_config(list(flags)), *json.loads(recorded))
-    except (ConfigError, RunError):
-        return None
-
-
-def measure_facts(
-    config: RunConfig,
-    orders: dict[str, dict[str, float | None]] | None = None,
-    coverage: dict[str, float] | None = None,
-    spread: dict[str, float] | None = None,
-) -> SplitFacts:
-    """Looks at the split of a run, and at its images if it has to.
-
-    Args:
-        config: Of the run.
-        orders: Its certificates, if they are known.
-        coverage: What training covers, if it is known.
-        spread: As the facts have it, if it is known.
-
-    Raises:
-        ConfigError, RunError: If the data cannot be made here.
-    """
+    """Looks at the split of a run, and at its images if it has to."""
     from tfcomp.datasets import make_dataset
     from tfcomp.datasets.solvable import (
         certify_dataset,
@@ -117,16 +94,20 @@ def measure_facts(
         summarize_certificates,
     )
 
-    dataset = make_dataset(config)
-    if orders is None:
-        orders = summarize_certificates(dataset, certify_dataset(dataset))
-    return SplitFacts(
-        len(np.unique(dataset.splits.train, axis=0)),
-        {int(order): found["certified"] for order, found in orders.items()},
-        orders["1"]["missing_rank"],
-        (coverage or measure_coverage(dataset))["pixels"],
-        spread or _measure_spread(dataset),
-    )
+    orders, coverage, spread = json.loads(recorded)
+    try:
+        dataset = make_dataset(parse_config(list(flags)))
+        if orders is None:
+            orders = summarize_certificates(dataset, certify_dataset(dataset))
+        return SplitFacts(
+            len(np.unique(dataset.splits.train, axis=0)),
+            {int(order): found["certified"] for order, found in orders.items()},
+            orders["1"]["missing_rank"],
+            (coverage or measure_coverage(dataset))["pixels"],
+            spread or _measure_spread(dataset),
+        )
+    except (ConfigError, RunError):
+        return None
 
 
 def _measure_spread(dataset: Dataset) -> dict[str, float]:
