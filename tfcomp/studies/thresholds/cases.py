@@ -1,8 +1,7 @@
 """The searches of a command, and the trainings that each may ask for.
 
-A case is one search: a kind of training set, a region, a grid size, a seed.
-The seed is that of everything random: which bumps are drawn, the initial
-weights, the order of the batches.
+A case is one search: a kind of training set, a region, a grid size, and the
+seed of everything random: bumps, initial weights, the order of the batches.
 """
 
 import dataclasses
@@ -18,12 +17,7 @@ from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
 from tfcomp.studies.records import Records
-from tfcomp.studies.thresholds.search import (
-    Found,
-    Limits,
-    dither,
-    find_threshold,
-)
+from tfcomp.studies.thresholds import search
 from tfcomp.studies.thresholds.threshold_settings import (
     SearchSettings,
     is_reached,
@@ -32,15 +26,17 @@ from tfcomp.sweeps.grid import MAX_ITEMS
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.
 MAX_DENSITY = 4
-# Flags of a run that have no effect on a search, and what to give instead.
-DECIDED = {
-    "region": "--regions",
-    "grid_size": "--grid_sizes",
-    "seed": "--first_seed",
+# Flags of a run that a search cannot follow, and why.
+RULES = {
+    # A training is one epoch here, and a plateau has several.
+    "plateau_patience": "must be 0 for a threshold search",
+    "examples_dir": "must be empty for a threshold search, which has many "
+    "data sets",
+    "region": "is decided by the search (--regions)",
+    "grid_size": "is decided by the search (--grid_sizes)",
+    "seed": "is decided by the search (--first_seed)",
 }
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-# Digits after the point of a scaled bound, in pixels.
-_DIGITS = 6
 # What trains a search's networks and reads their scores.
 TRIAL = "tfcomp.studies.thresholds.threshold_trial"
 
@@ -67,11 +63,7 @@ class Evaluations(Records):
         return cls(Path(base.run_dir) / "evaluations")
 
     def get_scores(self, config: RunConfig) -> Scores:
-        """Scores of a training.
-
-        Raises:
-            MissingError: If it has not been done, or its file is damaged.
-        """
+        """Scores of a training; raises MissingError without an intact file."""
         record = self.read(config) or {}
         if "scores" not in record:
             raise MissingError(self.locate(config).name)
@@ -88,19 +80,13 @@ class Evaluations(Records):
 
 @dataclass(frozen=True)
 class Case:
-    """One search.
-
-    Attributes:
-        kind: `bumps` or `stripes_and_bumps`.
-        region: Held-out region with bounds in fractions of the side.
-        base: The run whose flags hold for everything else.
-    """
+    """One search, of `bumps` or `stripes_and_bumps`."""
 
     kind: str
-    region: str
+    region: str  # held out, with bounds in fractions of the side
     grid_size: int
     seed: int
-    base: RunConfig
+    base: RunConfig  # whose flags hold for everything else
     settings: SearchSettings
 
     @property
@@ -111,20 +97,19 @@ class Case:
 
     def describe(self) -> str:
         """The case in one line."""
-        return (
-            f"{self.kind} region={self.region} N={self.grid_size} "
-            f"seed={self.seed}"
-        )
+        where = f"region={self.region} N={self.grid_size}"
+        return f"{self.kind} {where} seed={self.seed}"
 
     def make_config(self, num_bumps: int) -> RunConfig:
-        """The training with so many bumps.
+        """The training with so many bumps, scored everywhere.
 
-        Its number of steps depends on them if `--passes` says so, and it is
-        scored everywhere. Flags that decide when a run is scored and saved
-        have their defaults, since they make no difference here and must not
-        give the training another name.
+        Flags that decide when a run is scored and saved have their defaults,
+        since they must not give the training another name.
         """
-        fresh = RunConfig()
+        fresh, is_alone = RunConfig(), self.kind == "bumps"
+        examples = num_bumps + (0 if is_alone else 2 * self.grid_size)
+        passes = self.settings.passes * examples
+        batches = math.ceil(passes / self.base.training.batch_size)
         base = dataclasses.replace(
             self.base,
             eval_every=fresh.eval_every,
@@ -132,7 +117,6 @@ class Case:
             layerwise_every=fresh.layerwise_every,
             checkpoint_seconds=fresh.checkpoint_seconds,
         )
-        is_alone = self.kind == "bumps"
         data = dataclasses.replace(
             base.data,
             grid_size=self.grid_size,
@@ -142,75 +126,56 @@ class Case:
             num_train=num_bumps if is_alone else 0,
             num_bumps=0 if is_alone else num_bumps,
         )
-        steps = self._count_steps(num_bumps)
         training = dataclasses.replace(
-            base.training, seed=self.seed, epochs=1, steps_per_epoch=steps
+            base.training,
+            seed=self.seed,
+            epochs=1,
+            steps_per_epoch=max(self.settings.steps, batches),
         )
         return dataclasses.replace(base, data=data, training=training)
-
-    def _count_steps(self, num_bumps: int) -> int:
-        stripes = 0 if self.kind == "bumps" else 2 * self.grid_size
-        examples = num_bumps + stripes
-        passes = self.settings.passes * examples
-        batches = math.ceil(passes / self.base.training.batch_size)
-        return max(self.settings.steps, batches)
 
     def count_examples(self, num_bumps: int) -> int:
         """Examples in the training table, stripes included."""
         return len(make_dataset(self.make_config(num_bumps)).splits.train)
 
-    def make_limits(self) -> Limits:
+    def make_limits(self) -> search.Limits:
         """Where to search: first with a bump for every 2 to 4 cells."""
         cells = self.grid_size**2
         maximum = self.settings.max_bumps or MAX_DENSITY * cells
-        minimum = 1
-        if self.kind == "stripes_and_bumps":
-            minimum = 0
+        minimum = 0 if self.kind == "stripes_and_bumps" else 1
+        if minimum == 0:
             splits = make_dataset(self.make_config(0)).splits
             maximum = min(maximum, int(splits.is_id.sum()))
-        first = dither(cells / 4, self.seed, self.grid_size)
-        return Limits(
-            min(first, maximum), maximum, minimum, self.settings.tolerance
+        first = min(
+            search.dither(cells / 4, self.seed, self.grid_size), maximum
         )
+        return search.Limits(first, maximum, minimum, self.settings.tolerance)
 
 
 def find_in(
     case: Case, criterion: str, score_fn: Callable[[RunConfig], Scores]
-) -> tuple[Found, float | None]:
-    """What a search for one criterion found, and the score at its count.
-
-    The function gives the scores of a training, recorded or made.
-    """
+) -> tuple[search.Found, float | None]:
+    """What a search for one criterion found by scores, and the score there."""
     target = case.settings.targets[criterion]
 
     def score(count: int) -> float | None:
         return score_fn(case.make_config(count))[criterion]
 
-    found = find_threshold(
-        lambda count: is_reached(criterion, score(count), target),
-        case.make_limits(),
-    )
+    def reaches(count: int) -> bool:
+        return is_reached(criterion, score(count), target)
+
+    found = search.find_threshold(reaches, case.make_limits())
     return found, score(found.count)
 
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
     """All searches, the small grids of every kind first.
 
-    Raises:
-        ConfigError: For a flag that no search can follow.
+    Raises ConfigError for a flag that no search can follow.
     """
-    if base.training.plateau_patience:
-        # A training is one epoch here, and a plateau has several.
-        rule = "must be 0 for a threshold search"
-        value = base.training.plateau_patience
-        raise ConfigError("plateau_patience", rule, value)
-    if base.data.examples_dir:
-        rule = "must be empty for a threshold search, which has many data sets"
-        raise ConfigError("examples_dir", rule, base.data.examples_dir)
     given, fresh = base.to_flags(), RunConfig().to_flags()
-    for name, instead in DECIDED.items():
+    for name, rule in RULES.items():
         if given[name] != fresh[name]:
-            rule = f"is decided by the search ({instead})"
             raise ConfigError(name, rule, given[name])
     kinds = len(settings.variants) * len(settings.sizes)
     if kinds * settings.seeds > MAX_ITEMS:
@@ -225,20 +190,11 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
 
 
 def scale_region(spec: str, grid_size: int) -> str:
-    """The region in pixels of one grid, as `--region` takes it.
+    """The region in pixels of one grid, from one in fractions of its side.
 
-    `corner:0.5` holds out the corner above the middle, whatever the grid
-    size: fraction f is the position f (N - 1), so that 0 is the first pixel
-    and 1 the last, and a region that is symmetric in fractions is symmetric
-    on the grid.
-
-    Args:
-        spec: A region whose numbers are fractions, such as
-            `square:0.25-0.75` or `box:x:0-0.5,y:0.5-1`.
-        grid_size: Pixels along a side.
-
-    Raises:
-        ConfigError: If a number is no fraction.
+    Fraction f is the position f (N - 1), so that 0 is the first pixel and 1 the
+    last: `corner:0.5` holds out the corner above the middle, whatever the size.
+    Raises ConfigError if a number is no fraction.
     """
 
     def scale(match: re.Match) -> str:
@@ -246,8 +202,8 @@ def scale_region(spec: str, grid_size: int) -> str:
         if fraction > 1:
             rule = "must have bounds that are fractions of the side, 0 to 1"
             raise ConfigError("regions", rule, spec)
-        bound = round(fraction * (grid_size - 1), _DIGITS)
-        return f"{bound:.{_DIGITS}f}".rstrip("0").rstrip(".")
+        bound = round(fraction * (grid_size - 1), 6)
+        return f"{bound:.6f}".rstrip("0").rstrip(".")
 
     kind, bounds = split_region(spec)
     return f"{kind}:{_NUMBER.sub(scale, bounds)}" if bounds else kind

@@ -19,44 +19,19 @@ from typing import Any
 
 from absl import flags
 
+from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.config.run_flags import (
-    define_settings,
-    format_flags,
-    list_flag_lines,
-)
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.studies import Study
+from tfcomp.studies.thresholds import threshold_settings, threshold_tables
 from tfcomp.studies.thresholds.cases import Case, Evaluations, list_cases
-from tfcomp.studies.thresholds.threshold_settings import (
-    SearchSettings,
-    define_search_flags,
-)
-from tfcomp.studies.thresholds.threshold_tables import (
-    Law,
-    Row,
-    fit_laws,
-    list_rows,
-    make_exhibits,
-    write_tables,
-)
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.workload import Workload, run_as_asked
 
 
 @dataclass(frozen=True)
 class ThresholdSearches(Workload):
-    """All searches of one command, its items.
-
-    Their folder has
-
-    threshold.flags    every resolved flag, as a flagfile
-    evaluations/       the scores of every training (see `cases`)
-    logs/<search>.log  what the processes print
-    thresholds.csv     one row for each search (see `threshold_tables`)
-    slopes.csv         one row for each power law
-    figures/           the picture, and the means that it shows
-    """
+    """All searches of one command, its items; see docs/threshold.md."""
 
     kind = "threshold search"
     noun = "searches"
@@ -65,10 +40,7 @@ class ThresholdSearches(Workload):
     items: Sequence[Case]
 
     def list_missing(self) -> list[Case]:
-        """The searches that are not finished, the large grids first.
-
-        So no worker is left with a long search when the others are done.
-        """
+        """Those that are not finished; large grids, which take long, first."""
         return sorted(super().list_missing(), key=lambda c: -c.grid_size)
 
     def is_finished(self, case: Case) -> bool:
@@ -86,7 +58,8 @@ class ThresholdSearches(Workload):
             seeds=1,
         )
         command = [sys.executable, "-m", "tfcomp.studies.thresholds.one_search"]
-        return command + list_flag_lines(case.base) + list_flag_lines(settings)
+        command += run_flags.list_flag_lines(case.base)
+        return command + run_flags.list_flag_lines(settings)
 
     def get_config(self, case: Case) -> RunConfig:
         """A run like its trainings."""
@@ -102,30 +75,30 @@ class ThresholdSearches(Workload):
         )
         return f"{case.describe()}: {found}" if found else case.describe()
 
-    def fit_laws(self) -> list[Law]:
+    def fit_laws(self) -> list[threshold_tables.Law]:
         """The power laws of what is finished."""
-        return fit_laws(self._collect_rows())
+        return threshold_tables.fit_laws(self._collect_rows())
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the tables of what is finished; failures have no rows."""
-        write_tables(self.folder, self._collect_rows())
+        threshold_tables.write_tables(self.folder, self._collect_rows())
 
     def write_reports(self) -> None:
         """Writes the figures and the means that they show."""
-        laws = self.fit_laws()
-        for exhibit in make_exhibits(laws, self.items[0].settings.targets):
-            from tfcomp.figures.exhibits import save_exhibit
+        from tfcomp.figures.exhibits import save_exhibit
 
+        laws, targets = self.fit_laws(), self.items[0].settings.targets
+        for exhibit in threshold_tables.make_exhibits(laws, targets):
             save_exhibit(exhibit, self.folder / "figures")
 
-    def _collect_rows(self) -> list[Row]:
+    def _collect_rows(self) -> list[threshold_tables.Row]:
         """The rows of all finished searches."""
         return [
             row for case in self.items for row in self._read_rows(case) or ()
         ]
 
-    def _read_rows(self, case: Case) -> list[Row] | None:
-        return list_rows(case, Evaluations.of(case.base))
+    def _read_rows(self, case: Case) -> list[threshold_tables.Row] | None:
+        return threshold_tables.list_rows(case, Evaluations.of(case.base))
 
 
 def search_thresholds(values: dict[str, Any]) -> int:
@@ -141,40 +114,33 @@ def search_thresholds(values: dict[str, Any]) -> int:
 
 def define_flags() -> flags.FlagValues:
     """The flags of a run, those of a search, and where searches run."""
-    values = define_search_flags()
-    define_settings(SchedulerOptions.list_settings(), values)
+    values = threshold_settings.define_search_flags()
+    run_flags.define_settings(SchedulerOptions.list_settings(), values)
     return values
 
 
 def make_searches(values: dict[str, Any]) -> ThresholdSearches:
     """The searches that the flags describe, checked; writes nothing.
 
-    Raises:
-        ConfigError: If a flag breaks a rule for any of the grid sizes.
+    Raises ConfigError if a flag breaks a rule for any of the grid sizes.
     """
     base = make_config(values)
-    settings = SearchSettings.from_flags(values)
+    settings = threshold_settings.SearchSettings.from_flags(values)
     cases = list_cases(base, settings)
-    here = is_here(values)
+    here, notes = is_here(values), {}
     # Seeds differ in nothing that is checked, and there may be thousands.
-    firsts = [case for case in cases if case.seed == settings.first_seed]
-    notes = [note for case in firsts for note in check_case(case, here)]
-    for note in dict.fromkeys(notes):
+    for case in (c for c in cases if c.seed == settings.first_seed):
+        if case.kind != "bumps":
+            first = case.make_config(1)
+            notes |= dict.fromkeys(list_announcements(first, here))
+        most = case.make_config(case.make_limits().maximum)
+        notes |= dict.fromkeys(list_announcements(most, here))
+    for note in notes:
         print(note)
-    text = format_flags(base) + "\n".join([*list_flag_lines(settings), ""])
+    text = run_flags.format_flags(base) + "\n".join(
+        [*run_flags.list_flag_lines(settings), ""]
+    )
     return ThresholdSearches(Path(base.run_dir), cases, text)
-
-
-def check_case(case: Case, here: bool = True) -> list[str]:
-    """Checks the trainings of a search; returns what a user should know.
-
-    Raises:
-        ConfigError: Naming the flag, the rule and the value.
-    """
-    first = case.make_config(1)
-    notes = list_announcements(first, here) if case.kind != "bumps" else []
-    most = case.make_config(case.make_limits().maximum)
-    return [*notes, *list_announcements(most, here)]
 
 
 STUDY = Study(

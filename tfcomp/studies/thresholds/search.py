@@ -1,14 +1,13 @@
 """The smallest number that reaches a target, found by bisection.
 
-The search knows nothing of what it counts: it asks `reaches(count)`, which
-is expensive (a training), noisy, and more often true for larger counts. It is
-a function of the answers alone, so that a search that was killed is repeated
-from its recorded answers without asking anything twice.
+To ask whether a count reaches it is expensive (a training), noisy, and more
+often true for larger counts. The search is a function of the answers alone, and
+repeated from recorded ones without asking twice.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,50 +16,29 @@ Reaches = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Limits:
-    """Where to search and how finely.
+    """Where to search and how finely."""
 
-    Attributes:
-        first: The first count that is tried (after 0, if that is allowed);
-            it decides the cost of a search and not its outcome.
-        maximum: The largest count that is tried.
-        minimum: The smallest count that makes sense, 0 or 1.
-        tolerance: The largest ratio of the count that is found to the
-            largest smaller one that failed.
-    """
-
-    first: int
+    first: int  # tried (after 0, if that is allowed); decides the cost alone
     maximum: int
-    minimum: int = 1
-    tolerance: float = 1.2
+    minimum: int = 1  # the smallest count that makes sense, 0 or 1
+    tolerance: float = 1.2  # of the count found to the largest below that fails
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
-
-    Attributes:
-        count: The smallest count tried that reaches; where none does, the
-            maximum, which is then a lower bound.
-        reached: Whether `count` reaches.
-        answers: Every count tried and whether it reached, in order.
-    """
+    """The smallest count tried that reaches, else the maximum."""
 
     count: int
     reached: bool
-    answers: dict[int, bool] = field(default_factory=dict)
+    answers: dict[int, bool]  # every count tried, in order: does it reach?
 
 
 def find_threshold(reaches: Reaches, limits: Limits) -> Found:
     """Brackets the threshold by doubling or halving, then bisects its log.
 
-    Whatever the answers are, also if they are not monotone, the count found
-    reaches, and a count below it by at most the tolerance (or by 1) does
-    not, unless it is the minimum. A response that falls and rises again has
-    several such counts, of which one is found.
-
-    Args:
-        reaches: Whether a count reaches the target; asked at most once for
-            each count.
+    Whatever the answers are, the count found reaches, and a count below it by
+    at most the tolerance (or by 1) does not, unless it is the minimum. No count
+    is asked for twice.
     """
     answers: dict[int, bool] = {}
 
@@ -78,11 +56,10 @@ def find_threshold(reaches: Reaches, limits: Limits) -> Found:
 
 
 def dither(count: float, *seed: int) -> int:
-    """A count up to twice as large, drawn uniformly in log scale.
+    """A count up to twice as large, drawn uniformly in log scale, by the seed.
 
-    Thresholds are rounded up to a geometric grid. Where every search starts
-    from a place of its own, the rounding averages out instead of shifting
-    all searches of one size alike. The draw depends on the seed alone.
+    So the rounding up of thresholds to a geometric grid averages out over
+    searches.
     """
     shift = np.random.default_rng(seed).uniform()
     return round(count * 2.0**shift)

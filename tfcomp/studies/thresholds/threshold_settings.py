@@ -14,7 +14,6 @@ from tfcomp.sweeps.grid import MAX_SEEDS, SeedSettings, split_cells
 
 # Name of a score (see `tfcomp.analysis.scores`) to whether more is better.
 CRITERIA = {"position_accuracy": True, "relative_mse": False}
-MAX_PASSES = 10_000
 # The region of a kind where the user names none: figure 4 holds out a corner
 # of what is composed of stripes; the bumps alone that it compares them with
 # are drawn everywhere.
@@ -70,7 +69,7 @@ class SearchSettings(SeedSettings):
         "How often every training sees each example at least. With 0, only "
         "--steps decides.",
         minimum=0.0,
-        maximum=MAX_PASSES,
+        maximum=10_000,
     )
     tolerance: float = setting(
         1.2,
@@ -130,43 +129,35 @@ def define_search_flags() -> flags.FlagValues:
 
 
 def is_reached(criterion: str, score: float | None, target: float) -> bool:
-    """Whether a score is at least as good as its target.
-
-    None, after a training that diverged, reaches nothing.
-    """
+    """Whether a score is as good as its target; None (it diverged) is not."""
     if score is None:
         return False
     return score >= target if CRITERIA[criterion] else score <= target
 
 
-def split_list(
-    flag: str, text: str, known: Collection[str] | None = None
-) -> list[str]:
+def split_list(flag: str, text: str, known: Collection[str] = ()) -> list[str]:
     """Reads a list of different values: those that are known, or any.
 
-    Raises:
-        ConfigError: If there is none, one is empty or not known, or two are
-            equal.
+    Raises ConfigError if there is none, or one is empty, repeated or not known.
     """
     values = split_cells(flag, text)
     if not values or not all(values) or len(set(values)) < len(values):
         rule = "must be different values, separated by commas"
         raise ConfigError(flag, rule, text)
     for value in values:
-        if known is not None and value not in known:
+        if known and value not in known:
             rule = f"must be among: {', '.join(known)}"
             raise ConfigError(flag, rule, value)
     return values
 
 
 def _parse_target(criterion: str, text: str) -> float:
-    highest = 1 if CRITERIA[criterion] else math.inf
     try:
         target = float(text)
     except ValueError as error:
         raise ConfigError("target", "must be numbers", text) from error
-    if not (0 < target <= highest and math.isfinite(target)):
-        top = " and at most 1" if CRITERIA[criterion] else " and finite"
-        rule = f"must be greater than 0{top} for {criterion}"
+    top = "at most 1" if CRITERIA[criterion] else "finite"
+    if not 0 < target < math.inf or (CRITERIA[criterion] and target > 1):
+        rule = f"must be greater than 0 and {top} for {criterion}"
         raise ConfigError("target", rule, text)
     return target

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.statistics.power_law import (
-    PowerLaw,
-    SizeMean,
-    average_sizes,
-    fit_power_law,
-)
+from tfcomp.statistics import power_law
+from tfcomp.statistics.power_law import PowerLaw, SizeMean
 from tfcomp.storage.files import write_csv
-from tfcomp.studies.thresholds.cases import (
-    Case,
-    Evaluations,
-    MissingError,
-    find_in,
-)
+from tfcomp.studies.thresholds import cases
 from tfcomp.studies.thresholds.threshold_settings import CRITERIA
 
 if TYPE_CHECKING:
@@ -27,37 +19,23 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 KEYS = ("kind", "region", "criterion")
-QUANTITIES = ("num_bumps", "num_examples")
 GUIDES = {"linear, N": 1.0, "cubic, N³": 3.0}
-WORDS = {
-    "position_accuracy": "position accuracy",
-    "relative_mse": "relative MSE",
-}
+COLUMNS = (*KEYS, "grid_size", "mean_examples", "low", "high", "num_seeds")
 # What a threshold is of, in the picture.
 QUANTITY = "num_examples"
 
 
 @dataclass(frozen=True)
 class Law:
-    """How one quantity of one kind grows with the grid.
+    """How one quantity of one kind grows with the grid."""
 
-    Attributes:
-        key: Kind, region and criterion.
-        quantity: `num_bumps` or `num_examples`.
-        rows: The thresholds that were reached.
-        missed: Those that were not.
-        means: Geometric means of the sizes; empty if a count is 0.
-        fit: The power law; None if it does not exist.
-        note: Why not, or what was left out.
-    """
-
-    key: tuple[str, ...]
-    quantity: str
-    rows: list[Row]
-    missed: list[Row]
-    means: list[SizeMean]
+    key: tuple[str, ...]  # kind, region and criterion
+    quantity: str  # `num_bumps` or `num_examples`
+    rows: list[Row]  # the thresholds that were reached
+    missed: list[Row]  # and those that were not
+    means: list[SizeMean]  # of the sizes, geometric; empty if a count is 0
     fit: PowerLaw | None
-    note: str
+    note: str  # why there is no power law, or what was left out
 
     def describe(self) -> str:
         """The law in one line."""
@@ -68,31 +46,46 @@ class Law:
         return f"{text}  [{self.note}]" if self.note else text
 
 
-def list_rows(case: Case, evaluations: Evaluations) -> list[Row] | None:
+def list_rows(
+    case: cases.Case, evaluations: cases.Evaluations
+) -> list[Row] | None:
     """One row for each criterion of a search; None before it is finished.
 
     Nothing is trained: the search is repeated on recorded scores.
     """
+    rows = []
     try:
-        return [
-            _make_row(case, criterion, evaluations)
-            for criterion in case.settings.targets
-        ]
-    except MissingError:
+        for criterion, target in case.settings.targets.items():
+            found, score = cases.find_in(
+                case, criterion, evaluations.get_scores
+            )
+            rows.append(
+                {
+                    "kind": case.kind,
+                    "region": case.region,
+                    "criterion": criterion,
+                    "grid_size": case.grid_size,
+                    "seed": case.seed,
+                    "num_bumps": found.count,
+                    "num_examples": case.count_examples(found.count),
+                    "reached": found.reached,
+                    "score": score,
+                    "target": target,
+                    "num_trainings": len(found.answers),
+                }
+            )
+    except cases.MissingError:
         return None
+    return rows
 
 
 def fit_laws(rows: Sequence[Row]) -> list[Law]:
     """The laws of all kinds, regions and criteria, in order of appearance."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        key = tuple(row[name] for name in KEYS)
-        groups.setdefault(key, []).append(row)
-    return [
-        _fit(key, quantity, group)
-        for key, group in groups.items()
-        for quantity in QUANTITIES
-    ]
+        groups.setdefault(tuple(row[name] for name in KEYS), []).append(row)
+    pairs = itertools.product(groups.items(), ("num_bumps", "num_examples"))
+    return [_fit(key, quantity, group) for (key, group), quantity in pairs]
 
 
 def make_slope_row(law: Law) -> Row:
@@ -117,23 +110,6 @@ def write_tables(folder: Path, rows: Sequence[Row]) -> None:
         write_csv(folder / "slopes.csv", slopes)
 
 
-def _make_row(case: Case, criterion: str, evaluations: Evaluations) -> Row:
-    found, score = find_in(case, criterion, evaluations.get_scores)
-    return {
-        "kind": case.kind,
-        "region": case.region,
-        "criterion": criterion,
-        "grid_size": case.grid_size,
-        "seed": case.seed,
-        "num_bumps": found.count,
-        "num_examples": case.count_examples(found.count),
-        "reached": found.reached,
-        "score": score,
-        "target": case.settings.targets[criterion],
-        "num_trainings": len(found.answers),
-    }
-
-
 def _fit(key: tuple[str, ...], quantity: str, rows: list[Row]) -> Law:
     """Fits one law; searches that reached no target are counted alone."""
     reached = [row for row in rows if row["reached"]]
@@ -147,8 +123,10 @@ def _fit(key: tuple[str, ...], quantity: str, rows: list[Row]) -> Law:
         return Law(key, quantity, reached, missed, [], None, "; ".join(notes))
     if reached and not any(row["num_bumps"] for row in reached):
         notes.append("stripes alone: linear by construction")
-    means = average_sizes([row["grid_size"] for row in reached], counts)
-    fit = fit_power_law(means)
+    means = power_law.average_sizes(
+        [row["grid_size"] for row in reached], counts
+    )
+    fit = power_law.fit_power_law(means)
     if fit is None:
         notes.append("fewer than 2 sizes: no slope")
     elif fit.low is None:
@@ -180,22 +158,23 @@ def _make_exhibit(
     from tfcomp.figures.power_law_plots import Scaling, draw_power_laws
 
     sign = "at least" if CRITERIA[criterion] else "at most"
-    goal = f"{WORDS[criterion]} of {sign} {target:g}"
-    figure = draw_power_laws(
-        {
-            _name(law): Scaling(
-                points=[(row["grid_size"], row[QUANTITY]) for row in law.rows],
-                means=[(m.size, m.mean, m.low, m.high) for m in law.means],
-                missed=[
-                    (row["grid_size"], row[QUANTITY]) for row in law.missed
-                ],
-                line=law.fit and (law.fit.constant, law.fit.slope),
-            )
-            for law in laws
-        },
-        GUIDES,
-        title=f"Data needed for {goal}",
-    )
+    words = criterion.replace("_", " ").replace("mse", "MSE")
+    goal = f"{words} of {sign} {target:g}"
+    lines, rows = {}, []
+    for law in laws:
+        kind, region, _ = law.key
+        slope = law.fit.describe() if law.fit else "no slope"
+        name = f"{kind.replace('_', ' ')}, region {region}: {slope}"
+        reached, missed = (
+            [(row["grid_size"], row[QUANTITY]) for row in found]
+            for found in (law.rows, law.missed)
+        )
+        means = [(m.size, m.mean, m.low, m.high) for m in law.means]
+        line = law.fit and (law.fit.constant, law.fit.slope)
+        lines[name] = Scaling(reached, means, missed, line)
+        values = [(*law.key, *astuple(mean)) for mean in law.means]
+        rows += [dict(zip(COLUMNS, each, strict=True)) for each in values]
+    figure = draw_power_laws(lines, GUIDES, title=f"Data needed for {goal}")
     caption = (
         f"The smallest number of training examples (stripes included) that "
         f"reached {goal} at held-out positions, or at all positions where "
@@ -204,20 +183,4 @@ def _make_exhibit(
         "the means, with the 95 % interval of its exponent. Open triangle: "
         "not reached by this number."
     )
-    rows = [row for law in laws for row in _list_means(law)]
     return Exhibit(f"threshold_{criterion}", goal, caption, figure, rows)
-
-
-def _name(law: Law) -> str:
-    kind, region, _ = law.key
-    name = f"{kind.replace('_', ' ')}, region {region}"
-    slope = law.fit.describe() if law.fit else "no slope"
-    return f"{name}: {slope}"
-
-
-def _list_means(law: Law) -> list[dict[str, Any]]:
-    columns = (*KEYS, "grid_size", "mean_examples", "low", "high", "num_seeds")
-    return [
-        dict(zip(columns, (*law.key, *astuple(mean)), strict=True))
-        for mean in law.means
-    ]

@@ -1,9 +1,7 @@
 """One training of a search: train a decoder, score it, forget it.
 
-Hundreds of them make one curve, so there is no run folder, checkpoint,
-picture or export; a search makes them one after another in one process, so
-that TensorFlow starts once. What one gives does not depend on those before
-it: weights, data and the order of the batches are functions of its flags.
+A search makes hundreds in one process, without run folder, checkpoint, picture
+or export. None depends on those before it.
 """
 
 import gc
@@ -23,14 +21,10 @@ from tfcomp.training.strategy import make_strategy
 def train_and_score(config: RunConfig) -> dict[str, float | None]:
     """Trains the decoder of a run without a pause; scores what it draws.
 
-    Returns:
-        Scores as in `tfcomp.analysis.scores` over the held-out grid points,
-        or over all of them if the region is `none`. A training that diverges
-        gives a decoder that draws nothing, with an accuracy of 0 and no
-        errors.
-
-    Raises:
-        ConfigError: If the settings are impossible on this machine.
+    Scores are as in `tfcomp.analysis.scores`, over the held-out grid points, or
+    over all if the region is `none`. A training that diverges has an accuracy
+    of 0 and no errors. Raises ConfigError if this machine cannot follow the
+    settings.
     """
     dataset = make_dataset(config)
     strategy = make_strategy(config.training.num_replicas)
