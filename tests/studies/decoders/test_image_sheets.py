@@ -12,10 +12,10 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.evaluation.loading import load_run
+from tfcomp.storage import published_folder
 from tfcomp.studies.claims import read_some_evidence
 from tfcomp.studies.claims.evidence import Run, read_run
 from tfcomp.studies.decoders import command as decoders
-from tfcomp.studies.decoders import image_sheets
 from tfcomp.studies.decoders.image_sheets import (
     Network,
     choose_networks,
@@ -111,7 +111,7 @@ def test_published_networks_of_the_same_data(monkeypatch) -> None:
     assert again == [n.run for n in networks]
     other = [replace(r, flags=r.flags | {"sigma": 0.7}) for r in runs]
     assert not find_networks(other)
-    monkeypatch.setattr(image_sheets, "find_source", _refuse)
+    monkeypatch.setattr(published_folder, "find_source", _refuse)
     assert not find_networks(runs)
 
 

@@ -25,17 +25,11 @@ from typing import Any
 
 from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.setting_table import format_rows
-from tfcomp.storage.files import write_bytes, write_csv, write_text
+from tfcomp.storage.files import write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.studies import Study
-from tfcomp.studies.decoders.decoder_table import (
-    FRESH,
-    NUMBERS,
-    Case,
-    judge_truth,
-    list_cases,
-    round_number,
-)
+from tfcomp.studies.decoders import decoder_table
+from tfcomp.studies.decoders.decoder_table import FRESH, NUMBERS, Case
 
 FLAGS = {
     "runs": (
@@ -57,8 +51,7 @@ SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"
 def tabulate(settings: dict[str, Any]) -> int:
     """Judges what the flags name, writes the tables and the picture.
 
-    Raises:
-        ConfigError: If there is no folder to write, or nothing to read.
+    Raises ConfigError if there is no folder to write, or nothing to read.
     """
     check_folder("output", settings["output"])
     from tfcomp.studies.claims import read_some_evidence
@@ -68,16 +61,14 @@ def tabulate(settings: dict[str, Any]) -> int:
 
     runs = read_some_evidence(settings["runs"]).runs
     old = [run for run in runs if run.seed < FRESH]
-    cases = list_cases(old or runs)
+    cases = decoder_table.list_cases(old or runs)
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
     sheets = write_sheets(runs, output) if settings["sheets"] else []
-    rows = map(describe_case, cases)
-    write_csv(
-        output / "decoders.csv",
-        [{name: round_number(v) for name, v in row.items()} for row in rows],
+    decoder_table.write_rounded(
+        output / "decoders.csv", map(describe_case, cases)
     )
-    truth = [list(row.values()) for row in judge_truth(cases)]
+    truth = [list(row.values()) for row in decoder_table.judge_truth(cases)]
     tables = [*format_verdicts(cases, output), format_rows([TRUTH, *truth])]
     text = "\n".join([*tables, format_costs(cases)])
     write_text(output / "decoders.md", text)
@@ -113,10 +104,7 @@ def describe_case(case: Case) -> dict[str, Any]:
 
 
 def format_verdicts(cases: list[Case], output: Path) -> list[str]:
-    """The verdicts with OOD R^2, a table for all splits of the same data.
-
-    The splits lead to their images, as far as these are in the folder.
-    """
+    """The verdicts with OOD R^2, and links to images, by kind of data."""
     from tfcomp.studies.decoders.image_sheets import link
 
     tables = []

@@ -1,30 +1,25 @@
 """Which decoder composes? Runs of decoders on splits, judged by one rule.
 
 A **case** is a decoder on a split: data, region and, of data that compose in a
-known way, their composition. R^2 refers to the mean training image: 1 - MSE /
-MSE of that image. A run counts if its ID R^2 is at least `FITTED`. Over these,
+known way, their composition. docs/decoders.md has the rules: which runs count,
+and when a case composes, fails, is undecided or not fitted. R^2 refers to the
+mean training image: 1 - MSE / MSE of that image.
 
-    not fitted   there is none: nothing follows
-    composes     the 95 % interval of the mean OOD R^2 lies above `COMPOSES`
-    fails        it lies below
-    undecided    it has both sides, or there are too few seeds
-
-Two statements are judged by this, on every split of data whose composition is
-known. The theory: the decoder that is the composition (`EXACT`) composes. And
-what the field expects: the others fail, as they need not draw what they never
-saw. Nothing is expected of decoders that have the composition as a special
-case and more (`WIDER`), of `attention`, for which there are arguments either
-way, nor of occlusions whose objects never meet in training: which one is in
-front cannot be known there.
+Where the composition is known, the decoder that is it (`EXACT`) must compose,
+by the theory, and the field expects all others to fail. Nothing is expected of
+decoders that have it as a special case and more, of `attention`, nor of
+occlusions whose objects never meet in training (`WIDER`, `EXPECTED`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from tfcomp.statistics.limits import AT_MOST_ONE, compute_student
 from tfcomp.statistics.setting_table import choose_flags
+from tfcomp.storage.files import write_csv
 from tfcomp.studies.claims.evidence import Run
 from tfcomp.studies.claims.selection import list_groups
 
@@ -37,12 +32,7 @@ LOOKS = (FRESH, 210, 220)
 MORE_SEEDS = {3: 20}  # of looks, by number, that have more runs than others
 # Composition of the data to the decoder that is it.
 EXACT = {"sum": "additive", "product": "product", "occlusion": "occlusion"}
-# Those that have every other composition as a special case. A constant mask
-# makes a sum of objects. A product of dark glasses is an occlusion with a black
-# front part. A product of rank 2 has an occlusion, mask times front and
-# (1 - mask) times back. Forced rendering draws an object where its row and its
-# column meet, adds objects, and its convolutions can hide what lies behind;
-# objects that act cover each other, and are a sum where they do not meet.
+# Those that have every other composition as a special case, and attention.
 WIDER = (
     *("low_rank_product", "occlusion", "slots", "attention"),
     *("low_rank", "hard_rendering", "acting"),
@@ -174,10 +164,9 @@ def count_looks(run: Run) -> int:
 def judge_truth(cases: Sequence[Case]) -> list[dict[str, str]]:
     """Both statements on every split, and on all, which is the last row.
 
-    Returns:
-        Rows of `split`, `matching` (the decoder that is the composition
-        composes) and `others` (those that must fail do): "reproduced",
-        "refuted", "undecided" or "not run".
+    `matching` (the decoder that is the composition composes) and `others`
+    (those that must fail do) are "reproduced", "refuted", "undecided" or "not
+    run".
     """
     rows = []
     for split in EXPECTED:
@@ -204,6 +193,10 @@ def _combine(verdicts: Collection[str], wanted: str) -> str:
     return "reproduced" if set(verdicts) == {wanted} else "undecided"
 
 
-def round_number(value: Any) -> Any:
-    """Six digits: what a reader wants and all machines share."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def write_rounded(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Writes six digits of numbers: what all machines share, as CSV."""
+    table = [
+        {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in items}
+        for items in (row.items() for row in rows)
+    ]
+    write_csv(path, table)

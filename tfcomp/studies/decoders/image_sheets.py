@@ -1,10 +1,8 @@
 """Held-out images of a split: the truth, and below it what decoders draw.
 
-A sheet is made of the networks that are here, of every decoder the first seed
-of its latest look, with the R^2 of this seed: those in the folders of runs, and
-published ones that were trained on the same data. Held-out combinations are
-drawn at random, the same ones each time; where training determines only some,
-half of them are of these.
+Of every decoder the first seed of its latest look, with its R^2, in folders of
+runs or published. Held-out combinations are drawn at random, the same ones each
+time; half of them are certified where training determines only some.
 """
 
 from __future__ import annotations
@@ -25,20 +23,11 @@ from tfcomp.config.run_config import LOCATION_FLAGS
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
 from tfcomp.datasets.solvable import certify_dataset
+from tfcomp.storage import published_folder
 from tfcomp.storage.files import write_bytes
-from tfcomp.storage.published_folder import (
-    find_source,
-    list_published,
-    parse_metrics,
-    read_model,
-)
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, MODEL_FILE
 from tfcomp.studies.claims.evidence import Run
-from tfcomp.studies.decoders.decoder_table import (
-    count_looks,
-    describe_split,
-    shorten_split,
-)
+from tfcomp.studies.decoders import decoder_table
 from tfcomp.studies.decoders.split_facts import get_r2
 
 if TYPE_CHECKING:
@@ -67,7 +56,9 @@ def link(text: str, split: str, output: Path) -> str:
 
 def name_sheet(split: str) -> str:
     """The file of a split, as `sprites_montero_range.png`."""
-    return re.sub(r"[^a-z\d.-]+", "_", shorten_split(split)) + ".png"
+    return (
+        re.sub(r"[^a-z\d.-]+", "_", decoder_table.shorten_split(split)) + ".png"
+    )
 
 
 def write_sheets(runs: Sequence[Run], output: Path) -> list[Path]:
@@ -77,7 +68,9 @@ def write_sheets(runs: Sequence[Run], output: Path) -> list[Path]:
 
     splits: dict[str, list[Network]] = {}
     for network in find_networks(runs):
-        splits.setdefault(describe_split(network.run), []).append(network)
+        splits.setdefault(decoder_table.describe_split(network.run), []).append(
+            network
+        )
     written = []
     for split, found in splits.items():
         path = output / FOLDER / name_sheet(split)
@@ -92,8 +85,7 @@ def write_sheets(runs: Sequence[Run], output: Path) -> list[Path]:
 def find_networks(runs: Sequence[Run]) -> list[Network]:
     """Networks in folders of runs, then published ones of the same data.
 
-    Raises:
-        RunError: If a published model is damaged.
+    Raises RunError if a published model is damaged.
     """
     from tfcomp.evaluation.loading import load_run
     from tfcomp.evaluation.published_models import (
@@ -107,14 +99,16 @@ def find_networks(runs: Sequence[Run]) -> list[Network]:
         if (run.path / MODEL_FILE).exists()
     ]
     try:
-        source = find_source()
+        source = published_folder.find_source()
     except RunError:
         return networks  # installed without a clone
     shown = {_describe_data(run.flags) for run in runs}
-    for model in list_published(source):
-        contents = read_model(source, model.name)
+    for model in published_folder.list_published(source):
+        contents = published_folder.read_model(source, model.name)
         flags = parse_published_flags(contents[FLAGS_FILE], model.name)
-        metrics = parse_metrics(contents[METRICS_FILE], METRICS_FILE)
+        metrics = published_folder.parse_metrics(
+            contents[METRICS_FILE], METRICS_FILE
+        )
         run = Run(Path(source, model.name), flags.to_flags(), metrics)
         load = functools.partial(load_published_run, model.name, source)
         if _describe_data(run.flags) in shown:
@@ -128,11 +122,10 @@ def _describe_data(flags: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def choose_networks(networks: Sequence[Network]) -> list[Network]:
-    """Of every decoder one; those with the highest R^2 come first.
-
-    All have images of the same size.
-    """
-    ordered = sorted(networks, key=lambda n: (-count_looks(n.run), n.run.seed))
+    """Of every decoder one, the best first; their images have one size."""
+    ordered = sorted(
+        networks, key=lambda n: (-decoder_table.count_looks(n.run), n.run.seed)
+    )
     size = ordered[0].run.flags["grid_size"]
     chosen: dict[str, Network] = {}
     for network in ordered:

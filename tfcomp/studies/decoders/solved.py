@@ -1,12 +1,9 @@
 """Does a decoder solve what training determines? Splits by certificate.
 
-Rules (docs/decoders_plan.md, fixed before the runs): a run counts if its ID R^2
-is at least .9; the number is the mean R^2 of held-out images over these, with
-Student's interval over seeds; a decoder without one is not fitted. R^2 is about
-the mean held-out image.
-
-The law: over splits, the R^2 of a decoder rises with the share of combinations
-that are certified at order 1.
+By docs/decoders_plan.md, fixed before the runs: the number of a decoder is the
+mean R^2 of held-out images, about their mean, over the runs whose ID R^2 is at
+least .9. The law: it rises with the share of combinations that are certified at
+order 1.
 """
 
 from __future__ import annotations
@@ -19,20 +16,9 @@ import numpy as np
 
 from tfcomp.statistics.limits import AT_MOST_ONE, compute_student
 from tfcomp.studies.claims.evidence import Run
-from tfcomp.studies.decoders.decoder_table import (
-    FITTED,
-    FRESH,
-    MORE_SEEDS,
-    count_looks,
-    describe_split,
-    shorten_split,
-)
-from tfcomp.studies.decoders.split_facts import (
-    SplitFacts,
-    find_facts,
-    get_predictors,
-    get_r2,
-)
+from tfcomp.studies.decoders import decoder_table, split_facts
+from tfcomp.studies.decoders.decoder_table import FITTED, FRESH, MORE_SEEDS
+from tfcomp.studies.decoders.split_facts import SplitFacts, get_r2
 
 RESAMPLES = 1000
 MIN_SPLITS = 5  # for a law
@@ -42,15 +28,10 @@ RIVALS = {"additive", "cnn", "slots"}  # of decoders_law.flags
 
 @dataclass(frozen=True)
 class Solved:
-    """The runs of a decoder on a split that fit, of all.
+    """The runs of a decoder on a split that fit, of all."""
 
-    Attributes:
-        runs: All, in the order of their seeds.
-        values: R^2 of held-out images by seed, of those that fit.
-    """
-
-    runs: tuple[Run, ...]
-    values: Mapping[int, float]
+    runs: tuple[Run, ...]  # all, in the order of their seeds
+    values: Mapping[int, float]  # R^2 of held-out images by seed, if it fits
 
     @classmethod
     def make(cls, runs: Sequence[Run]) -> Solved:
@@ -97,21 +78,13 @@ class Solved:
 
 @dataclass(frozen=True)
 class Split:
-    """A split with all that was run on it.
-
-    Attributes:
-        name: As `montero:range`.
-        facts: What it says of itself.
-        predictors: R^2 of those that need no network.
-        decoders: By name, the latest look at each.
-        earlier: By name, the looks before, in order, where there were any.
-    """
+    """A split, as `montero:range`, with all that was run on it."""
 
     name: str
     facts: SplitFacts
-    predictors: Mapping[str, float | None]
-    decoders: Mapping[str, Solved]
-    earlier: Mapping[str, Sequence[Solved]]
+    predictors: Mapping[str, float | None]  # R^2 of those without a network
+    decoders: Mapping[str, Solved]  # by name, the latest look at each
+    earlier: Mapping[str, Sequence[Solved]]  # and those before, if there were
 
     @property
     def certified(self) -> float:
@@ -134,9 +107,9 @@ def list_splits(runs: Sequence[Run]) -> list[Split]:
     found: dict[str, dict[str, dict[int, list[Run]]]] = {}
     for run in runs:
         if run.flags["dataset"] == DATA:
-            decoders = found.setdefault(describe_split(run), {})
+            decoders = found.setdefault(decoder_table.describe_split(run), {})
             looks = decoders.setdefault(run.flags["model"], {})
-            looks.setdefault(count_looks(run), []).append(run)
+            looks.setdefault(decoder_table.count_looks(run), []).append(run)
     made = [_make_split(name, decoders) for name, decoders in found.items()]
     splits = [split for split in made if split is not None]
     return sorted(splits, key=lambda s: (-s.certified, -s.facts.num_train))
@@ -155,12 +128,14 @@ def _make_split(
             earlier[model] = [Solved.make(runs) for runs in fresh]
     # Those that were scored at all points know the spread best.
     first = max((r[0] for r in chosen.values()), key=lambda r: r.seed)
-    facts = find_facts(first)
+    facts = split_facts.find_facts(first)
     if facts is None:
         return None
     solved = {model: Solved.make(r) for model, r in chosen.items()}
-    short = shorten_split(name.removeprefix(f"{DATA} "))
-    return Split(short, facts, get_predictors(first), solved, earlier)
+    short = decoder_table.shorten_split(name.removeprefix(f"{DATA} "))
+    return Split(
+        short, facts, split_facts.get_predictors(first), solved, earlier
+    )
 
 
 def _list_complete(looks: Mapping[int, list[Run]]) -> list[list[Run]]:

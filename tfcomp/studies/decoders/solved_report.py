@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.statistics.setting_table import format_rows
-from tfcomp.storage.files import write_bytes, write_csv, write_text
-from tfcomp.studies.decoders.decoder_table import round_number
+from tfcomp.storage.files import write_bytes, write_text
+from tfcomp.studies.decoders.decoder_table import write_rounded
 from tfcomp.studies.decoders.image_sheets import link
 from tfcomp.studies.decoders.solved import (
     DATA,
@@ -17,32 +17,14 @@ from tfcomp.studies.decoders.solved import (
 )
 
 OWN = "acting"
-HEAD = (
-    "held out",
-    "certified",
-    "training images",
-    "images missing",
-    "pixels lit",
-    "nearest image",
-    "additive predictor",
-    "acting",
-    "of certified, others",
-    "best of the others",
-)
 
 
 def write_splits(splits: Sequence[Split], output: Path) -> str:
-    """Writes solved.csv, solved.md and solved.png; returns the Markdown.
-
-    Nothing if there is no split.
-    """
+    """Writes solved.csv, solved.md and solved.png; returns the Markdown."""
     if not splits:
         return ""
     rows = [row for split in splits for row in list_rows(split)]
-    write_csv(
-        output / "solved.csv",
-        [{name: round_number(v) for name, v in row.items()} for row in rows],
-    )
+    write_rounded(output / "solved.csv", rows)
     text = f"{format_splits(splits, output)}\n{format_law(splits)}"
     write_text(output / "solved.md", text)
     write_bytes(output / "solved.png", draw_splits(splits))
@@ -88,28 +70,27 @@ def _describe(name: str, solved: Solved) -> dict[str, Any]:
 
 
 def format_splits(splits: Sequence[Split], output: Path) -> str:
-    """A row for each split, the certified ones first.
-
-    It leads to the images of all decoders, if they are in the folder.
-    """
+    """A row for each split, the certified first, with links to images."""
     rows = []
     for split in splits:
         acting, facts = split.decoders.get(OWN), split.facts
         rows.append(
-            [
-                link(f"`{split.name}`", f"{DATA} {split.name}", output),
-                f"{split.certified:.0%}",
-                f"{facts.num_train:,}",
-                "–" if facts.missing is None else f"{facts.missing:,.0f}",
-                f"{facts.lit:.0%}",
-                _format(split.predictors.get("nearest")),
-                _format(split.predictors.get("additive")),
-                "not run" if acting is None else _describe_looks(split),
-                "–" if acting is None else _describe_kinds(acting),
-                _describe_best(split),
-            ]
+            {
+                "held out": link(
+                    f"`{split.name}`", f"{DATA} {split.name}", output
+                ),
+                "certified": f"{split.certified:.0%}",
+                "training images": f"{facts.num_train:,}",
+                "images missing": _format(facts.missing, ",.0f"),
+                "pixels lit": f"{facts.lit:.0%}",
+                "nearest image": _format(split.predictors.get("nearest")),
+                "additive predictor": _format(split.predictors.get("additive")),
+                "acting": "not run" if acting is None else _list_looks(split),
+                "of certified, others": _describe_kinds(acting),
+                "best of the others": _describe_best(split),
+            }
         )
-    return format_rows([HEAD, *rows])
+    return format_rows([list(rows[0]), *(row.values() for row in rows)])
 
 
 def format_law(splits: Sequence[Split]) -> str:
@@ -135,14 +116,13 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
         f"{', '.join(s.name.split(','))} {s.certified:.0%}" for s in splits
     ]
     for split, column in zip(splits, names, strict=True):
-        for name, solved in split.decoders.items():
-            mean = solved.mean
-            values[name, column] = float("nan") if mean is None else mean
-            texts[name, column] = _format(mean)
+        found = {name: s.mean for name, s in split.decoders.items()}
         for name, value in split.predictors.items():
             if value is not None:
-                values[f"({name})", column] = value
-                texts[f"({name})", column] = _format(value)
+                found[f"({name})"] = value
+        for name, value in found.items():
+            values[name, column] = float("nan") if value is None else value
+            texts[name, column] = _format(value)
     order = sorted(
         {row for row, _ in values},
         key=lambda row: (row.startswith("("), row != OWN, row),
@@ -159,7 +139,7 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
     return figure_to_png(figure, num_colors=256, dpi=110)
 
 
-def _describe_looks(split: Split) -> str:
+def _list_looks(split: Split) -> str:
     """Of the own decoder: the latest look, and those before."""
     before = split.earlier.get(OWN, ())
     names = ["first", "second"][: len(before)]
@@ -167,8 +147,9 @@ def _describe_looks(split: Split) -> str:
     return "; ".join([f"{split.decoders[OWN]}", *looks])
 
 
-def _describe_kinds(solved: Solved) -> str:
-    kinds = [solved.average(name) for name in ("certified", "others")]
+def _describe_kinds(solved: Solved | None) -> str:
+    names = ("certified", "others")
+    kinds = [solved.average(name) for name in names] if solved else []
     return ", ".join(map(_format, kinds)) if any(kinds) else "–"
 
 
@@ -181,5 +162,5 @@ def _describe_best(split: Split) -> str:
     return f"{name} {others[name]}"
 
 
-def _format(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+def _format(value: float | None, digits: str = ".2f") -> str:
+    return "–" if value is None else format(value, digits)

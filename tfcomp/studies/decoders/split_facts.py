@@ -23,23 +23,18 @@ PREDICTORS = {"additive": "additive", "nearest": "nearest_id"}
 
 @dataclass(frozen=True)
 class SplitFacts:
-    """Numbers of a split.
+    """Numbers of a split."""
 
-    Attributes:
-        num_train: Training images.
-        certified: By order, the share of held-out combinations that training
-            determines; None where it was not computed, or nothing is held out.
-        missing: The fewest further images that certify all at order 1.
-        lit: The share of the pixels that change over the data whose range in
-            training is at least half of that.
-        spread: For `id` and `ood`, the mean squared deviation from the mean
-            image over the mean squared error of a blank one.
-    """
-
-    num_train: int
+    num_train: int  # images
+    # By order, the share of held-out combinations that training determines;
+    # None where it was not computed, or nothing is held out.
     certified: dict[int, float | None]
-    missing: float | None
+    missing: float | None  # further images, at least, that certify all, order 1
+    # Of the pixels that change over the data, the share whose range in training
+    # is at least half of that.
     lit: float
+    # For `id` and `ood`, the mean squared deviation from the mean image over
+    # the mean squared error of a blank one.
     spread: dict[str, float]
 
     def convert(self, relative: float | None, subset: str) -> float | None:
@@ -51,10 +46,7 @@ class SplitFacts:
 
 
 def find_facts(run: Run) -> SplitFacts | None:
-    """The facts of the split of a run; None if its data are not here.
-
-    What the run has recorded is taken from there.
-    """
+    """The split of a run, as recorded if it is; None without its data."""
     known = _list_defaults()
     flags = tuple(
         f"--{name}={value}"
@@ -124,10 +116,9 @@ def _measure_spread(dataset: Dataset) -> dict[str, float]:
 
 
 def get_r2(run: Run, subset: str) -> float | None:
-    """R^2 of a run over `id`, `ood`, `certified` or `others`.
+    """R^2 of a run over `id`, `ood`, `certified` or `others`, about their mean.
 
-    About the mean image of the subset. Runs of earlier versions have it of
-    `id` and `ood` alone, from their errors.
+    Runs of earlier versions have it of `id` and `ood` alone, from their errors.
     """
     value = run.get(f"r2/{subset}")
     if value is not None or "r2" in run.metrics or subset not in SUBSETS:
