@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tfcomp.studies.prediction import (
-    forecast_report,
-    forecast_scores,
-    power,
-)
+from tfcomp.studies.prediction import judgement, one_decoder
 from tfcomp.studies.prediction.design import Cell, Found
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.forecast_report import (
@@ -19,17 +15,15 @@ from tfcomp.studies.prediction.forecast_report import (
     list_baselines,
     write_forecasts,
 )
-from tfcomp.studies.prediction.forecast_scores import (
-    describe_trust,
-    judge_forecasts,
-)
+from tfcomp.studies.prediction.judgement import find_threshold, measure_power
 from tfcomp.studies.prediction.one_decoder import (
     Forecast,
+    describe_trust,
     forecast_fresh,
     forecast_left_out,
+    judge_forecasts,
     make_groups,
 )
-from tfcomp.studies.prediction.power import find_threshold, measure_power
 
 AXES = ["model", "region", "depth", "rate"]
 TUPLES = [(name,) for name in AXES]
@@ -103,9 +97,9 @@ def judge(plant: Plant) -> dict:
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecast_scores, "DRAWS", 80)
-    monkeypatch.setattr(forecast_report, "PERMUTATIONS", 5)
-    monkeypatch.setattr(power, "DRAWS", 4)
+    monkeypatch.setattr(one_decoder, "DRAWS", 80)
+    monkeypatch.setattr(one_decoder, "PERMUTATIONS", 5)
+    monkeypatch.setattr(judgement, "DRAWS", 4)
 
 
 def test_a_number_that_knows_more_helps_and_noise_does_not() -> None:

@@ -18,7 +18,6 @@ from tfcomp.studies.prediction.command import (
     PredictionStudy,
     describe_answer,
 )
-from tfcomp.studies.prediction.design import collect
 from tfcomp.studies.prediction.network_training import forget_held_out
 
 FLAGS = (
@@ -90,7 +89,7 @@ def test_tables_and_figures(
     text = (study.folder / "networks.csv").read_text()
     rows = list(csv.DictReader(text.splitlines()))
     assert {row["learning_rate"] for row in rows} == {"0.005", "0.01"}
-    assert study.count_networks()[0] == 2
+    assert len(study.found) == 2
     assert describe_answer(study.folder, False) == [NOTHING]
 
 
@@ -129,7 +128,7 @@ def test_packed_study_holds_what_its_tables_are_made_of(
     }
     names = [Path(name).stem for name in read_records(study)]
     assert sorted(found) == sorted(names)
-    for each in collect(study.items, study.records):
+    for each in study.found:
         assert found[each.name] == each.record
 
 

@@ -22,31 +22,17 @@ from typing import Any
 
 from absl import flags
 
+from tfcomp.config import run_flags
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.config.run_flags import (
-    define_run_flags,
-    define_settings,
-    format_flags,
-    list_flag_lines,
-    make_flags,
-)
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.files import read_csv, write_csv
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import find_folders, split_patterns
 from tfcomp.studies import Study
 from tfcomp.studies.claims.packed_evidence import PREDICTION_FLAGS, unpack
-from tfcomp.studies.prediction.design import (
-    HALVES,
-    Cell,
-    Found,
-    PredictSettings,
-    collect,
-    list_hyperparameters,
-    open_records,
-    read_found,
-)
+from tfcomp.studies.prediction import design
+from tfcomp.studies.prediction.design import HALVES, Cell, Found
 from tfcomp.studies.records import Records
 from tfcomp.sweeps.grid import GRID, parse_grid
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
@@ -69,23 +55,31 @@ RECORDED = {
 
 @dataclass(frozen=True)
 class PredictionStudy(Workload):
-    """All networks of a study; an item is a setting with its seeds.
-
-    What its folder has is in docs/predict.md.
-    """
+    """All networks of a study, as docs/predict.md describes its folder."""
 
     kind = "prediction study"
     noun = "settings"
     flags_name = "predict.flags"
 
     items: Sequence[Cell]
-    settings: PredictSettings
+    settings: design.PredictSettings
     hyperparameters: Sequence[tuple[str, ...]]
 
     @property
     def records(self) -> Records:
         """Its networks."""
-        return open_records(self.folder, self.settings.target)
+        return design.open_records(self.folder, self.settings.target)
+
+    @property
+    def found(self) -> list[Found]:
+        """Those that are recorded."""
+        records = self.records
+        return [
+            Found(cell, run.training.seed, record, records.locate(run).stem)
+            for cell in self.items
+            for run in cell.make_configs()
+            if (record := records.read(run)) is not None
+        ]
 
     def is_finished(self, cell: Cell) -> bool:
         """Whether all networks of a setting are recorded."""
@@ -95,8 +89,8 @@ class PredictionStudy(Workload):
     def make_command(self, cell: Cell) -> list[str]:
         """The process of a setting (`one_cell`)."""
         command = [sys.executable, "-m", "tfcomp.studies.prediction.one_cell"]
-        command += list_flag_lines(cell.config)
-        return command + list_flag_lines(self.settings)
+        command += run_flags.list_flag_lines(cell.config)
+        return command + run_flags.list_flag_lines(self.settings)
 
     def get_config(self, cell: Cell) -> RunConfig:
         """A run like its networks."""
@@ -113,7 +107,7 @@ class PredictionStudy(Workload):
                 **{name: found.record.get(name) for name in names},
                 "record": found.name,
             }
-            for found in collect(self.items, self.records)
+            for found in self.found
         ]
         if rows:
             write_csv(self.folder / "networks.csv", rows)
@@ -123,13 +117,7 @@ class PredictionStudy(Workload):
         # Imported here: bad flags must be answered without SciPy.
         from tfcomp.studies.prediction.predict_report import write_report
 
-        found = collect(self.items, self.records)
-        write_report(self.folder, found, self.hyperparameters)
-
-    def count_networks(self) -> tuple[int, int]:
-        """How many networks are recorded, and how many met the target."""
-        found = collect(self.items, self.records)
-        return len(found), sum(each.record["reached"] for each in found)
+        write_report(self.folder, self.found, self.hyperparameters)
 
 
 def predict(values: dict[str, Any]) -> int:
@@ -139,8 +127,9 @@ def predict(values: dict[str, Any]) -> int:
     if values["fresh"]:
         raise ConfigError("fresh", "goes with --runs", values["fresh"])
     study, failures = run_as_asked(make_study, values)
-    count, reached = study.count_networks()
-    print(f"\n{count} networks, {reached} reached {study.settings.target:g}")
+    found, target = study.found, study.settings.target
+    reached = sum(each.record["reached"] for each in found)
+    print(f"\n{len(found)} networks, {reached} reached {target:g}")
     print("\n".join(describe_answer(study.folder, study.settings.confirm)))
     print(f"tables   {study.folder}")
     for line in study.describe_failures(failures):
@@ -151,9 +140,7 @@ def predict(values: dict[str, Any]) -> int:
 def judge_recorded(values: dict[str, Any]) -> int:
     """Judges the recorded networks of one study; prints what predicts.
 
-    Raises:
-        ConfigError: If there is no such study, or several, or no folder to
-            write.
+    Raises ConfigError without such a study, or a folder to write.
     """
     output = Path(values["output"])
     check_folder("output", str(output))
@@ -170,9 +157,9 @@ def judge_recorded(values: dict[str, Any]) -> int:
 
     output.mkdir(parents=True, exist_ok=True)
     write_report(output, found, axes, fresh)
+    is_confirmed = (output / f"{HALVES[1]}.csv").exists()
     reached = sum(each.record["reached"] for each in found)
     print(f"{len(found)} networks, {reached} reached the target")
-    is_confirmed = (output / f"{HALVES[1]}.csv").exists()
     print("\n".join(describe_answer(output, is_confirmed)))
     print("\n".join([*describe_forecasts(output), f"tables   {output}"]))
     return 0
@@ -183,35 +170,36 @@ def read_study(
 ) -> tuple[list[tuple[str, ...]], list[Found]]:
     """The hyperparameters and the networks of the one study of a place.
 
-    Raises:
-        ConfigError: If there is none, or several.
+    Raises ConfigError if there is none, or several.
     """
     with unpack(split_patterns(place)) as places:
         folders = find_folders(places, lambda names: PREDICTION_FLAGS in names)
         if len(folders) != 1:
             rule = f"must match one prediction study, not {len(folders)}"
             raise ConfigError(flag, rule, place)
-        return read_found(folders[0])
+        return design.read_found(folders[0])
 
 
 def define_flags() -> flags.FlagValues:
     """The flags of a run, those of a study, and where its networks train."""
-    values = make_flags(GRID | RECORDED, define_run_flags())
+    values = run_flags.make_flags(GRID | RECORDED, run_flags.define_run_flags())
     values.set_default("run_name", "predict")
-    define_settings(PredictSettings.list_settings(), values)
-    define_settings(SchedulerOptions.list_settings(), values)
+    run_flags.define_settings(design.PredictSettings.list_settings(), values)
+    run_flags.define_settings(SchedulerOptions.list_settings(), values)
     return values
 
 
 def make_study(values: dict[str, Any]) -> PredictionStudy:
-    """The study that the flags describe, checked; writes nothing.
+    """The study that the flags describe; writes nothing.
 
-    Raises:
-        ConfigError: If a flag or a combination breaks a rule.
+    Raises ConfigError if a flag or a combination breaks a rule.
     """
-    settings = PredictSettings.from_flags(values)
+    settings = design.PredictSettings.from_flags(values)
     base = make_config(values)
-    axes, seeds = list_hyperparameters(values["grid"]), settings.all_seeds
+    axes, seeds = (
+        design.list_hyperparameters(values["grid"]),
+        settings.all_seeds,
+    )
     cells, notes, here = [], {}, is_here(values)
     for varied in parse_grid(values["grid"], len(seeds), base.plugins):
         config = make_config({**values, **varied, "seed": seeds[0]})
@@ -224,17 +212,16 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     if not settings.confirm:
         cells = [cell for cell in cells if cell.half == HALVES[0]]
     lines = [f"--grid={spec}" for spec in values["grid"]]
-    lines = "\n".join([*lines, *list_flag_lines(settings), ""])
-    text = format_flags(base) + lines
+    lines += [*run_flags.list_flag_lines(settings), ""]
+    text = run_flags.format_flags(base) + "\n".join(lines)
     return PredictionStudy(Path(base.run_dir), cells, text, settings, axes)
 
 
 def describe_answer(folder: Path, confirm: bool) -> list[str]:
     """What predicts, or without `confirm` is proposed, in a line each."""
-    half, column, word = HALVES[0], "passes", "is proposed"
-    if confirm:
-        half, column, word = HALVES[1], "predicts", "predicts"
-    file = folder / f"{half}.csv"
+    column = "predicts" if confirm else "passes"
+    word = "predicts" if confirm else "is proposed"
+    file = folder / f"{HALVES[confirm]}.csv"
     chosen = [
         f"{row['measure']} at {float(row['time']):.0%} {word}: tau "
         f"{float(row['tau']):.2f} [{float(row['tau_low']):.2f}, "

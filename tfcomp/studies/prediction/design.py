@@ -1,7 +1,6 @@
 """The design of a study, settings, half of them held back; what is recorded.
 
-A record of a network holds no times, so that a study that was killed ends in
-the same bytes.
+Records hold no times: a study that was killed ends in the same bytes.
 """
 
 import dataclasses
@@ -53,16 +52,10 @@ class PredictSettings(SeedSettings):
 
 @dataclass(frozen=True)
 class Cell:
-    """The networks of one setting, which one process trains.
+    """The networks of one setting, which one process trains."""
 
-    Attributes:
-        setting: The flags that the study varies.
-        config: A run with this setting and the first seed; None if nothing
-            is to be trained.
-    """
-
-    setting: dict[str, Any]
-    config: RunConfig | None
+    setting: dict[str, Any]  # the flags that the study varies
+    config: RunConfig | None  # of the first seed; None without a training
     seeds: Sequence[int]
 
     @property
@@ -90,8 +83,7 @@ class Cell:
 def list_hyperparameters(specs: Sequence[str]) -> list[tuple[str, ...]]:
     """The hyperparameters of a grid; flags that vary together are one.
 
-    Raises:
-        ConfigError: If none of them is the decoder.
+    Raises ConfigError if none of them is the decoder.
     """
     axes = [
         tuple(name.strip() for name in spec.partition("=")[0].split("/"))
@@ -117,24 +109,10 @@ def open_records(folder: Path, target: float) -> Records:
     return Records(folder / "networks", MODULES, target)
 
 
-def collect(cells: Sequence[Cell], records: Records) -> list[Found]:
-    """The networks that are recorded."""
-    return [
-        Found(cell, config.training.seed, record, records.locate(config).stem)
-        for cell in cells
-        for config in cell.make_configs()
-        if (record := records.read(config)) is not None
-    ]
-
-
 def read_found(folder: Path) -> tuple[list[tuple[str, ...]], list[Found]]:
-    """The hyperparameters of a finished study, and its networks.
+    """The hyperparameters and networks of a finished study of any version.
 
-    They may be by any version's code.
-
-    Raises:
-        DamagedFileError: If a file is damaged.
-        OSError: If one is missing.
+    Raises DamagedFileError or OSError if a file is damaged or missing.
     """
     lines = read_text(folder / "predict.flags").splitlines()
     grid = [ln.removeprefix("--grid=") for ln in lines if "--grid=" in ln]

@@ -28,18 +28,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Networks:
-    """Networks; those that are equal in all settings differ in their seed.
+    """Networks; those that are equal in all settings differ in their seed."""
 
-    Attributes:
-        outcome: What a measure should order them by, [n].
-        settings: The number of the value of each hyperparameter, [n], by its
-            name.
-        noise: Standard deviation of the outcome over seeds of one setting.
-    """
-
-    outcome: Array
-    settings: Mapping[str, Numbers]
-    noise: float
+    outcome: Array  # what a measure should order them by, [n]
+    settings: Mapping[str, Numbers]  # the numbers of the values, [n], by name
+    noise: float  # standard deviation of the outcome over seeds of a setting
 
     @cached_property
     def cells(self) -> Numbers:
@@ -55,10 +48,7 @@ class Networks:
 
     @cached_property
     def cell_blocks(self) -> Array:
-        """Membership of cells in at most `BLOCKS` blocks, [c, b].
-
-        They are dealt at random, the same way every time.
-        """
+        """Membership of cells in at most `BLOCKS` random blocks, [c, b]."""
         cells = self.cells.max() + 1
         count = min(BLOCKS, cells)
         dealt = np.random.default_rng(0).permutation(cells) % count
@@ -77,8 +67,7 @@ class Networks:
     def sum_cells(self, table: NDArray) -> Array:
         """Sums over the pairs of cells, [c, c], of a table [n, n] in `order`.
 
-        Pairs of cells are fewer than pairs of networks by the square of the
-        number of seeds.
+        There are fewer, by the square of the number of seeds.
         """
         starts = np.unique(self.cells[self.order], return_index=True)[1]
         rows = np.add.reduceat(table, starts, axis=0, dtype=float)
@@ -110,18 +99,12 @@ class Networks:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Networks that met the target, and what was measured of them.
-
-    Attributes:
-        measures: Numbers [n] by name and time; NaN where there is none.
-        decoder: The hyperparameter that names the decoder.
-        decoder_names: The values of that, by their number.
-    """
+    """Networks that met the target, and what was measured of them."""
 
     networks: Networks
-    measures: Mapping[Key, Array]
-    decoder: str
-    decoder_names: Sequence[str] = ()
+    measures: Mapping[Key, Array]  # [n], NaN where there is none
+    decoder: str  # the hyperparameter that names the decoder
+    decoder_names: Sequence[str] = ()  # its values, by their number
 
     def take(self, rows: NDArray[np.bool_]) -> "Evidence":
         """Some of the networks."""

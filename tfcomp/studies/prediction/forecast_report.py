@@ -7,40 +7,18 @@ trust.csv        the same, as shares of pairs of networks in the right order
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
 from tfcomp.storage.files import read_csv, write_csv
+from tfcomp.studies.prediction import evidence, judgement, one_decoder
 from tfcomp.studies.prediction.design import DECODER, TIMES, Found
-from tfcomp.studies.prediction.evidence import (
-    ID_ERROR,
-    Array,
-    Evidence,
-    Numbers,
-    make_evidence,
-)
-from tfcomp.studies.prediction.forecast_scores import (
-    PERMUTATIONS,
-    describe_trust,
-    judge_forecasts,
-)
-from tfcomp.studies.prediction.judgement import (
-    START,
-    Row,
-    compute_transfer,
-    make_features,
-)
-from tfcomp.studies.prediction.one_decoder import (
-    Forecast,
-    Group,
-    forecast_fresh,
-    forecast_left_out,
-    make_groups,
-)
-from tfcomp.studies.prediction.power import find_threshold, measure_power
+from tfcomp.studies.prediction.evidence import Array, Evidence, Numbers
+from tfcomp.studies.prediction.judgement import START, Row
+from tfcomp.studies.prediction.one_decoder import Group
 
 # Fewer settings of a decoder and region, or networks of a half, tell nothing.
 MIN_CELLS, MIN_HALF = 8, 100
@@ -65,11 +43,7 @@ def write_forecasts(
     axes: Sequence[tuple[str, ...]],
     fresh: Sequence[Found] = (),
 ) -> None:
-    """Writes the tables but that of the power.
-
-    Args:
-        fresh: Networks that nothing was chosen on, with the same axes.
-    """
+    """Writes all tables but power.csv; on fresh networks nothing was chosen."""
     write_csv(folder / "baselines.csv", list_baselines(found, axes))
     names = [name for axis in axes for name in axis]
     groups = {
@@ -78,7 +52,7 @@ def write_forecasts(
         "decoders that mostly fit": _group(_drop_missing(found), names),
     }
     made = {
-        case: [forecast_left_out(group) for group in chosen]
+        case: [one_decoder.forecast_left_out(group) for group in chosen]
         for case, chosen in groups.items()
         if chosen
     }
@@ -86,7 +60,10 @@ def write_forecasts(
         return
     # How the answer depends on a choice has no control, and so no verdict.
     empty = {"permuted_gain": None, "helps": None}
-    rows = [empty | {"case": c} | judge_forecasts(f) for c, f in made.items()]
+    rows = [
+        empty | {"case": case} | one_decoder.judge_forecasts(forecasts)
+        for case, forecasts in made.items()
+    ]
     forecasts = made["settings left out"]
     if fresh:
         count = len(found)
@@ -95,27 +72,28 @@ def write_forecasts(
             for group in _group([*found, *fresh], names)
         ]
         pairs = [pair for pair in pairs if all(len(g.outcome) for g in pair)]
-        forecasts = [forecast_fresh(*pair) for pair in pairs]
-        row = judge_forecasts(forecasts, [*_permute(pairs)])
+        forecasts = [one_decoder.forecast_fresh(*pair) for pair in pairs]
+        others = one_decoder.forecast_permuted(pairs)
+        row = one_decoder.judge_forecasts(forecasts, others)
         rows.append(empty | {"case": "fresh networks"} | row)
     write_csv(folder / "one_decoder.csv", rows)
-    write_csv(folder / "trust.csv", list(map(describe_trust, forecasts)))
+    trust = [one_decoder.describe_trust(forecast) for forecast in forecasts]
+    write_csv(folder / "trust.csv", trust)
 
 
 def list_baselines(
     found: Sequence[Found], axes: Sequence[tuple[str, ...]]
 ) -> list[Row]:
     """A row for each fact: its subject, what is counted, and the number."""
-    evidence = make_evidence(found, axes)
-    if evidence is None:
+    known = evidence.make_evidence(found, axes)
+    if known is None:
         return []
-    networks, decoder = evidence.networks, evidence.decoder
+    networks = known.networks
     met = [each for each in found if each.record["reached"]]
-    reached = np.array([each.record[ID_ERROR] for each in met])
-    features = make_features(networks, decoder)
-    transfer = compute_transfer(features, networks, decoder)
+    reached = np.array([each.record[evidence.ID_ERROR] for each in met])
+    transfer = judgement.compute_transfer(judgement.make_features(known), known)
     outcome, others = networks.outcome, dict(networks.settings)
-    decoders = others.pop(decoder)
+    decoders = others.pop(known.decoder)
     centered = outcome - _average(decoders, outcome)
     missed = [e.cell.setting[DECODER] for e in found if not e.record["reached"]]
     facts = {
@@ -175,14 +153,15 @@ def write_power(
     """Writes how strong a predictor must be, if there are networks enough."""
     sizes = [len(e.networks.outcome) if e else 0 for e in halves.values()]
     if min(sizes) >= MIN_HALF:
-        write_csv(folder / "power.csv", measure_power(halves, num_proposed))
+        rows = judgement.measure_power(halves, num_proposed)
+        write_csv(folder / "power.csv", rows)
 
 
 def describe_forecasts(folder: Path) -> list[str]:
     """What the tables of a folder say, in a line each."""
     lines = []
     if rows := _read_numbers(folder / "power.csv"):
-        least = find_threshold(rows)
+        least = judgement.find_threshold(rows)
         seen = f"from {least:.2f}" if least else "at no strength that was tried"
         lines.append(f"planted predictors are seen in 80 % of draws {seen}")
     for row in _read_numbers(folder / "one_decoder.csv"):
@@ -206,7 +185,7 @@ def _group(
     found: Sequence[Found], names: Sequence[str], **choice: bool
 ) -> list[Group]:
     """Decoders and regions with enough settings."""
-    groups = make_groups(found, names, **choice)
+    groups = one_decoder.make_groups(found, names, **choice)
     return [g for g in groups if len(np.unique(g.cells)) >= MIN_CELLS]
 
 
@@ -223,10 +202,3 @@ def _drop_missing(found: Sequence[Found]) -> list[Found]:
     }
     pairs = zip(found, decoders, strict=True)
     return [each for each, name in pairs if shares[name] >= MOSTLY]
-
-
-def _permute(pairs: Sequence[tuple[Group, Group]]) -> Iterator[list[Forecast]]:
-    """The control: forecasts by the numbers of other networks, many times."""
-    rng = np.random.default_rng(0)
-    for _ in range(PERMUTATIONS):
-        yield [forecast_fresh(a.permute(rng), b.permute(rng)) for a, b in pairs]

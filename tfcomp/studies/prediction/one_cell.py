@@ -9,23 +9,19 @@ repeated.
 import time
 from pathlib import Path
 
+from tfcomp.config import run_flags
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import (
-    define_run_flags,
-    define_settings,
-    parse_flags,
-)
 from tfcomp.studies.prediction.design import Cell, PredictSettings, open_records
 
 
 def main(argv: list[str]) -> int:
     """Trains and measures every network that is not recorded."""
-    known = define_run_flags()
-    define_settings(PredictSettings.list_settings(), known)
-    values = parse_flags(argv[1:], known)
+    known = run_flags.define_run_flags()
+    run_flags.define_settings(PredictSettings.list_settings(), known)
+    values = run_flags.parse_flags(argv[1:], known)
     config = make_config(values)
     settings = PredictSettings.from_flags(values)
     import_plugins(config.plugins)
@@ -39,8 +35,7 @@ def main(argv: list[str]) -> int:
     for run in Cell({}, config, settings.all_seeds).make_configs():
         if records.read(run) is None:
             start = time.monotonic()
-            record = train_network(run, settings.target)
-            records.write(run, record)
+            records.write(run, train_network(run, settings.target))
             seconds = time.monotonic() - start
             print(f"seed {run.training.seed}  {seconds:.1f} s", flush=True)
     return 0

@@ -1,13 +1,10 @@
 """Statistics of pairs of networks: does a measure order them as their errors?
 
-Every statistic is a weighted mean over pairs of how their signs agree. Which
-pairs count is a matter of their settings, so that sums over the pairs of two
-settings (cells) are all that it takes.
-
-Kendall's tau and its granulated form follow Jiang et al. (2020), the sign
-error Dziugaite et al. (2020). Intervals come from the jackknife (Quenouille
-1956), whose blocks are whole settings with all their seeds, since seeds of a
-setting are not independent.
+Each is a weighted mean over pairs of how their signs agree, from sums over the
+pairs of two settings (cells). Kendall's tau and its granulated form follow
+Jiang et al. (2020), the sign error Dziugaite et al. (2020). Intervals come from
+the jackknife (Quenouille 1956) over blocks of whole settings, since the seeds
+of one are not independent.
 """
 
 import itertools
@@ -71,10 +68,7 @@ class Agreement:
     sure: Array
 
     def average(self, chosen: Cells | float = 1.0) -> Estimate:
-        """Kendall's tau over the pairs of some cells, [c, c].
-
-        A tie counts as no agreement.
-        """
+        """Kendall's tau over the pairs of some cells; a tie is no agreement."""
         ahead = self.same - self.opposite
         weights = chosen * self.networks.num_pairs
         return average_pairs(chosen * (ahead + ahead.T), weights, self.networks)
@@ -118,9 +112,7 @@ def compute_conditional(
 ) -> tuple[tuple[str, ...], Estimate]:
     """The smallest tau over pairs that share up to two hyperparameters.
 
-    A measure that only follows a hyperparameter has 0 where that is shared.
-    The hyperparameters come first. Without a block, another set may have the
-    smallest.
+    They come first. A measure that only follows one of them has 0 there.
     """
     networks, found = agreement.networks, {}
     for shared in list_given(networks.settings):

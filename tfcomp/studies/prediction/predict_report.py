@@ -10,17 +10,14 @@ from matplotlib.figure import Figure
 from tfcomp.config.quiet import show_progress
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.figures.layout import finish_figure
-from tfcomp.figures.line_style import LINE_COLORS, LINE_MARKERS, get_line_style
+from tfcomp.figures.line_style import get_line_style
 from tfcomp.storage.files import write_csv
+from tfcomp.studies.prediction import forecast_report
 from tfcomp.studies.prediction.design import HALVES, Found
 from tfcomp.studies.prediction.evidence import (
     ID_ERROR,
     Evidence,
     make_evidence,
-)
-from tfcomp.studies.prediction.forecast_report import (
-    write_forecasts,
-    write_power,
 )
 from tfcomp.studies.prediction.judgement import Row, judge
 
@@ -41,8 +38,7 @@ def write_report(
 ) -> None:
     """Writes tables of each half and of both, and the figures.
 
-    Args:
-        fresh: Networks that early numbers of one decoder are tried on.
+    Early numbers of one decoder are tried on fresh networks.
     """
     parts = {half: [e for e in found if e.cell.half == half] for half in HALVES}
     halves = {h: make_evidence(p, hyperparameters) for h, p in parts.items()}
@@ -51,8 +47,8 @@ def write_report(
         if rows:
             write_csv(folder / f"{half}.csv", rows)
     proposed = sum(row["passes"] for row in tables[HALVES[0]])
-    write_power(folder, halves, max(proposed, 1))
-    write_forecasts(folder, found, hyperparameters, fresh)
+    forecast_report.write_power(folder, halves, max(proposed, 1))
+    forecast_report.write_forecasts(folder, found, hyperparameters, fresh)
     for exhibit in make_exhibits(tables, halves):
         save_exhibit(exhibit, folder / "figures")
 
@@ -172,10 +168,8 @@ def _show_best(evidence: Evidence, best: Row, half: str) -> Exhibit:
         axes.plot(
             values[rows],
             networks.outcome[rows],
-            LINE_MARKERS[index % len(LINE_MARKERS)],
-            color=LINE_COLORS[index % len(LINE_COLORS)],
-            markersize=3,
             label=evidence.decoder_names[index],
+            **get_line_style(index) | {"linestyle": "none", "markersize": 3},
         )
     axes.set_xlabel(f"{name} at {time:.0%} of the training")
     axes.set_ylabel("log₁₀ OOD relative MSE at the end")
