@@ -1,12 +1,8 @@
 """One network of a study: trained to an ID error, measured on the way.
 
-Its weights are kept at every look at the ID error. How long the training is
-shows at its end; the weights nearest to each share of it are measured then.
-
-Everything in `measures.json` (`tfcomp.evaluation.measures`) is taken twice:
-over all points, which looks at held-out combinations, and over a grid that
-has the ID points alone, which cannot. A list with a number per stage becomes
-its mean over hidden stages and its last hidden number.
+How long the training is shows at its end; the weights nearest to each share of
+it, kept at every look at the ID error, are measured then: over all points, and
+over a grid that has the ID points alone.
 """
 
 import dataclasses
@@ -35,11 +31,9 @@ OUTCOMES = ("relative_mse", "position_accuracy")
 
 
 class TrainToTarget(keras.callbacks.Callback):
-    """Ends a training at an ID error; keeps weights from the start on.
+    """Ends a training at an ID error.
 
-    Attributes:
-        kept: Weights before the first epoch and after each one.
-        errors: Their ID relative MSE.
+    It keeps weights, and their ID relative MSE, from before the first epoch on.
     """
 
     def __init__(self, dataset: Dataset, target: float) -> None:
@@ -112,21 +106,6 @@ def train_network(config: RunConfig, target: float) -> dict[str, Any]:
     return record
 
 
-def _measure(
-    config: RunConfig, dataset: Dataset, evaluator: Evaluator
-) -> dict[str, float]:
-    """The evaluator's functions are traced once for all networks alike.
-
-    To draw a few hundred points takes less time than to trace.
-    """
-    views = {ID_ONLY: forget_held_out(dataset), ALL_POINTS: dataset}
-    return {
-        prefix + name: value
-        for prefix, view in views.items()
-        for name, value in _measure_view(config, view, evaluator).items()
-    }
-
-
 def forget_held_out(dataset: Dataset) -> Dataset:
     """The data as if held-out combinations did not exist."""
     splits = dataset.splits
@@ -140,18 +119,21 @@ def forget_held_out(dataset: Dataset) -> Dataset:
     return dataclasses.replace(dataset, splits=splits)
 
 
-def _measure_view(
+def _measure(
     config: RunConfig, dataset: Dataset, evaluator: Evaluator
 ) -> dict[str, float]:
-    run = LoadedRun(None, config, dataset, evaluator.model, {}, "")
-    measures = measure_study(Study(run, evaluator, is_repeated=True))
-    stages = measures.pop("stages")
+    """All numbers by name; what was traced serves all networks alike."""
+    views = {ID_ONLY: forget_held_out(dataset), ALL_POINTS: dataset}
     numbers: dict[str, float] = {}
-    for name, value in measures.items():
-        # Where there are ID points alone, those of ID points are all.
-        is_double = name.removesuffix("_id") in measures.keys() - {name}
-        if dataset.splits.is_ood.any() or not is_double:
-            numbers |= _flatten(name, value, stages)
+    for prefix, view in views.items():
+        run = LoadedRun(None, config, view, evaluator.model, {}, "")
+        measures = measure_study(Study(run, evaluator, is_repeated=True))
+        stages = measures.pop("stages")
+        for name, value in measures.items():
+            # Where there are ID points alone, those of ID points are all.
+            is_double = name.removesuffix("_id") in measures.keys() - {name}
+            if view.splits.is_ood.any() or not is_double:
+                numbers |= _flatten(prefix + name, value, stages)
     # Six digits are what a file of a thousand networks has room for.
     return {name: float(f"{value:.6g}") for name, value in numbers.items()}
 
