@@ -1,6 +1,6 @@
 """`gaussian_bumps` as a TensorFlow dataset; importing registers it.
 
-    train = tfds.load("gaussian_bumps/donut", split="train")
+train = tfds.load("gaussian_bumps/donut", split="train")
 """
 
 from pathlib import Path

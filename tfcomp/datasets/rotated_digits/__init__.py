@@ -1,6 +1,6 @@
 """`rotated_digits` as a TensorFlow dataset; importing registers it.
 
-    train = tfds.load("rotated_digits/stand_in", split="train")
+train = tfds.load("rotated_digits/stand_in", split="train")
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """`sprite_images` as a TensorFlow dataset; importing registers it.
 
-    train = tfds.load("sprite_images/gray", split="train")
+train = tfds.load("sprite_images/gray", split="train")
 """
 
 from pathlib import Path
