@@ -2,12 +2,14 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from tfcomp.studies.prediction import judgement, one_decoder
+from tfcomp.studies.prediction.command import describe_answer
 from tfcomp.studies.prediction.design import Cell, Found
 from tfcomp.studies.prediction.evidence import make_evidence
 from tfcomp.studies.prediction.forecast_report import (
@@ -24,6 +26,7 @@ from tfcomp.studies.prediction.one_decoder import (
     judge_forecasts,
     make_groups,
 )
+from tfcomp.studies.prediction.predict_report import write_report
 
 AXES = ["model", "region", "depth", "rate"]
 TUPLES = [(name,) for name in AXES]
@@ -199,6 +202,19 @@ def test_report_of_a_study_and_its_fresh_networks(tmp_path) -> None:
     assert lines[2].endswith(": they help")
     assert sum("the better of two networks" in line for line in lines) == 4
     assert "cnn, corner:3" in lines[3]
+
+
+def test_without_a_network_that_met_the_target_nothing_is_said(
+    tmp_path: Path,
+) -> None:
+    """Tables of another study in the folder are none of this one."""
+    (tmp_path / "confirm.csv").write_text("measure,predicts\nother,True\n")
+    write_report(tmp_path, make_networks(read_well, (7,), (1e-3, 3e-3)), TUPLES)
+    assert not (tmp_path / "confirm.csv").exists()
+    assert not (tmp_path / "baselines.csv").exists()
+    for confirm in (False, True):
+        found = describe_answer(tmp_path, confirm)
+        assert found == ["no measure passes the rules"]
 
 
 def test_a_study_that_is_too_small_says_nothing(tmp_path) -> None:

@@ -44,7 +44,9 @@ def write_forecasts(
     fresh: Sequence[Found] = (),
 ) -> None:
     """Writes all tables but power.csv; on fresh networks nothing was chosen."""
-    write_csv(folder / "baselines.csv", list_baselines(found, axes))
+    if not (baselines := list_baselines(found, axes)):
+        return  # no network has met the target
+    write_csv(folder / "baselines.csv", baselines)
     names = [name for axis in axes for name in axis]
     groups = {
         "settings left out": _group(found, names),

@@ -44,8 +44,10 @@ def write_report(
     halves = {h: make_evidence(p, hyperparameters) for h, p in parts.items()}
     tables = judge_halves(halves)
     for half, rows in tables.items():
+        path = folder / f"{half}.csv"
+        path.unlink(missing_ok=True)  # of another study, or an earlier one
         if rows:
-            write_csv(folder / f"{half}.csv", rows)
+            write_csv(path, rows)
     proposed = sum(row["passes"] for row in tables[HALVES[0]])
     forecast_report.write_power(folder, halves, max(proposed, 1))
     forecast_report.write_forecasts(folder, found, hyperparameters, fresh)
