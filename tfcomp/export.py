@@ -51,7 +51,6 @@ def export_formats(settings: dict[str, Any]) -> int:
     with start_tensorflow():
         from tfcomp.evaluation.loading import load_run
         from tfcomp.training import format_export
-        from tfcomp.training.card import write_hub_card
 
         run = load_run(path)
         found = {
@@ -59,7 +58,7 @@ def export_formats(settings: dict[str, Any]) -> int:
             for name in names
         }
         rows = format_export.list_rows(run, found)
-        write_hub_card(run, found, folder)
+        format_export.write_hub_card(run, found, folder)
     print("\n".join(rows))
     print(f"\nto upload: {folder}")
     return 0

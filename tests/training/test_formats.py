@@ -18,8 +18,12 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.training import formats
-from tfcomp.training.card import write_hub_card
-from tfcomp.training.format_export import compare, export_format, split_grid
+from tfcomp.training.format_export import (
+    compare,
+    export_format,
+    split_grid,
+    write_hub_card,
+)
 from tfcomp.training.formats import FORMATS, Format
 
 NAMES = sorted(FORMATS)

@@ -1,6 +1,6 @@
 """Cards of a model: `card.md` beside its SavedModel, `README.md` for hubs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.acting_rules import describe_channels
 from tfcomp.statistics.seed_statistics import Statistics
-from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import select_scores
-from tfcomp.training.formats import FORMATS
 
 CARD_FILE = "card.md"
 TEMPLATE = Path(__file__).with_name("templates") / CARD_FILE
@@ -49,14 +47,6 @@ def format_card(
         seeds=seeds,
         r2=metrics.get("r2", {}),
     )
-
-
-def write_hub_card(
-    run: LoadedRun, formats: Iterable[str], folder: Path
-) -> None:
-    """Writes README.md, the card for model hubs."""
-    calls = [FORMATS[name].call for name in formats]
-    write_text(folder / "README.md", format_hub_card(run, calls))
 
 
 def format_hub_card(

@@ -4,7 +4,7 @@ import os
 import shutil
 import statistics
 import timeit
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from tfcomp.config.errors import RunError
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.storage.files import PARTIAL
+from tfcomp.storage.files import PARTIAL, write_text
+from tfcomp.training.card import format_hub_card
 from tfcomp.training.formats import FORMATS, Ask, ask_network
 
 # Of the largest value of an output: each runtime has kernels of its own.
@@ -111,3 +112,11 @@ def list_rows(run: LoadedRun, found: Mapping[str, Exported]) -> list[str]:
 
 def _format_times(times: Mapping[int, float]) -> str:
     return f"{times[1]:10.2f}{times[64]:11.2f}"
+
+
+def write_hub_card(
+    run: LoadedRun, formats: Iterable[str], folder: Path
+) -> None:
+    """Writes README.md, the card for model hubs."""
+    calls = [FORMATS[name].call for name in formats]
+    write_text(folder / "README.md", format_hub_card(run, calls))
