@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tfcomp.config.data_hash import hash_data
-from tfcomp.config.settings import Settings, setting
+from tfcomp.config.settings import Settings, non_negative, setting
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,13 @@ class DataConfig(Settings):
         "drawn uniformly outside the region.",
         choices=("grid", "continuous"),
     )
-    num_train: int = setting(
+    num_train: int = non_negative(
         0,
         "Number of training examples; 0 takes all cells outside the region, "
         "or as many continuous positions.",
-        minimum=0,
     )
-    num_bumps: int = setting(
-        0,
-        "Number of bumps outside the region that are mixed with the stripes.",
-        minimum=0,
+    num_bumps: int = non_negative(
+        0, "Number of bumps outside the region that are mixed with the stripes."
     )
     num_angles: int = setting(
         1000,
@@ -74,19 +71,18 @@ class DataConfig(Settings):
         "that need no data, for a first try (stand_in).",
         choices=("mnist", "stand_in"),
     )
-    digit_class: int = setting(
-        4, "Rotated digits: the digit that is shown.", minimum=0, maximum=9
+    digit_class: int = non_negative(
+        4, "Rotated digits: the digit that is shown.", maximum=9
     )
     digit_classes: str = setting(
         "",
         "Rotated digits: several digits, as in 0,1,4; the digit is then a "
         "second factor, and --digit_class is ignored.",
     )
-    digit_index: int = setting(
+    digit_index: int = non_negative(
         0,
         "Rotated digits: which training example of its class is shown, in "
         "the order of TFDS.",
-        minimum=0,
     )
     sprite_sizes: str = setting(
         "3,3,6,8,8",
@@ -105,12 +101,11 @@ class DataConfig(Settings):
         minimum=2,
         maximum=1024,
     )
-    noise: float = setting(
+    noise: float = non_negative(
         0.0,
         "Standard deviation of Gaussian noise on training images, a pattern "
         "of its own on each that never changes; scores refer to images "
         "without it.",
-        minimum=0.0,
         maximum=1024.0,
     )
     balance: bool = setting(

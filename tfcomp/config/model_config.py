@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tfcomp.config.settings import Settings, setting
+from tfcomp.config.settings import Settings, non_negative, setting
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,14 @@ class ModelConfig(Settings):
         "x_a+y_a,x_b+y_b, from front to back; by default each factor by "
         "itself.",
     )
-    patch_size: int = setting(
+    patch_size: int = non_negative(
         0,
         "Transformer: rows and columns of pixels that are one token; 0 takes "
         "the fewest that leave at most 784 tokens.",
-        minimum=0,
     )
-    interaction_weight: float = setting(
+    interaction_weight: float = non_negative(
         0.0,
         "Attention: weight of the penalty that a pixel sees several tokens.",
-        minimum=0.0,
     )
     rank: int = setting(
         32,
@@ -67,13 +65,11 @@ class ModelConfig(Settings):
         "Low-rank product: the number of products.",
         minimum=1,
     )
-    entropy_weight: float = setting(
-        0.1, "Low-rank model: weight alpha of the entropy penalty.", minimum=0.0
+    entropy_weight: float = non_negative(
+        0.1, "Low-rank model: weight alpha of the entropy penalty."
     )
-    variance_weight: float = setting(
-        0.01,
-        "Low-rank model: weight beta of the variance penalty.",
-        minimum=0.0,
+    variance_weight: float = non_negative(
+        0.01, "Low-rank model: weight beta of the variance penalty."
     )
     penalty_basis: str = setting(
         "raw",
@@ -98,11 +94,10 @@ class ModelConfig(Settings):
         "for every column. A factor may also have find or none (a low-rank "
         "matrix), which categorical and periodic factors have by default.",
     )
-    axis_weight: float = setting(
+    axis_weight: float = non_negative(
         1e-4,
         "Hard rendering: weight of the penalty that one axis of a factor "
         "survives.",
-        minimum=0.0,
     )
     channels: str = setting(
         "all",
@@ -116,23 +111,20 @@ class ModelConfig(Settings):
         minimum=1,
         maximum=1000,
     )
-    shrink: float = setting(
+    shrink: float = non_negative(
         0.1,
         "Acting: how fast a factor loses the channels that it does not need, "
         "in units of the learning rate.",
-        minimum=0.0,
     )
-    channel_price: float = setting(
+    channel_price: float = non_negative(
         0.002,
         "Acting: training error that a channel of a factor must save, for a "
         "candidate to be kept.",
-        minimum=0.0,
     )
-    prune_below: float = setting(
+    prune_below: float = non_negative(
         0.2,
         "Hard rendering: an axis whose profiles are shorter than this share "
         "of those of the other one is pruned, and the penalty of its factor "
         "ends.",
-        minimum=0.0,
         maximum=1.0,
     )

@@ -12,7 +12,7 @@ from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.model_config import ModelConfig
 from tfcomp.config.own_settings import OwnSettings, read_own
-from tfcomp.config.settings import Settings, setting
+from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.config.training_config import TrainingConfig
 
 # Output location and bookkeeping; they do not change what is computed.
@@ -38,41 +38,36 @@ class RunConfig(Settings):
     export: bool = setting(
         True, "Write a SavedModel for inference when the run ends."
     )
-    eval_every: int = setting(
+    eval_every: int = non_negative(
         1,
         "Number of epochs between ID and OOD scores; 0 means only at the end.",
-        minimum=0,
     )
-    eval_points: int = setting(
+    eval_points: int = non_negative(
         4096,
         "The most combinations of factors that scores and analyses look at: of "
         "more, a sample, half of it held out. 0 scores all of them, in "
         "blocks, and analyzes a sample of 4096.",
-        minimum=0,
     )
-    layerwise_every: int = setting(
+    layerwise_every: int = non_negative(
         10,
         "Number of epochs between layerwise geometry, probes and pictures; 0 "
         "means only at the end.",
-        minimum=0,
     )
-    checkpoint_seconds: float = setting(
+    checkpoint_seconds: float = non_negative(
         10.0,
         "Save a checkpoint at the end of an epoch when the last one is older "
         "than this many seconds.",
-        minimum=0.0,
     )
     pictures: bool = setting(
         True,
         "Draw images into TensorBoard, which takes a third of the time of a "
         "short run.",
     )
-    keep_outputs: int = setting(
+    keep_outputs: int = non_negative(
         0,
         "Keep what the network draws at so many times, evenly spread over the "
         "training, for a slider over epochs in the report; the last of them is "
         "the trained network.",
-        minimum=0,
     )
     resume: bool = setting(
         False,

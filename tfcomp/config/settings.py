@@ -53,6 +53,11 @@ def setting(
     return dataclasses.field(default=default, metadata={"help": help, **rules})
 
 
+def non_negative(default: float, help: str, **rules: Any) -> Any:
+    """A `setting` whose value is a number of at least 0."""
+    return setting(default, help, minimum=type(default)(0), **rules)
+
+
 class Settings:
     """Base of dataclasses whose fields are made by `setting`."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.settings import Settings, setting
+from tfcomp.config.settings import Settings, non_negative, setting
 
 
 @dataclass(frozen=True)
@@ -15,11 +15,10 @@ class TrainingConfig(Settings):
     """
 
     epochs: int = setting(50, "Number of epochs.", minimum=1, maximum=10**6)
-    steps_per_epoch: int = setting(
+    steps_per_epoch: int = non_negative(
         0,
         "Number of batches in an epoch; 0 means one pass over the training "
         "examples.",
-        minimum=0,
     )
     batch_size: int = setting(
         32, "Examples in a batch, over all replicas.", minimum=1, maximum=10**5
@@ -43,43 +42,34 @@ class TrainingConfig(Settings):
         "is 1e-8.",
         above=0.0,
     )
-    weight_decay: float = setting(
-        0.01, "Decoupled weight decay of AdamW.", minimum=0.0
+    weight_decay: float = non_negative(0.01, "Decoupled weight decay of AdamW.")
+    l1_weight: float = non_negative(
+        0.0, "Weight of the absolute error that is added to the squared error."
     )
-    l1_weight: float = setting(
-        0.0,
-        "Weight of the absolute error that is added to the squared error.",
-        minimum=0.0,
-    )
-    clip_norm: float = setting(
+    clip_norm: float = non_negative(
         0.0,
         "Largest norm of the whole gradient, which is scaled down to it; 0 "
         "means no limit.",
-        minimum=0.0,
     )
-    plateau_patience: int = setting(
+    plateau_patience: int = non_negative(
         0,
         "Halve the learning rate after more than this number of epochs "
         "without a lower training loss; 0 means never.",
-        minimum=0,
     )
-    seed: int = setting(
+    seed: int = non_negative(
         0,
         "Seed of the data, the initial weights and the order of the batches.",
-        minimum=0,
         maximum=2**31 - 1,
     )
-    id_target: float = setting(
+    id_target: float = non_negative(
         0.0,
         "Start a training again, from another seed, if it ends with an ID "
         "relative MSE above this; 0 means never.",
-        minimum=0.0,
     )
-    restarts: int = setting(
+    restarts: int = non_negative(
         3,
         "With --id_target: how often, at most. The training with the lowest "
         "ID error is kept.",
-        minimum=0,
         maximum=1000,
     )
     precision: str = setting(
@@ -87,11 +77,10 @@ class TrainingConfig(Settings):
         "Arithmetic of the hidden layers.",
         choices=("float32", "mixed_bfloat16"),
     )
-    num_replicas: int = setting(
+    num_replicas: int = non_negative(
         0,
         "Number of replicas that share a batch; 0 means one on every GPU, or "
         "one on the CPU.",
-        minimum=0,
         maximum=1024,
     )
 
