@@ -37,7 +37,7 @@ QUICK_SETUP = 2.0  # of a fixture, which may be that of a whole file
 OWN_PARTS = (
     "tfcomp.statistics.measure",
     "tfcomp.report.sections",
-    "tfcomp.config.callbacks",
+    "tfcomp.config.registry",
 )
 _seconds: dict[str, float] = {}
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

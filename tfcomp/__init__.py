@@ -15,8 +15,8 @@ __version__ = "0.1.0"
 # are in `__init__.pyi`.
 _LATER = {
     "api": "describe_run judge_claims list_published run_sweep train_run",
-    "config.callbacks": "register_callback",
     "config.errors": "ConfigError RunError",
+    "config.registry": "register_callback",
     "config.run_config": "RunConfig",
     "datasets.factor_table": "FactorTable",
     "figures.exhibits": "Exhibit",

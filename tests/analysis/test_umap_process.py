@@ -38,7 +38,7 @@ def test_one_process_serves_all() -> None:
     points = np.arange(20, dtype=np.float32).reshape(5, 4)
     first, second = embed_elsewhere(points), embed_elsewhere(points)
     np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(first, points[:, :2] + _start().pid)
+    np.testing.assert_array_equal(first, points[:, :2] + _start()._process.pid)
     assert not sys.modules.get("umap")
 
 

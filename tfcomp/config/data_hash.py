@@ -1,8 +1,8 @@
 """A short name for the content of `--data`, so that runs know their data.
 
-Files of many gigabytes must not be read twice before the first step. Their
-size and samples of them tell apart what is likely to be confused: the index
-at the end of an `.npz` alone has a checksum of every array.
+Files of many gigabytes must not be read twice before the first step: sizes and
+samples tell apart what is likely to be confused. The index at the end of an
+`.npz` alone has a checksum of every array.
 """
 
 import hashlib
@@ -31,11 +31,10 @@ def hash_data(data: str, data_dir: str = "") -> str:
             for file in path.iterdir():
                 _check_regular(file)
             digest.update((path / "dataset_info.json").read_bytes())
-        elif os.path.isdir(data):
-            for part in _describe_folder(data):
-                digest.update(part)
         else:
-            for part in _sample_file(data):
+            is_folder = os.path.isdir(data)
+            read_parts = _describe_folder if is_folder else _sample_file
+            for part in read_parts(data):
                 digest.update(part)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -45,9 +44,7 @@ def hash_data(data: str, data_dir: str = "") -> str:
 
 
 def find_prepared(name: str, data_dir: str) -> Path:
-    """The folder of the newest version of a TFDS dataset on this machine.
-
-    TFDS names it, as `dsprites` or `name/config`.
+    """The folder of the newest version of a TFDS dataset (or `name/config`).
 
     Raises:
         FileNotFoundError: If there is none.

@@ -1,7 +1,6 @@
 """Every way in which a command can fail, in one line.
 
-Mistakes in our own code alone keep their tracebacks; those of users have exit
-status 2.
+Mistakes in our own code alone keep their tracebacks.
 """
 
 import difflib
@@ -11,8 +10,7 @@ import re
 import traceback
 from collections.abc import Iterable
 
-# Characters of a value in an error.
-MAX_SHOWN = 200
+MAX_SHOWN = 200  # characters of a value in an error
 # What can happen with any path, not only with one that is a wrong flag.
 _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
 _CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
@@ -77,8 +75,7 @@ def _show(value: object) -> str:
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
     """The line to print and the exit status; None for a mistake of our own.
 
-    The status of `ConfigError`, `RunError` and what a plugin raises is 2 (of
-    a diverged training 1), that of what the system refuses is 1.
+    The status of what users and plugins do wrong is 2, of all else 1.
     """
     if isinstance(error, ConfigError | RunError):
         is_refused = is_exhausted(error.__cause__)

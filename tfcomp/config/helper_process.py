@@ -1,9 +1,7 @@
 """A Python process beside this one that answers requests, one at a time.
 
 Each request and each answer is bytes, preceded by a line with their number. The
-helper ends when its stdin is closed, which this process does even if it is
-killed. What the helper and its libraries print is the reason that is given
-when it has ended before its time.
+helper ends when its stdin is closed, as it is even if this process is killed.
 """
 
 import contextlib
@@ -29,24 +27,21 @@ class HelperProcess:
             env=os.environ | {"PYTHONPATH": places},
         )
 
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
-
     def ask(self, request: bytes) -> bytes:
         """The answer to a request; one thread at a time may ask.
 
-        Raises:
-            OSError: If the process has ended; the last line that it printed
-                says why.
+        An `OSError` says that the process has ended, and what it printed last.
         """
         assert self._process.stdin and self._process.stdout
         try:
             _write(self._process.stdin, request)
             return _read(self._process.stdout)
         except (OSError, ValueError, EOFError) as error:
-            reason = self._find_reason()
+            self._process.kill()
+            status = self._process.wait()
+            self._log.seek(0)
+            log = self._log.read().decode(errors="replace").strip()
+            reason = log.splitlines()[-1] if log else f"status {status}"
             self.stop()
             raise OSError(f"its process has ended: {reason}") from error
 
@@ -57,13 +52,6 @@ class HelperProcess:
         for stream in (self._process.stdin, self._process.stdout, self._log):
             with contextlib.suppress(OSError):  # the rest of a broken request
                 stream.close()
-
-    def _find_reason(self) -> str:
-        self._process.kill()
-        status = self._process.wait()
-        self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"status {status}"
 
 
 def serve_requests(answer: Callable[[bytes], bytes]) -> None:
@@ -83,9 +71,7 @@ def _write(stream: IO[bytes], content: bytes) -> None:
 def _read(stream: IO[bytes]) -> bytes:
     """Reads what `_write` has written; EOFError at the end."""
     line = stream.readline()
-    if not line:
-        raise EOFError
-    content = stream.read(int(line))
-    if len(content) < int(line):
+    content = stream.read(int(line)) if line else b""
+    if not line or len(content) < int(line):
         raise EOFError
     return content

@@ -1,11 +1,8 @@
 """Settings that plugins declare: flags of theirs, and part of a run's identity.
 
-    from tfcomp.config.own_settings import declare_setting
-
-    declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)
-
-at the top of a plugin makes `--num_petals`, which a sweep can vary, and whose
-value a dataset or model finds in `config.own["num_petals"]`.
+`declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the top
+of a plugin makes `--num_petals`, which a sweep can vary, and whose value a
+dataset or model finds in `config.own["num_petals"]`.
 """
 
 import contextlib
@@ -13,8 +10,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.config.settings import list_broken_rules, setting
+from tfcomp.config.settings import check_value, list_broken_rules, setting
 
 # Name to declaration, and to the plugin that was being imported.
 _DECLARED: dict[str, tuple[dataclasses.Field, str]] = {}
@@ -34,7 +30,6 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     Args:
         name: Its flag, and its key in `config.own`.
         default: Its default value, whose type is that of the flag.
-        help: One sentence for `--help`.
         **rules: `minimum`, `maximum`, `above`, `choices`.
 
     Raises:
@@ -70,15 +65,9 @@ def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
 
 
 def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
-    """Picks the settings of plugins out of the flags of a command.
-
-    Raises:
-        ConfigError: If a value breaks its rule.
-    """
+    """Picks the settings of plugins out of flags; as `Settings.from_flags`."""
     values = OwnSettings()
     for field in list_declared(plugins):
         values[field.name] = flags.get(field.name, field.default)
-        for rule in list_broken_rules(field, values[field.name]):
-            rule = f"must be {rule}"
-            raise ConfigError(field.name, rule, values[field.name])
+        check_value(field, values[field.name])
     return values

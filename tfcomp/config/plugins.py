@@ -14,12 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.errors import (
-    PLUGINS,
-    ConfigError,
-    RunError,
-    describe_plugin_error,
-)
+from tfcomp.config import errors
 from tfcomp.config.flagfiles import Foreign
 from tfcomp.config.own_settings import attribute_settings
 from tfcomp.config.quiet import quiet_startup
@@ -55,17 +50,17 @@ def import_plugins(modules: str) -> None:
             try:
                 spec = importlib.util.find_spec(name)
                 if spec is not None and spec.origin is not None:
-                    PLUGINS[name] = spec.origin.removesuffix(
-                        f"{os.sep}__init__.py"
-                    )
+                    place = spec.origin.removesuffix(f"{os.sep}__init__.py")
+                    errors.PLUGINS[name] = place
                 importlib.import_module(name)
             except ModuleNotFoundError as error:
-                reason = describe_plugin_error(error) or error
+                reason = errors.describe_plugin_error(error) or error
                 rule = f"must name modules that can be imported ({reason})"
-                raise ConfigError("plugins", rule, modules) from error
+                raise errors.ConfigError("plugins", rule, modules) from error
             except Exception as error:
-                reason = describe_plugin_error(error) or f"{name}: {error}"
-                raise RunError(f"--plugins: {reason}") from error
+                reason = errors.describe_plugin_error(error)
+                reason = reason or f"{name}: {error}"
+                raise errors.RunError(f"--plugins: {reason}") from error
 
 
 def admit_plugins(
@@ -73,8 +68,7 @@ def admit_plugins(
 ) -> None:
     """Refuses a run that asks for plugins which nobody else has asked for.
 
-    Args:
-        flags: `plugins` and `trust_plugins`, those to import first.
+    What `plugins` and `trust_plugins` of `flags` allow is imported first.
     """
     if flags is not None:
         import_plugins(flags["plugins"])
@@ -84,10 +78,7 @@ def admit_plugins(
 
 
 def check_foreign_plugins(arguments: Sequence[str]) -> None:
-    """Refuses plugins that only a flagfile names.
-
-    Unless `--trust_plugins` is among the arguments (flagfiles expanded).
-    """
+    """Refuses plugins that only a flagfile names, without --trust_plugins."""
     trusted = any(a.lstrip("-").lower() in TRUSTED for a in arguments)
     given = [a.lstrip("-") for a in arguments if not isinstance(a, Foreign)]
     for argument, after in itertools.pairwise([*arguments, ""]):
@@ -97,13 +88,13 @@ def check_foreign_plugins(arguments: Sequence[str]) -> None:
         is_asked_for = trusted or (equals and line in given)
         if isinstance(argument, Foreign):
             if name == "trust_plugins":
-                raise RunError("a flagfile cannot say --trust_plugins")
+                raise errors.RunError("a flagfile cannot say --trust_plugins")
             if name == "plugins" and line != "plugins=" and not is_asked_for:
                 raise _refuse("a flagfile", modules or after)
 
 
-def _refuse(run: str, modules: str) -> RunError:
-    return RunError(
+def _refuse(run: str, modules: str) -> errors.RunError:
+    return errors.RunError(
         f"{run} asks for code of the modules {modules}: if you trust them, "
         f"add --plugins={modules} or --trust_plugins"
     )

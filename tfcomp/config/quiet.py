@@ -56,6 +56,9 @@ def start_tensorflow() -> Iterator[None]:
 
     It spends the rest on packages that nothing here needs of Keras, and on
     looking for garbage among a million new objects that all stay.
+
+    Raises:
+        RunError: If a program has set up Keras before, with other layers.
     """
     with quiet_startup():
         if "keras" not in sys.modules:
@@ -64,24 +67,14 @@ def start_tensorflow() -> Iterator[None]:
             # It looks for GPUs once, and complains where it has no driver.
             tensorflow = importlib.import_module("tensorflow")
             tensorflow.config.list_physical_devices()
-        _check_keras()
+        config = sys.modules["keras"].config
+        found = config.backend(), config.image_data_format(), config.floatx()
+        if found != LAYERS:
+            raise RunError(
+                f"Keras must be set up as {', '.join(LAYERS)}, it is "
+                f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
+            )
         yield
-
-
-def _check_keras() -> None:
-    """Checks Keras, which the program may have set up before us.
-
-    Raises:
-        RunError: If its layers would not be ours.
-    """
-    keras = sys.modules["keras"]
-    config = keras.config
-    found = config.backend(), config.image_data_format(), config.floatx()
-    if found != LAYERS:
-        raise RunError(
-            f"Keras must be set up as {', '.join(LAYERS)}, it is "
-            f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
-        )
 
 
 def _import_keras() -> None:
@@ -120,7 +113,7 @@ def show_progress(
     is_main = threading.current_thread() is threading.main_thread()
     pause = 0.1 if sys.stderr.isatty() else 30.0
     options = {"leave": False, "delay": max(2.0, pause)} | options
-    options |= {"mininterval": pause, "dynamic_ncols": True}
     # Two bars at once would be written over each other.
-    options |= {"disable": not is_main}
-    return tqdm(items, desc=name, unit=unit, total=total, **options)
+    options |= {"mininterval": pause, "disable": not is_main}
+    options |= {"desc": name, "unit": unit, "total": total}
+    return tqdm(items, dynamic_ncols=True, **options)

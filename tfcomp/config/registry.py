@@ -1,8 +1,7 @@
 """Tables from a name to a builder, so that flags can choose by name.
 
 An entry is a callable or the dotted path of one (`package.module:function`),
-which is imported only when it is asked for: listing the models that exist
-must not import TensorFlow.
+which is imported when it is asked for: listing models imports no TensorFlow.
 """
 
 import pkgutil
@@ -94,3 +93,9 @@ def _where(target: Callable | str) -> str:
     # A `functools.partial` or another callable object has no path.
     name = getattr(target, "__qualname__", repr(target))
     return f"{target.__module__}:{name}"
+
+
+# Of the callbacks that users register; `tfcomp` offers `register_callback`.
+CALLBACKS = Registry("callback")
+register_callback = CALLBACKS.register
+forget_own = CALLBACKS.clear

@@ -36,14 +36,11 @@ def setting(
     above: float | None = None,
     choices: Sequence[str] | None = None,
 ) -> Any:
-    """A dataclass field that is also a flag.
+    """A dataclass field that is also a flag, of the type of its default.
 
     Args:
-        default: Default value; its type is the flag's type.
         help: One sentence for `--help`.
-        minimum: Smallest value allowed.
         maximum: Largest value allowed; numbers without it end at `LARGEST`.
-            All that is made of a value is thereby bounded.
         above: Bound that the value must exceed.
         choices: The only values allowed.
     """
@@ -63,9 +60,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in self.list_settings():
-            value = getattr(self, field.name)
-            for rule in list_broken_rules(field, value):
-                raise ConfigError(field.name, f"must be {rule}", value)
+            check_value(field, getattr(self, field.name))
 
     @classmethod
     def list_settings(cls) -> list[dataclasses.Field]:
@@ -74,15 +69,10 @@ class Settings:
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:
-        """Picks the settings out of the flags of a command.
+        """Picks the settings out of flags by name; absent ones have defaults.
 
-        Args:
-            flags: Flag name to value; a setting that is absent has its
-                default.
-            **others: The fields that are no flags.
-
-        Raises:
-            ConfigError: If a value breaks its rule.
+        `others` are the fields that are no flags. A `ConfigError` is raised
+        if a value breaks its rule.
         """
         names = [field.name for field in cls.list_settings()]
         chosen = {name: flags[name] for name in names if name in flags}
@@ -90,8 +80,13 @@ class Settings:
 
     def to_flags(self) -> dict[str, Any]:
         """Flag name to value; the inverse of `from_flags`."""
-        fields = self.list_settings()
-        return {field.name: getattr(self, field.name) for field in fields}
+        return {f.name: getattr(self, f.name) for f in self.list_settings()}
+
+
+def check_value(field: dataclasses.Field, value: Any) -> None:
+    """Raises a `ConfigError` if a value breaks a rule of its setting."""
+    for rule in list_broken_rules(field, value):
+        raise ConfigError(field.name, f"must be {rule}", value)
 
 
 def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:

@@ -15,9 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 import tfcomp
-from tfcomp.config.callbacks import CALLBACKS
 from tfcomp.config.errors import RunError
 from tfcomp.config.machine import count_cores
+from tfcomp.config.registry import CALLBACKS
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
