@@ -58,15 +58,11 @@ def run_command(
         argv: The name of the program and its arguments.
         purpose: What the command does; its help begins with it.
         action: Takes the parsed flags and returns the exit status. It imports
-            TensorFlow, pandas and the like itself, so that the help and bad
-            flags need none of them.
+            TensorFlow and pandas itself: help and bad flags need neither.
         first: What to try first: without flags, a long run does not start.
 
-    Raises:
-        ConfigError: If a flag has an ill-formed value.
-        RunError: If a flag is unknown, a flagfile is missing, or that of a
-            run asks for plugins; as `RefusedError` if the system refuses what
-            the action needs.
+    Raises what `parse_flags` raises, and a `RefusedError` if the system refuses
+    what the action needs.
     """
     if "plugins" in values:
         make_flags(TRUST_FLAG, values)
@@ -93,11 +89,9 @@ def run_command(
         refusal = describe_refusal(error)
         if not refusal:
             raise
-        resume = " and --resume" if "resume" in values else ""
-        raise RefusedError(
-            f"{refusal}; what was finished is kept, go on with the same "
-            f"command{resume}"
-        ) from error
+        hint = "what was finished is kept, go on with the same command"
+        hint += " and --resume" if "resume" in values else ""
+        raise RefusedError(f"{refusal}; {hint}") from error
 
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
@@ -109,7 +103,8 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """
     line = ""
     try:
-        _listen_to_stop()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _stop)
         check_streams()
         status = main(sys.argv)
         sys.stdout.flush()
@@ -137,20 +132,15 @@ class _StopError(BaseException):
     """Somebody has told this process to stop: what is open is closed."""
 
 
-def _listen_to_stop() -> None:
-    def stop(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the second one counts
-        raise _StopError
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, stop)
+def _stop(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the second one counts
+    raise _StopError
 
 
 def check_streams() -> None:
-    """Gives every standard stream a file that takes any character.
+    """Gives standard streams files that take any character.
 
-    Raises:
-        RefusedError: If stdout is closed.
+    A `RefusedError` says that stdout is closed.
     """
     for number in range(3):
         try:
@@ -183,7 +173,10 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
     lines = [purpose.strip()]
     for title, names in _list_groups(values):
         lines += ["", f"{title}:"]
-        lines += [line for name in names for line in _describe(values[name])]
+        for flag in (values[name] for name in names):
+            default = "" if flag.default == [] else str(flag.default)
+            default = default.lower() if flag.boolean else default
+            lines += [f"  --{flag.name}={default}", f"        {flag.help}"]
     lines += ["  --flagfile=FILE", "        Read flags from a file."]
     if shipped := list_flagfiles(values):
         lines.append(f"        Shipped with tfcomp: {', '.join(shipped)}.")
@@ -213,10 +206,3 @@ def _list_groups(values: flags.FlagValues) -> Iterator[tuple[str, list[str]]]:
     for title, names in groups.items():
         yield title, [name for name in names if name not in shown]
         shown.update(names)
-
-
-def _describe(flag: flags.Flag) -> list[str]:
-    default = "" if flag.default == [] else str(flag.default)
-    if flag.boolean:
-        default = default.lower()
-    return [f"  --{flag.name}={default}", f"        {flag.help}"]

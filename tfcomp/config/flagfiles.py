@@ -21,10 +21,9 @@ TARGETS = ("runs", "run", "profile", "search")
 
 
 class Foreign(str):
-    """A line of a flagfile that is not shipped with tfcomp.
+    """A line of a flagfile that is not shipped, and may be somebody else's.
 
-    Whatever it is called, it may be somebody else's: one may run code of the
-    modules that it names only if the command line says so.
+    Modules that it names are imported only if the command line says so.
     """
 
 
@@ -33,28 +32,21 @@ def expand_flagfiles(
 ) -> list[str]:
     """Replaces every `--flagfile=PATH` by the lines of that file, in place.
 
-    Later flags win, so flags after a flagfile override it. A path is looked
-    up in the working directory, then beside the file that names it, then
-    among the flagfiles shipped with tfcomp; the ending `.flags` may be left
-    out.
-
-    Args:
-        arguments: Command-line arguments, without the name of the program.
-        inside: The files that the arguments are from, the innermost last.
+    A path, whose ending `.flags` may be left out, is looked up in the working
+    directory, then beside the file that names it, the last of those that the
+    arguments are `inside` of, then among the flagfiles shipped with tfcomp.
 
     Raises:
         RunError: If a file is missing, unreadable or includes itself.
     """
     expanded: list[str] = []
-    queue = list(arguments)
-    while queue:
-        argument = queue.pop(0)
+    rest = iter(arguments)
+    for argument in rest:
         name, equals, path = argument.partition("=")
         if name not in ("--flagfile", "-flagfile"):
             expanded.append(argument)
             continue
-        if not equals:
-            path = queue.pop(0) if queue else ""
+        path = path if equals else next(rest, "")
         found = _find_flagfile(path.strip(), [p.parent for p in inside[-1:]])
         if found in inside:
             raise RunError(f"--flagfile includes itself: {path!r}")
@@ -137,23 +129,23 @@ def place_words(
             flag, or the flag that they stand for is given as well.
     """
     words, given = _split(arguments, values)
+    if not words:
+        return given
     for word in words:
         name, equals, _ = word.partition("=")
         if equals and name in values:
             hint = f"did you mean --{word}?"
             raise RunError(f"unexpected argument {word!r}, {hint}")
     target = next((name for name in TARGETS if name in values), None)
-    if not words:
-        return given
     if target is None and "dataset" in values:  # the flags of a run
         return [*(f"--flagfile={word}" for word in words), *given]
     if target is None:
         rule = "flags start with --"
-        raise RunError(f"unexpected argument {words[0]!r}: {rule}")
-    if any(a.lstrip("-").partition("=")[0] == target for a in given):
+    elif any(a.lstrip("-").partition("=")[0] == target for a in given):
         rule = f"--{target} says it already"
-        raise RunError(f"unexpected argument {words[0]!r}: {rule}")
-    return [*given, f"--{target}={','.join(words)}"]
+    else:
+        return [*given, f"--{target}={','.join(words)}"]
+    raise RunError(f"unexpected argument {words[0]!r}: {rule}")
 
 
 def _split(
@@ -162,20 +154,14 @@ def _split(
     """The words, and the flags with the values that follow some of them."""
     words: list[str] = []
     given: list[str] = []
-    queue = list(arguments)
-    while queue:
-        argument = queue.pop(0)
+    rest = iter(arguments)
+    for argument in rest:
         if not argument.startswith("-") or argument == "-":
             words.append(argument)
             continue
         given.append(argument)
-        if _takes_next(argument, values) and queue:
-            given.append(queue.pop(0))
+        name = argument.lstrip("-")
+        known = [n for n in (name, name.removeprefix("no")) if n in values]
+        if "=" not in name and not any(values[n].boolean for n in known):
+            given += itertools.islice(rest, 1)  # its value, if there is one
     return words, given
-
-
-def _takes_next(argument: str, values: flags.FlagValues) -> bool:
-    """Whether the value of a flag is the argument after it."""
-    name = argument.lstrip("-")
-    known = [n for n in (name, name.removeprefix("no")) if n in values]
-    return "=" not in name and not any(values[n].boolean for n in known)

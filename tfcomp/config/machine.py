@@ -71,8 +71,7 @@ def keep_freed_memory() -> None:
     """Lets the process use memory again that it has freed.
 
     By default the GNU C library returns blocks of 128 KiB and more to the
-    system, and the tensors of every training step are new pages, which have
-    to be fetched and cleared. Other libraries are left alone.
+    system, and the tensors of every training step are new pages.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -81,10 +80,7 @@ def keep_freed_memory() -> None:
 
 
 def limit_threads(config: RunConfig) -> None:
-    """Gives a run its threads, before TensorFlow starts.
-
-    What the environment says goes first.
-    """
+    """Gives a run its threads, before TensorFlow starts; a variable wins."""
     if threads := choose_threads(config):
         os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
 
@@ -107,10 +103,7 @@ def choose_threads(config: RunConfig) -> int:
 
 @contextlib.contextmanager
 def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder, removed at the end of the block.
-
-    Args:
-        parent: Where it is made; None is among the temporary files.
+    """A new folder, by default among temporary files, gone after the block.
 
     Raises:
         OSError: If none can be made.
@@ -159,7 +152,10 @@ def clear_abandoned(parent: Path | None = None) -> None:
     """Removes folders of this user whose process is gone."""
     for folder in Path(parent or tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
-            if _is_ours(folder) and not _is_alive(folder):
+            found = folder.lstat()  # a link may lead anywhere
+            private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+            is_ours = private and found.st_uid == os.geteuid()
+            if is_ours and not _is_alive(folder):
                 _remove(folder)
 
 
@@ -176,12 +172,6 @@ def _remove(folder: Path) -> None:
             path.unlink(missing_ok=True)
     if os.listdir(folder) in ([], [ALIVE]):
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_ours(folder: Path) -> bool:
-    found = folder.lstat()  # a link may lead anywhere
-    private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
-    return private and found.st_uid == os.geteuid()
 
 
 def _is_alive(folder: Path) -> bool:

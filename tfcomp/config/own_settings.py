@@ -5,16 +5,15 @@ of a plugin makes `--num_petals`, which a sweep can vary, and whose value a
 dataset or model finds in `config.own["num_petals"]`.
 """
 
-import contextlib
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tfcomp.config.settings import check_value, list_broken_rules, setting
 
 # Name to declaration, and to the plugin that was being imported.
 _DECLARED: dict[str, tuple[dataclasses.Field, str]] = {}
-_IMPORTING = [""]
+IMPORTING = [""]  # plugins, the innermost last
 
 
 class OwnSettings(dict[str, Any]):
@@ -42,20 +41,10 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     if not name.isidentifier() or broken:
         problem = broken[0] if broken else "named as a Python variable"
         raise ValueError(f"the setting {name} must be {problem}")
-    known, plugin = _DECLARED.get(name, (field, _IMPORTING[-1]))
+    known, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
     if (known.default, known.metadata) != (field.default, field.metadata):
         raise ValueError(f"the setting {name} is declared already")
     _DECLARED[name] = (field, plugin)
-
-
-@contextlib.contextmanager
-def attribute_settings(plugin: str) -> Iterator[None]:
-    """Settings declared inside belong to this plugin."""
-    _IMPORTING.append(plugin)
-    try:
-        yield
-    finally:
-        _IMPORTING.pop()
 
 
 def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tfcomp.config import errors
 from tfcomp.config.flagfiles import Foreign
-from tfcomp.config.own_settings import attribute_settings
+from tfcomp.config.own_settings import IMPORTING
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 
@@ -46,7 +46,8 @@ def import_plugins(modules: str) -> None:
         # as `python -m` does. No file there takes the place of one of others.
         if "" not in sys.path:
             sys.path.append("")
-        with quiet_startup(), attribute_settings(name):
+        with quiet_startup():
+            IMPORTING.append(name)
             try:
                 spec = importlib.util.find_spec(name)
                 if spec is not None and spec.origin is not None:
@@ -61,6 +62,8 @@ def import_plugins(modules: str) -> None:
                 reason = errors.describe_plugin_error(error)
                 reason = reason or f"{name}: {error}"
                 raise errors.RunError(f"--plugins: {reason}") from error
+            finally:
+                IMPORTING.pop()
 
 
 def admit_plugins(

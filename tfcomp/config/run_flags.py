@@ -43,15 +43,11 @@ DEFINE = {
 def make_flags(
     table: Mapping[str, tuple[Any, str]], values: flags.FlagValues | None = None
 ) -> flags.FlagValues:
-    """Flags from a table of defaults and help texts.
+    """Flags from a table of names to default values and help texts.
 
-    Args:
-        table: Flag name to default value and help text. The type of the
-            default is the type of the flag; a list is a flag that may be
-            given several times.
-        values: Flags to add these to. By default they are alone: a table of
-            their own keeps the flags that libraries define when they are
-            imported (TFDS, absl.logging) out of our help and our run files.
+    A list is the default of a flag that may be given several times. The flags
+    are added to `values`; by default they are alone, without those that
+    libraries define when they are imported (TFDS, absl.logging).
     """
     values = flags.FlagValues() if values is None else values
     for name, (default, text) in table.items():
@@ -85,7 +81,7 @@ def parse_flags(
     Raises:
         ConfigError: For an ill-formed value.
         RunError: For an unknown flag, a missing flagfile, or plugins that only
-            the flagfile of a run asks for.
+            a flagfile asks for.
     """
     expanded = expand_flagfiles(arguments)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""
@@ -98,25 +94,20 @@ def parse_flags(
 
 
 def parse_record(path: Path) -> dict[str, Any]:
-    """Parses the flagfile that a run has written; imports none of its plugins.
-
-    Flags of plugins that are not imported are strings.
-
-    Raises:
-        ConfigError: For an ill-formed value.
-        RunError: For an unknown flag, or a missing file.
-    """
+    """Parses the flagfile that a run has written, as `parse_lines`."""
     return parse_lines(expand_flagfiles([f"--flagfile={path.resolve()}"]))
 
 
 def parse_lines(expanded: Sequence[str]) -> dict[str, Any]:
-    """Parses the lines of such a flagfile; raises as `parse_record`."""
+    """Parses as `parse_flags`, but imports no plugins.
+
+    Flags of plugins that are not imported are strings.
+    """
     modules = find_value(expanded, "plugins")
     values = define_run_flags(modules)
     if not set(split_names(modules)) <= set(sys.modules):
         lines = [argument.lstrip("-").partition("=") for argument in expanded]
-        foreign = {n: (v, "") for n, _, v in lines if n not in values}
-        make_flags(foreign, values)
+        make_flags({n: (v, "") for n, _, v in lines if n not in values}, values)
     return _parse_expanded(expanded, values)
 
 
@@ -144,11 +135,7 @@ def _parse_expanded(
 
 
 def add_declared(plugins: str, values: flags.FlagValues) -> None:
-    """Adds the flags of imported plugins.
-
-    Raises:
-        RunError: If there is such a flag already.
-    """
+    """Adds the flags of imported plugins; a `RunError` if one is there."""
     declared = list_declared(split_names(plugins))
     for field in declared:
         if field.name in values:

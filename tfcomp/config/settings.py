@@ -13,12 +13,9 @@ from typing import Any, Self
 from tfcomp.config.errors import ConfigError
 
 # What a value of a type is called in an error.
-NOUNS = {
-    "int": "an integer",
-    "float": "a number",
-    "bool": "true or false",
-    "str": "a string",
-}
+NOUNS = dict(
+    int="an integer", float="a number", bool="true or false", str="a string"
+)
 # Characters that are not shown, or turn around the text that follows.
 CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
