@@ -19,7 +19,7 @@ from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
 from tfcomp.config.flagfiles import find_value, list_flagfiles, place_words
 from tfcomp.config.machine import use_private_folder
 from tfcomp.config.plugins import TRUST_FLAG, import_plugins
-from tfcomp.config.run_config import PARTS, RunConfig
+from tfcomp.config.run_config import PARTS, RunConfig, all_fields
 from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
 
 # In the environment when a shell asks what may come next (`tfcomp.completion`).
@@ -188,20 +188,15 @@ def _list_groups(values: flags.FlagValues) -> Iterator[tuple[str, list[str]]]:
     if "dataset" not in values:  # no flags of a run
         yield "Flags", list(values)
         return
-    data, model, training, advanced = (
-        [field.name for field in settings.list_settings()]
-        for settings in (*PARTS.values(), RunConfig)
-    )
-    known = {*COMMON, *data, *model, *training, *advanced}
+    of_runs = {field.name for field in all_fields()}
     groups = {
         "Flags that are changed most": COMMON,
-        "Flags of this command": [n for n in values if n not in known],
-        "Data": data,
-        "Model": model,
-        "Training": training,
-        "Output": OUTPUT,
-        "Advanced": advanced,
+        "Flags of this command": [n for n in values if n not in of_runs],
     }
+    for part, settings in PARTS.items():
+        groups[part.capitalize()] = [f.name for f in settings.list_settings()]
+    advanced = [field.name for field in RunConfig.list_settings()]
+    groups |= {"Output": OUTPUT, "Advanced": advanced}
     shown: set[str] = set()
     for title, names in groups.items():
         yield title, [name for name in names if name not in shown]

@@ -18,8 +18,7 @@ _CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
 _REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
 _QUOTED = re.compile(rf"(?:(\S+?)(?:\.tempstate\d+)?; )?({_REASONS})")
 _SHOWN = 300  # characters of a library's message
-# File, or folder, of each plugin that has been asked for.
-PLUGINS: dict[str, str] = {}
+PLUGINS: dict[str, str] = {}  # files or folders of those that are asked for
 
 
 class ConfigError(ValueError):
@@ -32,9 +31,7 @@ class ConfigError(ValueError):
     """
 
     def __init__(self, name: str, rule: str, value: object) -> None:
-        self.name = name
-        self.rule = rule
-        self.value = value
+        self.name, self.rule, self.value = name, rule, value
         super().__init__(f"--{name} {rule}, got {_show(value)}")
 
 

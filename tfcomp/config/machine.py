@@ -25,9 +25,6 @@ from tfcomp.config.run_config import RunConfig
 # Multiplications of a forward pass below which a second thread of TensorFlow
 # costs more than it brings (docs/speed.md).
 _MIN_MULTIPLICATIONS = 200e6
-# Parameters of `mallopt` of the GNU C library, and their values in bytes.
-_MMAP_THRESHOLD = (-3, 32 << 20)  # the largest that it accepts
-_TRIM_THRESHOLD = (-1, 512 << 20)
 CPU_FILE, GPU_FILE = Path("/proc/cpuinfo"), Path("/dev/nvidiactl")
 PREFIX = "tfcomp-"
 MAKE_SECONDS = 3600  # enough for a folder to get its file
@@ -75,8 +72,8 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(*_MMAP_THRESHOLD)
-        mallopt(*_TRIM_THRESHOLD)
+        mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD: the most that it accepts
+        mallopt(-1, 512 << 20)  # M_TRIM_THRESHOLD
 
 
 def limit_threads(config: RunConfig) -> None:

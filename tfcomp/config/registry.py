@@ -27,11 +27,7 @@ class Entry:
 
 
 class Registry:
-    """A table of builders that are chosen by one flag.
-
-    Args:
-        flag: Name of the flag that chooses, as `model`; used in errors.
-    """
+    """A table of builders that are chosen by a flag, which errors name."""
 
     def __init__(self, flag: str) -> None:
         self.flag = flag
@@ -60,8 +56,7 @@ class Registry:
         if target is None:
             return lambda function: self.register(name, function, check, size)
         known = self._entries.get(name)
-        # A module that is imported again (as a plugin of a second run in
-        # the same process) registers the same thing again: not a conflict.
+        # A plugin that is imported again registers the same thing again.
         if known is not None and _where(known.target) != _where(target):
             raise ValueError(f"the {self.flag} {name!r} is registered already")
         self._entries[name] = Entry(target, check, size)

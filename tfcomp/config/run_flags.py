@@ -121,7 +121,11 @@ def _parse_expanded(
     except flags.UnrecognizedFlagError as error:
         raise make_unknown_error(error.flagname, values) from error
     except flags.IllegalFlagValueError as error:
-        raise _ill_formed(values, error) from error
+        match = re.match(r"flag --(\w+)=(.*?): ", str(error), re.DOTALL)
+        if match is None or match[1] not in values:
+            raise RunError(str(error)) from error
+        noun = NOUNS.get(values[match[1]].flag_type(), "a valid value")
+        raise ConfigError(match[1], f"must be {noun}", match[2]) from error
     except (flags.Error, ValueError) as error:
         raise RunError(str(error)) from error
     if rest:
@@ -179,14 +183,3 @@ def _check_text(argument: str) -> None:
         argument.encode()
     except UnicodeEncodeError as error:
         raise RunError(f"{name!a} must be text in UTF-8") from error
-
-
-def _ill_formed(
-    values: flags.FlagValues, error: flags.IllegalFlagValueError
-) -> Exception:
-    """Says in our words which value absl refused."""
-    match = re.match(r"flag --(\w+)=(.*?): ", str(error), re.DOTALL)
-    if match is None or match[1] not in values:
-        return RunError(str(error))
-    noun = NOUNS.get(values[match[1]].flag_type(), "a valid value")
-    return ConfigError(match[1], f"must be {noun}", match[2])
