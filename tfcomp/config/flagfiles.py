@@ -1,6 +1,5 @@
-"""Flagfiles: where they are looked up, and how one includes another.
+"""Flagfiles, one flag a line, and comments that begin with # or //.
 
-A flagfile has one flag on each line, and comments that begin with # or //.
 Words on a command line that are no flags stand for a flagfile, or for runs.
 """
 
@@ -74,8 +73,7 @@ def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
     names = sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
     if known is None:
         return names
-    flags = set(known)
-    return [name for name in names if _list_names(name) <= flags]
+    return [name for name in names if _list_names(name) <= set(known)]
 
 
 def _find_flagfile(path: str, beside: list[Path]) -> Path:
@@ -93,9 +91,8 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
     # Without the ending, which makes all names alike.
     hint = suggest(path.removesuffix(SUFFIX), stems)
     rule = "--flagfile must be an existing file or one of those shipped"
-    if not hint:
-        rule += f" ({', '.join(shipped)})"
-    raise RunError(f"{rule}, got {path!r}{hint}")
+    names = "" if hint else f" ({', '.join(shipped)})"
+    raise RunError(f"{rule}{names}, got {path!r}{hint}")
 
 
 def _read_flag_lines(path: Path) -> list[str]:

@@ -57,16 +57,15 @@ def make_flags(
 
 def define_settings(
     fields: Iterable[dataclasses.Field], values: flags.FlagValues
-) -> None:
+) -> flags.FlagValues:
     """Adds a flag for each field that `settings.setting` made."""
     table = {f.name: (f.default, f.metadata["help"]) for f in fields}
-    make_flags(table, values)
+    return make_flags(table, values)
 
 
 def define_run_flags(plugins: str = "") -> flags.FlagValues:
     """All flags of a run, with those of plugins that are imported."""
-    values = flags.FlagValues()
-    define_settings(all_fields(), values)
+    values = define_settings(all_fields(), flags.FlagValues())
     add_declared(plugins, values)
     return values
 

@@ -91,9 +91,8 @@ def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
     rules = field.metadata
     expected = type(field.default)
     accepted = (int, float) if expected is float else expected
-    if not isinstance(value, accepted) or (
-        isinstance(value, bool) and expected is not bool
-    ):
+    is_truth = isinstance(value, bool)
+    if not isinstance(value, accepted) or is_truth != (expected is bool):
         yield NOUNS[expected.__name__]
     # Not `math.isfinite`, which raises for an integer of 400 digits.
     if expected is float and not -math.inf < value < math.inf:
