@@ -123,8 +123,7 @@ class ModelConfig(Settings):
     )
     prune_below: float = non_negative(
         0.2,
-        "Hard rendering: an axis whose profiles are shorter than this share "
-        "of those of the other one is pruned, and the penalty of its factor "
-        "ends.",
+        "Hard rendering: an axis whose profiles are shorter than this share of "
+        "those of the other one is pruned, and the penalty of its factor ends.",
         maximum=1.0,
     )
