@@ -32,18 +32,15 @@ __all__ = sorted(" ".join(_LATER.values()).split())
 def __getattr__(name: str) -> Any:
     for module, names in _LATER.items():
         if name in names.split():
-            return _import(f"{__name__}.{module}:{name}")
+            path = f"{__name__}.{module}:{name}"
+            if module != "report.evaluated":
+                return pkgutil.resolve_name(path)
+            from tfcomp.config.quiet import start_tensorflow
+
+            with start_tensorflow():
+                return pkgutil.resolve_name(path)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
-
-
-def _import(path: str) -> Any:
-    if ".report.evaluated:" not in path:
-        return pkgutil.resolve_name(path)
-    from tfcomp.config.quiet import start_tensorflow
-
-    with start_tensorflow():
-        return pkgutil.resolve_name(path)

@@ -1,12 +1,16 @@
 """All commands under one name: `tfcomp train` is `python -m tfcomp.train`."""
 
-import ast
 import importlib
 import os
 from pathlib import Path
 
 from tfcomp import __version__
-from tfcomp.config.command import COMPLETES, HELP, exit_on_user_error
+from tfcomp.config.command import (
+    COMPLETES,
+    HELP,
+    exit_on_user_error,
+    read_purpose,
+)
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
@@ -22,11 +26,7 @@ MOVED = {
 
 
 def main(argv: list[str]) -> int:
-    """Lists the commands, or is the one that is named; returns its status.
-
-    Raises:
-        RunError: If there is no such command.
-    """
+    """Lists the commands, or is the one that is named; returns its status."""
     if COMPLETES in os.environ:
         from tfcomp.completion import complete
 
@@ -38,7 +38,9 @@ def main(argv: list[str]) -> int:
     if name == "help" and rest:
         name, rest = rest[0], ["--help"]
     if name in HELP or name == "help":
-        print("\n".join(map(_describe, COMMANDS)))
+        for known in COMMANDS:
+            module = Path(__file__).with_name(f"{known}.py")
+            print(f"tfcomp {known:14}{read_purpose(module)}")
         print("\nTry first: tfcomp train smoke")
         return 0
     if name in MOVED:
@@ -48,13 +50,6 @@ def main(argv: list[str]) -> int:
         raise RunError(f"{name!r} is not a command{hint}")
     command = importlib.import_module(f"tfcomp.{name}")
     return command.main([f"tfcomp {name}", *rest])
-
-
-def _describe(name: str) -> str:
-    # Read, not imported: a list of the commands takes a tenth of a second.
-    text = Path(__file__).with_name(f"{name}.py").read_text("utf-8")
-    purpose = ast.get_docstring(ast.parse(text)).splitlines()[0]
-    return f"tfcomp {name:14}{purpose}"
 
 
 def run() -> None:

@@ -70,8 +70,8 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         import_plugins(settings["plugins"])
         print(describe_sections())
         return 0
-    names = split_patterns(settings["run"])
-    paths = [Path(os.path.expanduser(name)) for name in names]
+    names = map(os.path.expanduser, split_patterns(settings["run"]))
+    paths = list(map(Path, names))
     folder = choose_folder(paths, settings)
     sections = choose_sections(split_names(settings["sections"]))
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,14 +112,7 @@ def compute_version(paths: list[Path], settings: dict[str, Any]) -> str:
 
 
 def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
-    """Where the report goes, once all runs are known to be usable.
-
-    Raises:
-        ConfigError: If there is no run, two have the same name, or the folder
-            cannot be written.
-        RunError: If one of them is not a finished run, or asks for plugins
-            that are not asked for.
-    """
+    """Where the report goes, once that and all runs are known to be usable."""
     if not paths:
         raise ConfigError("run", "must name a run folder", "")
     configs = [check_run(path) for path in paths]

@@ -99,7 +99,7 @@ def run_sweep(
     values = parse_flags(arguments, sweep.define_flags())
     with redirect_stdout(io.StringIO()):  # the process says it again
         folder = sweep.make_sweep(values).folder
-    _run_command("tfcomp.sweep", arguments)
+    _run_sweep_command(arguments)
     return folder
 
 
@@ -132,13 +132,10 @@ def list_published(source: str = "") -> list[str]:
     return [model.name for model in published_folder.list_published(source)]
 
 
-def _run_command(module: str, arguments: Sequence[str]) -> None:
-    """Runs a command in a process that ends with this one; prints its lines.
-
-    Raises:
-        RunError: If it could not do its work, with its last line.
-    """
-    command = make_guarded((None, "-m", module, *arguments))
+def _run_sweep_command(arguments: Sequence[str]) -> None:
+    """Runs it in a process that ends with this one; prints its lines, the last
+    of which is that of a RunError if it could not do its work."""
+    command = make_guarded((None, "-m", "tfcomp.sweep", *arguments))
     line = ""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -152,7 +149,7 @@ def _run_command(module: str, arguments: Sequence[str]) -> None:
             raise
     # 1: some trials have failed, which the tables say.
     if process.returncode not in (0, 1):
-        raise RunError(line.strip().removeprefix("error: ") or module)
+        raise RunError(line.strip().removeprefix("error: ") or "tfcomp.sweep")
 
 
 def _format_arguments(

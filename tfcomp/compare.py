@@ -59,24 +59,21 @@ def compare_runs(settings: dict[str, Any]) -> int:
     output = settings["output"]
     if output and os.path.basename(output) in ("", ".", ".."):
         raise ConfigError("output", "must end with a name", output)
-    scores = [s.strip() for s in settings["scores"].split(",") if s.strip()]
+    scores = split_patterns(settings["scores"])
     runs = read_runs(settings["runs"])
     if scores == ["list"]:
         print("\n".join(list_scores([metrics for _, metrics in runs])))
         return 0
-    there = {
-        score
-        for score in {*scores, *MAIN_SCORES}
-        if any(get_score(metrics, score) is not None for _, metrics in runs)
-    }
-    scores = scores or [score for score in MAIN_SCORES if score in there]
+
+    def is_there(score: str) -> bool:
+        return any(get_score(found, score) is not None for _, found in runs)
+
     for score in scores:
-        if score not in there:
-            rule = (
-                "must name scores of the runs, each of them a number "
-                "(--scores=list prints them)"
-            )
-            raise ConfigError("scores", rule, score)
+        if not is_there(score):
+            rule = "must name scores of the runs, each of them a number"
+            hint = "(--scores=list prints them)"
+            raise ConfigError("scores", f"{rule} {hint}", score)
+    scores = scores or list(filter(is_there, MAIN_SCORES))
     table = tabulate_settings(runs, scores)
     text = format_markdown(table, scores)
     print(text, end="")
@@ -85,22 +82,16 @@ def compare_runs(settings: dict[str, Any]) -> int:
     return 0
 
 
-def list_scores(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What can be compared, a line each: path, what it is, range, unit."""
+def list_scores(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What can be compared, a line each: path; label, unit, range if known."""
     paths = dict.fromkeys(path for metrics in runs for path in _walk(metrics))
     width = max(map(len, paths))
-    return [
-        f"{path:{width}}  {describe_score(path)}".rstrip() for path in paths
-    ]
-
-
-def describe_score(path: str) -> str:
-    """The label of a score, its unit and its range, as far as declared."""
-    measure = find_measure(path)
-    if measure is None:
-        return ""
-    unit = f" ({measure.unit})" if measure.unit else ""
-    return f"{measure.label}{unit}, {measure.limits}"
+    for path in paths:
+        if measure := find_measure(path):
+            unit = f" ({measure.unit})" if measure.unit else ""
+            yield f"{path:{width}}  {measure.label}{unit}, {measure.limits}"
+        else:
+            yield path
 
 
 def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
@@ -114,13 +105,8 @@ def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
 def read_runs(pattern: str) -> list[FinishedRun]:
     """Flags and metrics of the finished runs among the folders.
 
-    With the content of `measures.json`, where there is one, as `measures`. The
-    pattern may be several, separated by commas.
-
-    A run with damaged metrics is left out, which is said.
-
-    Raises:
-        ConfigError: If there is none.
+    `measures` of the metrics are those of `measures.json`. A run with damaged
+    metrics is left out, which is said; a ConfigError if no run is left.
     """
     runs = []
     patterns = map(os.path.expanduser, split_patterns(pattern))
@@ -144,11 +130,8 @@ def read_runs(pattern: str) -> list[FinishedRun]:
 
 
 def write_output(path: str, table: pd.DataFrame, text: str) -> None:
-    """Writes `<path>.csv` and `<path>.md`; the path may contain dots.
-
-    Raises:
-        RunError: If the folder cannot be written.
-    """
+    """Writes `<path>.csv` and `<path>.md`, or raises a RunError; the path may
+    contain dots."""
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_table(Path(f"{path}.csv"), table)

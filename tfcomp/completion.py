@@ -10,7 +10,7 @@ is not imported for that.
 import argparse
 import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import argcomplete
 from absl import flags
@@ -33,10 +33,7 @@ def complete(commands: Sequence[str]) -> None:
 
 
 def find_flags(command: str) -> flags.FlagValues:
-    """The flags of a command, which does nothing but say them.
-
-    None of a command that asks for more before it has flags.
-    """
+    """The flags of a command; none of one that asks for more before it has."""
     assert COMPLETES in os.environ
     try:
         importlib.import_module(f"tfcomp.{command}").main([command])
@@ -51,32 +48,23 @@ def add_flags(
     parser: argparse.ArgumentParser, values: flags.FlagValues
 ) -> None:
     """Adds the flags, and what the shell may offer after each of them."""
-    choices = list_choices(values)
+    choices: dict[str, Sequence[str]] = {}
+    if "dataset" in values:  # the flags of a run
+        from tfcomp.datasets.dataset import DATASETS
+        from tfcomp.models import ENCODINGS, MODELS
+
+        choices = {f.name: f.metadata["choices"] for f in all_fields()}
+        choices |= {r.flag: r.names() for r in (DATASETS, MODELS, ENCODINGS)}
     for name in values:
         flag = values[name]
         how = {"action": "store_true"} if flag.boolean else {}
         added = parser.add_argument(f"--{name}", help=flag.help, **how)
-        if name in choices:
-            added.completer = ChoicesCompleter(choices[name])
+        if found := choices.get(name):
+            added.completer = ChoicesCompleter(found)
     files = parser.add_argument("--flagfile", help="Read flags from a file.")
     words = parser.add_argument("words", nargs="*")
     stems = [name.removesuffix(SUFFIX) for name in list_flagfiles(values)]
-    is_of_runs = any(name in values for name in TARGETS)
     for added in (files, words):
         added.completer = ChoicesCompleter(stems)
-    if is_of_runs:
+    if any(name in values for name in TARGETS):
         words.completer = FilesCompleter()
-
-
-def list_choices(values: flags.FlagValues) -> Mapping[str, Sequence[str]]:
-    """The values that flags of a run can have, by name."""
-    if "dataset" not in values:
-        return {}
-    from tfcomp.datasets.dataset import DATASETS
-    from tfcomp.models import ENCODINGS, MODELS
-
-    registries = (DATASETS, MODELS, ENCODINGS)
-    fixed = {field.name: field.metadata["choices"] for field in all_fields()}
-    return {name: found for name, found in fixed.items() if found} | {
-        registry.flag: registry.names() for registry in registries
-    }

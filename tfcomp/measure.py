@@ -44,8 +44,7 @@ def measure_runs(settings: dict[str, Any]) -> int:
         raise ConfigError("runs", rule, settings["runs"])
     missing = [path for path in runs if not is_measured(path)]
     print(f"{len(runs)} runs, {len(missing)} to measure")
-    failed = measure_all(missing, settings) if missing else 0
-    return 1 if failed else 0
+    return 1 if missing and measure_all(missing, settings) else 0
 
 
 def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:

@@ -14,7 +14,6 @@ read: a folder to upload as it stands.
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +76,20 @@ def main(argv: list[str]) -> int:
 
 
 def list_or_pack(settings: dict[str, Any]) -> int:
-    """Does what the flags ask for.
-
-    Raises:
-        ConfigError: If a flag breaks a rule, or no name fits the search.
-        RunError: If there are no models, a file is damaged, or the run cannot
-            be packed.
-    """
+    """Does what the flags ask for; a RunError if a model is damaged, or a run
+    cannot be packed."""
     if settings["pack"]:
         return pack(settings)
     if settings["name"]:
         raise ConfigError("name", "must come with --pack", settings["name"])
     source = find_source(settings["source"])
-    words = [w.strip() for w in settings["search"].split(",") if w.strip()]
-    found = search(list_published(source), words)
+    words = split_patterns(settings["search"])
+    patterns = [w if set(w) & set("*?[") else f"*{w}*" for w in words]
+    found = [
+        model
+        for model in list_published(source)
+        if all(fnmatch.fnmatchcase(model.name, p) for p in patterns)
+    ]
     if not found:
         rule = f"must be part of names in {source}"
         raise ConfigError("search", rule, settings["search"])
@@ -100,30 +99,15 @@ def list_or_pack(settings: dict[str, Any]) -> int:
     return 0
 
 
-def search(
-    models: Sequence[Published], words: Sequence[str]
-) -> list[Published]:
-    """The models whose names fit all words."""
-    patterns = [w if set(w) & set("*?[") else f"*{w}*" for w in words]
-    return [
-        model
-        for model in models
-        if all(fnmatch.fnmatchcase(model.name, p) for p in patterns)
-    ]
-
-
 def format_row(model: Published) -> str:
     """A line of the list."""
     errors = "".join(
-        f"{'-' if value is None else format(value, form):>{width}}"
-        for value, form, width in (
-            (model.id, ".4g", 11),
-            (model.ood, ".4g", 11),
-            (model.r2, ".3f", 9),
-        )
+        f"{'-':>11}" if error is None else f"{error:11.4g}"
+        for error in (model.id, model.ood)
     )
+    r2 = f"{'-':>9}" if model.r2 is None else f"{model.r2:9.3f}"
     size = f"{model.weights:9,}{model.size / 1000:7.0f}"
-    return f"{model.name:52}{size}{errors}"
+    return f"{model.name:52}{size}{errors}{r2}"
 
 
 def pack(settings: dict[str, Any]) -> int:
@@ -157,12 +141,12 @@ def pack(settings: dict[str, Any]) -> int:
 
 
 def fill_name(form: str, config: RunConfig) -> str:
-    """A name, with the values of flags that it has in braces.
-
-    Raises:
-        ConfigError: If that is none, or there is no such flag.
-    """
-    flags = {k: _to_word(str(v)) for k, v in config.to_flags().items()}
+    """A name with the values of flags for those in braces; ConfigError if it is
+    none, or there is no such flag."""
+    flags = {
+        flag: re.sub("[^a-z0-9.-]+", "_", str(value).lower()).strip("_.-")
+        for flag, value in config.to_flags().items()
+    }
     try:
         name = form.format_map(flags)
     except (LookupError, ValueError, AttributeError) as error:
@@ -172,16 +156,9 @@ def fill_name(form: str, config: RunConfig) -> str:
     return name
 
 
-def _to_word(value: str) -> str:
-    return re.sub("[^a-z0-9.-]+", "_", value.lower()).strip("_.-")
-
-
 def score_seeds(config: RunConfig, evidence: str) -> dict[str, Statistics]:
-    """Scores over the runs of some evidence with the settings of a run.
-
-    Returns:
-        Relative MSE and R^2, ID and OOD, by name; nothing of one seed.
-    """
+    """Relative MSE and R^2, ID and OOD, over the runs of some evidence with the
+    settings of a run; nothing of one seed."""
     if not evidence:
         return {}
     from tfcomp.studies.claims import read_some_evidence
@@ -191,13 +168,13 @@ def score_seeds(config: RunConfig, evidence: str) -> dict[str, Statistics]:
     wanted = {k: v for k, v in flags.items() if k not in UNIMPORTANT}
     runs = [r for r in read_some_evidence(evidence).runs if r.setting == wanted]
     by_seed = {run.seed: run for run in runs}
-    found = {
-        name: compute_statistics(
-            [run.get(name) for run in by_seed.values()], limits=limits
-        )
-        for name, limits in SEED_SCORES.items()
-    }
-    return {n: s for n, s in found.items() if s and s.count > 1}
+    scores = {}
+    for name, limits in SEED_SCORES.items():
+        values = [run.get(name) for run in by_seed.values()]
+        found = compute_statistics(values, limits=limits)
+        if found and found.count > 1:
+            scores[name] = found
+    return scores
 
 
 if __name__ == "__main__":

@@ -54,39 +54,33 @@ def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
     from tfcomp.datasets import solvable
 
     certificates = solvable.certify_dataset(dataset)
-    summary = solvable.summarize_certificates(dataset, certificates)
-    return {
-        str(order): {
-            **summary[str(order)],
-            "images": solvable.list_images(dataset, found),
-        }
-        for order, found in certificates.items()
-    }
+    orders: dict[str, dict[str, Any]] = solvable.summarize_certificates(
+        dataset, certificates
+    )
+    for order, found in certificates.items():
+        orders[str(order)]["images"] = solvable.list_images(dataset, found)
+    return orders
 
 
 def format_order(order: str, found: dict[str, Any]) -> str:
     """Lines on one order, with the first images to add."""
     if found["missing_rank"] is None:
         return f"order {order}: not computed, it would take too much memory"
-    share = found["certified"]
+    share, missing = found["certified"], found["missing_rank"]
     known = "nothing is held out" if share is None else f"{share:.1%} certified"
-    missing = found["missing_rank"]
     if not missing:
         return f"order {order}: {known}, no image is missing"
-    lines = [
-        "  " + ", ".join(f"{name} {_format(v)}" for name, v in image.items())
-        for image in found["images"][:SHOWN]
-    ]
+    images = "image certifies" if missing == 1 else "images certify"
+    lines = [f"order {order}: {known}, {missing:,} more {images} all:"]
+    for image in found["images"][:SHOWN]:
+        cells = (
+            f"{name} {value if isinstance(value, str) else f'{value:.4g}'}"
+            for name, value in image.items()
+        )
+        lines.append(f"  {', '.join(cells)}")
     if missing > SHOWN:
         lines.append(f"  and {missing - SHOWN:,} more (--json lists them)")
-    images = "image certifies" if missing == 1 else "images certify"
-    return "\n".join(
-        [f"order {order}: {known}, {missing:,} more {images} all:", *lines]
-    )
-
-
-def _format(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ such files in seconds and without TensorFlow. To check a number, train one run
 again with the flags that its file holds, and compare.
 """
 
-import ast
 import functools
 import importlib
 import os
@@ -28,6 +27,7 @@ from tfcomp.config.command import (
     HELP,
     exit_on_user_error,
     format_help,
+    read_purpose,
     run_command,
 )
 from tfcomp.config.errors import RunError, suggest
@@ -63,7 +63,9 @@ def main(argv: list[str]) -> int:
         raise RunError("the study must be named")
     if name in HELP:
         print(__doc__)
-        print("\n".join(map(_describe, NAMES)))
+        for study in NAMES:
+            module = Path(__file__).parent / "studies" / study / "command.py"
+            print(f"tfcomp study {study:12}{read_purpose(module)}")
         return 0
     if name not in NAMES:
         hint = suggest(name, NAMES) or f" ({', '.join(NAMES)})"
@@ -84,11 +86,8 @@ def main(argv: list[str]) -> int:
 
 
 def follow_plan(settings: dict[str, Any], name: str) -> int:
-    """Says how far the plan of a study is, or runs what is missing and judges.
-
-    Returns 1 if something failed; what is finished is judged all the same.
-    Raises as `run_missing`, and ConfigError if a flag breaks a rule.
-    """
+    """Says how far the plan of a study is, or runs what is missing and judges:
+    what is finished also if something failed, for which it returns 1."""
     options = SchedulerOptions.from_flags(settings)
     check_folder("log_dir", settings["log_dir"])
     from tfcomp.studies.study import STUDIES, describe_plan, list_works
@@ -114,10 +113,7 @@ def _judge(name: str, program: list[str]) -> int:
 
 
 def pack(settings: dict[str, Any]) -> int:
-    """Packs what the flags name, and prints what was written.
-
-    Raises as `pack_evidence`; RunError if a file cannot be read or written.
-    """
+    """Packs what the flags name, and prints what was written."""
     check_folder("pack", settings["pack"])
     from tfcomp.studies.claims.packed_evidence import ENDING, pack_evidence
 
@@ -131,13 +127,6 @@ def pack(settings: dict[str, Any]) -> int:
     total = sum(path.stat().st_size for path in output.glob(f"*{ENDING}"))
     print(f"{total / 1e3:8.0f} kB  in {output}")
     return 0
-
-
-def _describe(name: str) -> str:
-    # Read, not imported: a list of the studies takes a tenth of a second.
-    path = Path(__file__).parent / "studies" / name / "command.py"
-    purpose = ast.get_docstring(ast.parse(path.read_text("utf-8")))
-    return f"tfcomp study {name:12}{purpose.splitlines()[0]}"
 
 
 if __name__ == "__main__":

@@ -43,23 +43,18 @@ def format_summary(folder: Path) -> str:
     text = path.read_text("utf-8") if path.exists() else ""
     table: dict[str, dict[str, str]] = {}
     for row in csv.DictReader(text.splitlines()):  # pandas would take a second
-        flags = itertools.takewhile(
-            lambda item: item[0] != "score", row.items()
-        )
-        setting = " ".join(f"{name}={value}" for name, value in flags)
+        flags = itertools.takewhile(lambda name: name != "score", row)
+        setting = " ".join(f"{name}={row[name]}" for name in flags)
         numbers = [float(row[name]) for name in ("mean", "sd") if row[name]]
         cell = " ± ".join(f"{number:.3g}" for number in numbers)
         table.setdefault(setting, {})[row["score"]] = cell or "-"
     shown = list(list_leading("image"))
-    lines = {"": {score: score for score in shown}, **table}
     width = max(map(len, table), default=0)
-    return "".join(
-        f"{setting:{width}}"
-        + "".join(f"{row.get(score, '-'):>24}" for score in shown)
-        + "\n"
-        for setting, row in lines.items()
-        if table
-    )
+    lines = ""
+    for setting, row in {"": {s: s for s in shown}, **table}.items():
+        cells = (f"{row.get(score, '-'):>24}" for score in shown)
+        lines += f"{setting:{width}}{''.join(cells)}\n"
+    return lines if table else ""
 
 
 if __name__ == "__main__":

@@ -34,18 +34,11 @@ def train(settings: dict[str, Any]) -> int:
 
 
 def train_run(config: RunConfig) -> dict[str, Any]:
-    """Trains a decoder, scores it, and writes its folders.
+    """Trains and scores a decoder; returns the content of `metrics.json`.
 
-    TensorFlow is imported only after everything that can be checked without
-    it has been checked.
-
-    Returns:
-        The content of `metrics.json`; of a finished run without training it
-        again, and without TensorFlow.
-
-    Raises:
-        ConfigError: If settings do not fit together, or to this machine.
-        RunError: If the run folder cannot be used, or training diverges.
+    TensorFlow is imported once all else is checked, and not for a finished run,
+    which is not trained again. A ConfigError if settings do not fit together or
+    to this machine, a RunError for an unusable folder or a diverged training.
     """
     check_config(config)
     check_run_folders(config.to_flags())
