@@ -36,7 +36,6 @@ from tfcomp.storage.run_folder import (
     MODEL_FILE,
     check_run,
 )
-from tfcomp.storage.run_search import split_patterns
 
 PAGE = "report.html"
 
@@ -70,7 +69,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         import_plugins(settings["plugins"])
         print(describe_sections())
         return 0
-    names = map(os.path.expanduser, split_patterns(settings["run"]))
+    names = map(os.path.expanduser, split_names(settings["run"]))
     paths = list(map(Path, names))
     folder = choose_folder(paths, settings)
     sections = choose_sections(split_names(settings["sections"]))

@@ -104,13 +104,11 @@ def run_sweep(
 
 
 def judge_claims(*runs: str | Path) -> list[ClaimResult]:
-    """Judges the claims of the paper on finished runs or packed evidence.
+    """Judges the claims of the paper: verdict, reason and parts of each.
 
     Args:
-        *runs: Folders, files of packed evidence, and patterns with *.
-
-    Returns:
-        A result for each claim, with its verdict, the reason, and the parts.
+        *runs: Folders of finished runs, files of packed evidence, and patterns
+            with *.
 
     Raises:
         ConfigError: If there is nothing to judge.
@@ -121,10 +119,7 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
 
 
 def list_published(source: str = "") -> list[str]:
-    """The names of published models, for `load_published`.
-
-    Args:
-        source: Their folder or address, as in `load_published`.
+    """The names of published models of a source, both as in `load_published`.
 
     Raises:
         RunError: If there are none, or a file is damaged.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures, find_measure
@@ -29,7 +30,6 @@ from tfcomp.statistics.setting_table import (
 )
 from tfcomp.storage.files import DamagedFileError, write_table, write_text
 from tfcomp.storage.run_folder import check_run, read_metrics
-from tfcomp.storage.run_search import split_patterns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ def compare_runs(settings: dict[str, Any]) -> int:
     output = settings["output"]
     if output and os.path.basename(output) in ("", ".", ".."):
         raise ConfigError("output", "must end with a name", output)
-    scores = split_patterns(settings["scores"])
+    scores = split_names(settings["scores"])
     runs = read_runs(settings["runs"])
     if scores == ["list"]:
         print("\n".join(list_scores([metrics for _, metrics in runs])))
@@ -109,7 +109,7 @@ def read_runs(pattern: str) -> list[FinishedRun]:
     metrics is left out, which is said; a ConfigError if no run is left.
     """
     runs = []
-    patterns = map(os.path.expanduser, split_patterns(pattern))
+    patterns = map(os.path.expanduser, split_names(pattern))
     for folder in sorted({f for p in patterns for f in glob.glob(p)}):
         try:
             config = check_run(folder)

@@ -16,10 +16,11 @@ from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.run_folder import check_run
-from tfcomp.storage.run_search import find_runs, split_patterns
+from tfcomp.storage.run_search import find_runs
 
 FLAGS = {
     "runs": (
@@ -38,7 +39,7 @@ def main(argv: list[str]) -> int:
 
 def measure_runs(settings: dict[str, Any]) -> int:
     """Measures every run that is not; needs no TensorFlow if all are."""
-    runs = find_runs(split_patterns(settings["runs"]))
+    runs = find_runs(split_names(settings["runs"]))
     if not runs:
         rule = "must match at least one finished run"
         raise ConfigError("runs", rule, settings["runs"])

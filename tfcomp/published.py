@@ -20,7 +20,7 @@ from typing import Any
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.quiet import start_tensorflow
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import RunConfig, split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE
 from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
@@ -33,7 +33,7 @@ from tfcomp.storage.published_folder import (
     list_published,
 )
 from tfcomp.storage.run_folder import FLAGS_FILE, check_run
-from tfcomp.storage.run_search import find_runs, split_patterns
+from tfcomp.storage.run_search import find_runs
 
 FLAGS = {
     "search": ("", "What names must have, separated by commas; or patterns."),
@@ -83,7 +83,7 @@ def list_or_pack(settings: dict[str, Any]) -> int:
     if settings["name"]:
         raise ConfigError("name", "must come with --pack", settings["name"])
     source = find_source(settings["source"])
-    words = split_patterns(settings["search"])
+    words = split_names(settings["search"])
     patterns = [w if set(w) & set("*?[") else f"*{w}*" for w in words]
     found = [
         model
@@ -118,7 +118,7 @@ def pack(settings: dict[str, Any]) -> int:
     paths = [Path(os.path.expanduser(settings["pack"]))]
     if not paths[0].is_dir() or not (paths[0] / FLAGS_FILE).exists():
         try:
-            paths = find_runs(split_patterns(settings["pack"])) or paths
+            paths = find_runs(split_names(settings["pack"])) or paths
         except ConfigError as error:
             raise ConfigError("pack", error.rule, error.value) from error
     configs = {path: check_run(path) for path in paths}

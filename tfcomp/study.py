@@ -31,9 +31,9 @@ from tfcomp.config.command import (
     run_command,
 )
 from tfcomp.config.errors import RunError, suggest
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import define_settings, make_flags
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_search import split_patterns
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_all
 
@@ -119,7 +119,7 @@ def pack(settings: dict[str, Any]) -> int:
 
     output = Path(settings["pack"])
     try:
-        written = pack_evidence(split_patterns(settings["runs"]), output)
+        written = pack_evidence(split_names(settings["runs"]), output)
     except OSError as error:
         raise RunError(f"--pack must be writable: {error}") from error
     for path in written:

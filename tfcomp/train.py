@@ -17,7 +17,7 @@ from tfcomp.models.model_rules import AXES
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
-WIDTH = 80  # characters of a line of prose
+WIDTH, MARGIN = 80, 13  # characters of a line, and before a fact
 
 
 def main(argv: list[str]) -> int:
@@ -53,13 +53,11 @@ def train_run(config: RunConfig) -> dict[str, Any]:
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
     """The ID and OOD scores, where to look, and what they say."""
-    scores = select_scores(metrics)
-    subsets = {name.upper(): found for name, found in scores.items()}
-    said = textwrap.fill(describe_scores(metrics), WIDTH)
     # What there is nothing to say of is left out, as in runs of earlier times.
     facts = list_facts(config, metrics).items()
-    lines = "".join(f"{name:13}{fact}\n" for name, fact in facts if fact)
-    return f"\n{format_scores(subsets)}\n\n{lines}\n{said}"
+    lines = "".join(f"{name:{MARGIN}}{fact}\n" for name, fact in facts if fact)
+    said = textwrap.fill(describe_scores(metrics), WIDTH)
+    return f"\n{format_scores(select_scores(metrics))}\n\n{lines}\n{said}"
 
 
 def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
@@ -68,7 +66,7 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     covered = [f"{share:.1%} of {name}" for name, share in coverage.items()]
     parts = ("certified", "others")
     channels = describe_channels(metrics.get("channels", {}))
-    indent = " " * 13
+    channels = textwrap.fill(channels, WIDTH - MARGIN)
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
     return {
         "trained on": ", ".join(covered),
@@ -78,9 +76,7 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
         if all(map(r2.get, parts))
         else "",
         "axes": describe_axes(metrics.get("embeddings", {})),
-        "channels": textwrap.fill(
-            channels, WIDTH, initial_indent=indent, subsequent_indent=indent
-        ).strip(),
+        "channels": channels.replace("\n", "\n" + " " * MARGIN),
         "run": config.run_dir,
         "saved model": config.export_path if config.export else "",
         "samples": picture if os.path.exists(picture) else "",
@@ -101,15 +97,12 @@ def describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
 
 def format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
     """A table with a column for each set of scores."""
-    rows = [f"{'':20}" + "".join(f"{name:>12}" for name in subsets)]
+    table = f"{'':20}" + "".join(f"{name.upper():>12}" for name in subsets)
     for score in next(iter(subsets.values())):
-        cells = (_format(scores[score]) for scores in subsets.values())
-        rows.append(f"{score:20}" + "".join(f"{cell:>12}" for cell in cells))
-    return "\n".join(rows)
-
-
-def _format(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+        values = (scores[score] for scores in subsets.values())
+        cells = (f"{'-':>12}" if v is None else f"{v:12.4g}" for v in values)
+        table += f"\n{score:20}{''.join(cells)}"
+    return table
 
 
 if __name__ == "__main__":

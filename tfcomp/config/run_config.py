@@ -148,9 +148,9 @@ def make_config(flags: dict[str, object]) -> RunConfig:
     return dataclasses.replace(config, own=own)
 
 
-def split_names(plugins: str) -> list[str]:
-    """The modules that `--plugins` names."""
-    return [name.strip() for name in plugins.split(",") if name.strip()]
+def split_names(text: str) -> list[str]:
+    """Names, or patterns, separated by commas, as `logs/donut*,logs/depth`."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def all_fields() -> list[dataclasses.Field]:

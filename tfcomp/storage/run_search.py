@@ -14,11 +14,6 @@ SYSTEM = {"/", "/proc", "/sys", "/dev"}
 SAY_SECONDS = 5
 
 
-def split_patterns(text: str) -> list[str]:
-    """Patterns separated by commas, as `logs/donut*,logs/depth`."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def find_runs(patterns: Sequence[str]) -> list[Path]:
     """Folders of finished runs, found as by `find_folders`."""
     return find_folders(patterns, {FLAGS_FILE, METRICS_FILE}.issubset)

@@ -9,9 +9,9 @@ from statistics import fmean
 from typing import Any
 
 from tfcomp.config.flagfiles import SHIPPED, SUFFIX
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.statistics.setting_table import format_rows
-from tfcomp.storage.run_search import split_patterns
 from tfcomp.studies.claims import command as claims
 from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, read_evidence
 from tfcomp.studies.decoders import command as decoders
@@ -71,7 +71,7 @@ def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
 
     `runs` are patterns of evidence with measured times, separated by commas.
     """
-    evidence = read_evidence(split_patterns(runs)) if runs else Evidence()
+    evidence = read_evidence(split_names(runs)) if runs else Evidence()
     found, rows, missing = measure_progress(works, evidence), [HEADS], 0
     for part in found:
         total = len(part.work.items)

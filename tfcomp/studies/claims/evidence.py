@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_config import LOCATION_FLAGS
+from tfcomp.config.run_config import LOCATION_FLAGS, split_names
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.statistics.seed_statistics import IGNORED, get_score
 from tfcomp.storage.files import read_text
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, read_metrics
-from tfcomp.storage.run_search import find_runs, split_patterns
+from tfcomp.storage.run_search import find_runs
 from tfcomp.studies.claims.packed_evidence import (
     Flags,
     ThresholdStudy,
@@ -118,7 +118,7 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
 
 def read_some_evidence(runs: str) -> Evidence:
     """Reads what `--runs` matches; ConfigError if that is nothing."""
-    evidence = read_evidence(split_patterns(runs))
+    evidence = read_evidence(split_names(runs))
     if not evidence.runs and not evidence.studies:
         rule = "must match finished runs or threshold searches"
         raise ConfigError("runs", rule, runs)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.quiet import quiet_startup
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.files import write_bytes, write_text
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_search import split_patterns
 from tfcomp.studies import Study
 from tfcomp.studies.claims.evidence import Evidence, read_some_evidence
 from tfcomp.studies.paper.paper_figure import (
@@ -58,7 +58,7 @@ def draw_figures(settings: dict[str, Any]) -> int:
     """
     check_folder("output", settings["output"])
     figures = read_figures()
-    names = split_patterns(settings["only"]) or list(figures)
+    names = split_names(settings["only"]) or list(figures)
     for name in names:
         if name not in figures:
             hint = suggest(name, figures) or f" of {'; '.join(figures)}"

@@ -24,11 +24,11 @@ from absl import flags
 
 from tfcomp.config import run_flags
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.run_config import RunConfig, make_config, split_names
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.storage.files import read_csv, write_csv
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.run_search import find_folders, split_patterns
+from tfcomp.storage.run_search import find_folders
 from tfcomp.studies import Study
 from tfcomp.studies.claims.packed_evidence import PREDICTION_FLAGS, unpack
 from tfcomp.studies.prediction import design
@@ -172,7 +172,7 @@ def read_study(
 
     Raises ConfigError if there is none, or several.
     """
-    with unpack(split_patterns(place)) as places:
+    with unpack(split_names(place)) as places:
         folders = find_folders(places, lambda names: PREDICTION_FLAGS in names)
         if len(folders) != 1:
             rule = f"must match one prediction study, not {len(folders)}"
