@@ -5,12 +5,7 @@ import os
 from pathlib import Path
 
 from tfcomp import __version__
-from tfcomp.config.command import (
-    COMPLETES,
-    HELP,
-    exit_on_user_error,
-    read_purpose,
-)
+from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 
 COMMANDS = (
@@ -27,7 +22,7 @@ MOVED = {
 
 def main(argv: list[str]) -> int:
     """Lists the commands, or is the one that is named; returns its status."""
-    if COMPLETES in os.environ:
+    if command.COMPLETES in os.environ:
         from tfcomp.completion import complete
 
         complete(COMMANDS)
@@ -37,10 +32,10 @@ def main(argv: list[str]) -> int:
         return 0
     if name == "help" and rest:
         name, rest = rest[0], ["--help"]
-    if name in HELP or name == "help":
+    if name in command.HELP or name == "help":
         for known in COMMANDS:
             module = Path(__file__).with_name(f"{known}.py")
-            print(f"tfcomp {known:14}{read_purpose(module)}")
+            print(f"tfcomp {known:14}{command.read_purpose(module)}")
         print("\nTry first: tfcomp train smoke")
         return 0
     if name in MOVED:
@@ -48,13 +43,13 @@ def main(argv: list[str]) -> int:
     if name not in COMMANDS:
         hint = suggest(name, COMMANDS) or " (see --help)"
         raise RunError(f"{name!r} is not a command{hint}")
-    command = importlib.import_module(f"tfcomp.{name}")
-    return command.main([f"tfcomp {name}", *rest])
+    chosen = importlib.import_module(f"tfcomp.{name}")
+    return chosen.main([f"tfcomp {name}", *rest])
 
 
 def run() -> None:
     """The entry point of the installed command."""
-    exit_on_user_error(main)
+    command.exit_on_user_error(main)
 
 
 if __name__ == "__main__":

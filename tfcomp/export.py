@@ -50,15 +50,16 @@ def export_formats(settings: dict[str, Any]) -> int:
     check_formats(names)
     with start_tensorflow():
         from tfcomp.evaluation.loading import load_run
-        from tfcomp.training import format_export
+        from tfcomp.training.format_export import (
+            export_format,
+            list_rows,
+            write_hub_card,
+        )
 
         run = load_run(path)
-        found = {
-            name: format_export.export_format(run, name, folder)
-            for name in names
-        }
-        rows = format_export.list_rows(run, found)
-        format_export.write_hub_card(run, found, folder)
+        found = {name: export_format(run, name, folder) for name in names}
+        rows = list_rows(run, found)
+        write_hub_card(run, found, folder)
     print("\n".join(rows))
     print(f"\nto upload: {folder}")
     return 0

@@ -24,14 +24,8 @@ from tfcomp.config.run_config import RunConfig, split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE
 from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
+from tfcomp.storage import published_folder
 from tfcomp.storage.output_folders import check_folder
-from tfcomp.storage.published_folder import (
-    DEFAULT,
-    Published,
-    check_name,
-    find_source,
-    list_published,
-)
 from tfcomp.storage.run_folder import FLAGS_FILE, check_run
 from tfcomp.storage.run_search import find_runs
 
@@ -40,7 +34,7 @@ FLAGS = {
     "source": (
         "",
         "Folder of published models, or its address (file:// or https://); "
-        f"default {DEFAULT} here, else that of the clone.",
+        f"default {published_folder.DEFAULT} here, else that of the clone.",
     ),
     "pack": (
         "",
@@ -52,7 +46,7 @@ FLAGS = {
         "Of the model to pack, as sprites/acting/montero_range; flags in "
         "braces stand for their values, as {model}/{region}.",
     ),
-    "output": (str(DEFAULT), "Where --pack writes <name>/."),
+    "output": (str(published_folder.DEFAULT), "Where --pack writes <name>/."),
     "half": (False, "Store weights as float16; scores are those of these."),
     "evidence": (
         "",
@@ -82,12 +76,12 @@ def list_or_pack(settings: dict[str, Any]) -> int:
         return pack(settings)
     if settings["name"]:
         raise ConfigError("name", "must come with --pack", settings["name"])
-    source = find_source(settings["source"])
+    source = published_folder.find_source(settings["source"])
     words = split_names(settings["search"])
     patterns = [w if set(w) & set("*?[") else f"*{w}*" for w in words]
     found = [
         model
-        for model in list_published(source)
+        for model in published_folder.list_published(source)
         if all(fnmatch.fnmatchcase(model.name, p) for p in patterns)
     ]
     if not found:
@@ -99,7 +93,7 @@ def list_or_pack(settings: dict[str, Any]) -> int:
     return 0
 
 
-def format_row(model: Published) -> str:
+def format_row(model: published_folder.Published) -> str:
     """A line of the list."""
     errors = "".join(
         f"{'-':>11}" if error is None else f"{error:11.4g}"
@@ -152,7 +146,7 @@ def fill_name(form: str, config: RunConfig) -> str:
     except (LookupError, ValueError, AttributeError) as error:
         rule = "must have names of flags in its braces, as {model}"
         raise ConfigError("name", rule, form) from error
-    check_name(name)
+    published_folder.check_name(name)
     return name
 
 

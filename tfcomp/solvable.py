@@ -38,11 +38,11 @@ def solve(settings: dict[str, Any]) -> int:
         return 0
     splits = dataset.splits
     print(
-        *(f"{line}\n" for line in dataset.announcements()),
+        *dataset.announcements(),
         f"{config.data.dataset}, {dataset.region.spec} held out: "
         f"{splits.all.is_ood.sum():,} of {len(splits.all):,} combinations, "
         f"{len(splits.train):,} training examples",
-        sep="",
+        sep="\n",
     )
     for order, found in orders.items():
         print(format_order(order, found))

@@ -22,14 +22,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import (
-    COMPLETES,
-    HELP,
-    exit_on_user_error,
-    format_help,
-    read_purpose,
-    run_command,
-)
+from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import define_settings, make_flags
@@ -59,13 +52,13 @@ SHARED = "Of every study, instead of these:"
 def main(argv: list[str]) -> int:
     """Lists the studies, or does one; RunError if there is no such study."""
     name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
-    if COMPLETES in os.environ:
+    if command.COMPLETES in os.environ:
         raise RunError("the study must be named")
-    if name in HELP:
+    if name in command.HELP:
         print(__doc__)
         for study in NAMES:
             module = Path(__file__).parent / "studies" / study / "command.py"
-            print(f"tfcomp study {study:12}{read_purpose(module)}")
+            print(f"tfcomp study {study:12}{command.read_purpose(module)}")
         return 0
     if name not in NAMES:
         hint = suggest(name, NAMES) or f" ({', '.join(NAMES)})"
@@ -73,15 +66,17 @@ def main(argv: list[str]) -> int:
     program = [f"tfcomp study {name}", *rest]
     given = {argument.lstrip("-").partition("=")[0] for argument in rest}
     if "pack" in given:
-        return run_command(program, __doc__, make_flags(PACK_FLAGS), pack)
+        values = make_flags(PACK_FLAGS)
+        return command.run_command(program, __doc__, values, pack)
     if given & {"plan", "run"}:
         do = functools.partial(follow_plan, name=name)
         values = make_flags(PLAN_FLAGS)
         define_settings(SchedulerOptions.list_settings(), values)
-        return run_command(program, __doc__, values, do)
+        return command.run_command(program, __doc__, values, do)
     status = _judge(name, program)
-    if HELP & set(rest):
-        print(format_help(f"\n{SHARED}", make_flags(PACK_FLAGS | PLAN_FLAGS)))
+    if command.HELP & set(rest):
+        values = make_flags(PACK_FLAGS | PLAN_FLAGS)
+        print(command.format_help(f"\n{SHARED}", values))
     return status
 
 
@@ -108,8 +103,8 @@ def follow_plan(settings: dict[str, Any], name: str) -> int:
 
 
 def _judge(name: str, program: list[str]) -> int:
-    command = importlib.import_module(f"tfcomp.studies.{name}.command")
-    return command.main(program)
+    study = importlib.import_module(f"tfcomp.studies.{name}.command")
+    return study.main(program)
 
 
 def pack(settings: dict[str, Any]) -> int:
@@ -130,4 +125,4 @@ def pack(settings: dict[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    exit_on_user_error(main)
+    command.exit_on_user_error(main)
