@@ -37,8 +37,6 @@ from tfcomp.storage.run_folder import (
     check_run,
 )
 
-PAGE = "report.html"
-
 FLAGS = {
     "run": ("", "Run folders, separated by commas."),
     "output": (
@@ -90,7 +88,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         made = [f for f in folder.rglob("*") if f.is_file()]
         made = [f for f in made if f.stat().st_mtime >= start - 1]
         write_stamp(folder, version, made)
-    print(f"report  {folder / PAGE}")
+    print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)
     return 0

@@ -21,13 +21,9 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import read_measures
+from tfcomp.statistics import setting_table
 from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures, find_measure
 from tfcomp.statistics.seed_statistics import get_score
-from tfcomp.statistics.setting_table import (
-    FinishedRun,
-    format_markdown,
-    tabulate_settings,
-)
 from tfcomp.storage.files import DamagedFileError, write_table, write_text
 from tfcomp.storage.run_folder import check_run, read_metrics
 
@@ -74,8 +70,8 @@ def compare_runs(settings: dict[str, Any]) -> int:
             hint = "(--scores=list prints them)"
             raise ConfigError("scores", f"{rule} {hint}", score)
     scores = scores or list(filter(is_there, MAIN_SCORES))
-    table = tabulate_settings(runs, scores)
-    text = format_markdown(table, scores)
+    table = setting_table.tabulate_settings(runs, scores)
+    text = setting_table.format_markdown(table, scores)
     print(text, end="")
     if output:
         write_output(output, table, text)
@@ -102,7 +98,7 @@ def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{name}"
 
 
-def read_runs(pattern: str) -> list[FinishedRun]:
+def read_runs(pattern: str) -> list[setting_table.FinishedRun]:
     """Flags and metrics of the finished runs among the folders.
 
     `measures` of the metrics are those of `measures.json`. A run with damaged

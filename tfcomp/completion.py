@@ -2,9 +2,8 @@
 
     eval "$(register-python-argcomplete tfcomp)"
 
-in a shell, or in its start file, turns it on. The shell then calls the command
-with the line so far in the environment, and argcomplete answers; TensorFlow
-is not imported for that.
+in a shell, or in its start file, turns it on: the shell then calls the command
+with the line so far in the environment. TensorFlow is not imported for that.
 """
 
 import argparse

@@ -49,11 +49,8 @@ def measure_runs(settings: dict[str, Any]) -> int:
 
 
 def measure_all(paths: list[Path], settings: dict[str, Any]) -> int:
-    """Measures runs one after another; returns how many could not be.
-
-    A run that fails, as one whose plugins are not asked for in the settings,
-    is reported and does not stop the others.
-    """
+    """Measures one after another; returns how many have failed, which is said,
+    as of those whose plugins are not asked for in the settings."""
     with start_tensorflow():
         import keras
 

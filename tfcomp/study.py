@@ -46,7 +46,6 @@ PLAN_FLAGS = {
     "runs": ("", "Evidence, whose times of training the plan goes by."),
     "output": ("", "With --run, the folder for what is judged."),
 }
-SHARED = "Of every study, instead of these:"
 
 
 def main(argv: list[str]) -> int:
@@ -76,7 +75,8 @@ def main(argv: list[str]) -> int:
     status = _judge(name, program)
     if command.HELP & set(rest):
         values = make_flags(PACK_FLAGS | PLAN_FLAGS)
-        print(command.format_help(f"\n{SHARED}", values))
+        title = "\nOf every study, instead of these:"
+        print(command.format_help(title, values))
     return status
 
 

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,22 @@ def write_whole(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError) and error.strerror:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+@contextlib.contextmanager
+def replace_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Gives a new folder to write to, which takes the place of `parent / name`
+    when the block ends; if the block fails, that is as it was."""
+    partial, final = parent / f"{PARTIAL}{os.getpid()}", parent / name
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        shutil.rmtree(final, ignore_errors=True)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        os.rename(partial, final)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -1,7 +1,5 @@
 """A run's model in another format: written, asked, compared, then kept."""
 
-import os
-import shutil
 import statistics
 import timeit
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +10,7 @@ import numpy as np
 
 from tfcomp.config.errors import RunError
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.storage.files import PARTIAL, write_text
+from tfcomp.storage.files import replace_folder, write_text
 from tfcomp.training.card import format_hub_card
 from tfcomp.training.formats import FORMATS, Ask, ask_network
 
@@ -36,17 +34,11 @@ class Exported:
 def export_format(run: LoadedRun, name: str, folder: Path) -> Exported:
     """Writes one format of a run's model, unless `compare` has a RunError."""
     form, final = FORMATS[name], folder / name
-    partial = folder / f"{PARTIAL}{name}-{os.getpid()}"
-    partial.mkdir(parents=True)
-    try:
+    with replace_folder(folder, name) as partial:
         form.write(run, partial / form.file)
         ask = form.read(partial / form.file)
         difference = compare(ask, run)
         milliseconds = {size: time_call(ask, run, size) for size in TIMED}
-        shutil.rmtree(final, ignore_errors=True)
-        os.rename(partial, final)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     files = [file for file in final.rglob("*") if file.is_file()]
     size = sum(file.stat().st_size for file in files)
     return Exported(final / form.file, size, difference, milliseconds)

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import math
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import forget_candidates
 from tfcomp.statistics.seed_statistics import Statistics
 from tfcomp.storage import published_folder
-from tfcomp.storage.files import PARTIAL
+from tfcomp.storage.files import replace_folder
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 from tfcomp.training.card import format_hub_card
@@ -53,13 +51,10 @@ def publish_run(
 
     What is written is read back as users read it, and its scores are computed
     from what was read. One of that name, as `sprites/acting/montero_range`, is
-    replaced. The dtype is that of weights, float32 or float16; the card has
-    the scores of the same training with other seeds.
-
-    Raises:
-        RunError: If the run cannot be loaded, its weights are not finite, or
-            its model does not have the scores that it has recorded.
-        ConfigError: If it needs code or files, or for an impossible name.
+    replaced. The dtype is that of weights, float32 or float16; the card has the
+    scores of the same training with other seeds. A RunError if the run cannot
+    be loaded, has weights that are not finite, or not the scores that it has
+    recorded; a ConfigError if it needs code or files, or for a bad name.
     """
     published_folder.check_name(name)
     run = load_run(path)
@@ -68,21 +63,12 @@ def publish_run(
     run = published_models.rename_published(run, name)
     contents = _pack_contents(run, name, dtype, seeds)
     folder.mkdir(parents=True, exist_ok=True)
-    final = folder / name
     with lock_folder(folder, wait=True):
-        partial = folder / f"{PARTIAL}{os.getpid()}"
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            partial.mkdir()
+        with replace_folder(folder, name) as partial:
             for file, content in contents.items():
                 (partial / file).write_bytes(content)
-            shutil.rmtree(final, ignore_errors=True)
-            final.parent.mkdir(parents=True, exist_ok=True)
-            os.rename(partial, final)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
         published_folder.write_index(folder)
-    return final
+    return folder / name
 
 
 def _pack_contents(
