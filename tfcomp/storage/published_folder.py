@@ -104,12 +104,11 @@ def list_published(source: str = "") -> list[Published]:
 
 def write_index(folder: Path) -> None:
     """Writes the list of a folder's models, for those who have an address."""
-    rows = {p.name: asdict(p) for p in list_published(str(folder))}
-    lines = (
-        f"{json.dumps(name)}: "
-        f"{json.dumps({k: v for k, v in row.items() if k != 'name'})}"
-        for name, row in rows.items()
-    )  # a line for each model, which changes of the list are readable by
+    lines = []  # one for each model, which changes of the list are readable by
+    for model in list_published(str(folder)):
+        row = asdict(model)
+        name = json.dumps(row.pop("name"))
+        lines.append(f"{name}: {json.dumps(row)}")
     write_text(folder / INDEX_FILE, "{\n" + ",\n".join(lines) + "\n}\n")
 
 

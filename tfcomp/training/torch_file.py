@@ -60,9 +60,8 @@ def main(source: str, path: str, *plugins: str) -> None:
     except Exception as error:  # whatever a layer does with a tensor of PyTorch
         # What Keras says of it, in one line without colors and tensors.
         text = str(error).rpartition("Original error: ")[2]
-        text = re.sub(r"\x1b\[\d*m", "", text).partition("Arguments received")[
-            0
-        ]
+        text = re.sub(r"\x1b\[\d*m", "", text)
+        text = text.partition("Arguments received")[0]
         sys.exit(textwrap.shorten(text, 150, placeholder="..."))
 
 
