@@ -15,6 +15,7 @@ from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
@@ -46,7 +47,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     admit_plugins(path, config.plugins, settings)
     folder = Path(settings["output"], config.run_name)
     check_folder("output", str(folder))
-    names = [name for name in settings["format"].split(",") if name]
+    names = split_names(settings["format"])
     check_formats(names)
     with start_tensorflow():
         from tfcomp.evaluation.loading import load_run

@@ -73,7 +73,7 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
         "certified": describe_certificates(metrics.get("certificate", {})),
         # If all or none of them are certified, one number says it.
         "R2": ", ".join(f"{name} {r2[name]:.2f}" for name in parts)
-        if all(map(r2.get, parts))
+        if None not in map(r2.get, parts)
         else "",
         "axes": describe_axes(metrics.get("embeddings", {})),
         "channels": channels.replace("\n", "\n" + " " * MARGIN),

@@ -320,3 +320,11 @@ def test_the_command_packs(
     assert tfcomp.list_published(str(tmp_path / "new")) == ["smoke"]
     text = (tmp_path / "new" / "smoke" / "README.md").read_text()
     assert 'tfcomp.load_published("smoke")' in text and "float16" in text
+
+
+def test_a_folder_that_was_being_written_is_not_listed(folder: Path) -> None:
+    """As one of a command that was killed, which holds no whole model."""
+    partial = folder / ".partial-1"
+    partial.mkdir()
+    (partial / SUMS_FILE).write_text("")
+    assert tfcomp.list_published(str(folder)) == NAMES

@@ -228,8 +228,9 @@ def test_command_writes_again(
     smoke_run: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     flags = [f"--run={smoke_run.run_dir}", f"--output={tmp_path}"]
-    for _ in range(2):
-        assert export.main(["export", *flags, "--format=keras"]) == 0
+    for asked in ("keras", "keras, saved_model"):
+        assert export.main(["export", *flags, f"--format={asked}"]) == 0
         assert "model.keras" in capsys.readouterr().out
     folder = tmp_path / smoke_run.run_name
-    assert sorted(os.listdir(folder)) == ["README.md", "keras"]
+    names = sorted(os.listdir(folder))
+    assert names == ["README.md", "keras", "saved_model"]

@@ -97,9 +97,11 @@ def list_published(source: str = "") -> list[Published]:
         return [_make_row(name, rows[name], place) for name in sorted(rows)]
     found = sorted(path.parent for path in folder.rglob(SUMS_FILE))
     names = [path.relative_to(folder).as_posix() for path in found]
+    # Not the folder itself, nor one that was being written.
+    names = [name for name in names if not name.startswith(".")]
     if not names:
         raise RunError(f"no published models in {source}")
-    return [_describe(source, name) for name in names if name != "."]
+    return [_describe(source, name) for name in names]
 
 
 def write_index(folder: Path) -> None:
