@@ -51,8 +51,7 @@ def format_summary(folder: Path) -> str:
     shown = list(list_leading("image"))
     width = max(map(len, table), default=0)
     lines = ""
-    heading = "", {score: score for score in shown}
-    for setting, row in [heading, *table.items()]:
+    for setting, row in [("", {s: s for s in shown}), *table.items()]:
         cells = (f"{row.get(score, '-'):>24}" for score in shown)
         lines += f"{setting:{width}}{''.join(cells)}\n"
     return lines if table else ""

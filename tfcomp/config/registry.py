@@ -57,7 +57,7 @@ class Registry:
             return lambda function: self.register(name, function, check, size)
         known = self._entries.get(name)
         # A plugin that is imported again registers the same thing again.
-        if known is not None and _where(known.target) != _where(target):
+        if known is not None and locate(known.target) != locate(target):
             raise ValueError(f"the {self.flag} {name!r} is registered already")
         self._entries[name] = Entry(target, check, size)
         return target
@@ -82,7 +82,8 @@ class Registry:
         return self._entries[name]
 
 
-def _where(target: Callable | str) -> str:
+def locate(target: Callable | str) -> str:
+    """Where a builder is from, as `package.module:function`."""
     if isinstance(target, str):
         return target
     # A `functools.partial` or another callable object has no path.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfcomp.config.errors import ConfigError, describe_plugin_error
+from tfcomp.config.registry import locate
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
 
@@ -107,7 +108,7 @@ def register_section(
 
     def add(function: Function) -> Function:
         known = _OWN.get(name)
-        if known and _where(known[2]) != _where(function):
+        if known and locate(known[2]) != locate(function):
             raise ValueError(f"the section {name!r} is registered already")
         _OWN[name] = (title or name, text, function)
         return function
@@ -156,7 +157,3 @@ def _check(exhibits: Sequence[Any]) -> None:
     names = [exhibit.name for exhibit in exhibits]
     if len(set(names)) < len(names):
         raise ValueError(f"names of exhibits must differ, got {names}")
-
-
-def _where(function: Callable) -> str:
-    return f"{function.__module__}:{function.__qualname__}"
