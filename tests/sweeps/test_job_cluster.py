@@ -1,6 +1,7 @@
 """Workers as jobs, on programs that stand for those of SLURM (`fake_slurm`)."""
 
 import asyncio
+import errno
 import os
 import signal
 import stat
@@ -82,6 +83,22 @@ def test_a_place_that_jobs_cannot_name(
         with start_job_cluster(make_options(1), place):
             pass
     assert not place.exists()
+
+
+def test_a_disk_that_fills_up_later_is_no_matter_of_the_folder(
+    slurm: FakeSlurm, tmp_path: Path
+) -> None:
+    options = SchedulerOptions(cluster="slurm", workers=1)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a")
+    with pytest.raises(OSError) as found:
+        with start_job_cluster(options, tmp_path):
+            raise full
+    assert found.value is full
+    blocked = tmp_path / "file"
+    blocked.touch()
+    with pytest.raises(RunError, match="--log_dir must be writable"):
+        with start_job_cluster(options, blocked / "below"):
+            pass
 
 
 def test_as_many_jobs_as_there_is_work_for(

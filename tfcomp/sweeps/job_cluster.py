@@ -61,7 +61,7 @@ def start_job_cluster(
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(local_cluster.SETTINGS))
         parent = _read(kind, "shared-temp-directory") or folder.absolute()
-        keys = stack.enter_context(_share_folder(Path(parent)))
+        keys = _share_folder(Path(parent), stack)
         with local_cluster.hold_back_interrupts():
             try:
                 cluster = make(
@@ -173,16 +173,14 @@ def _read(kind: str, name: str) -> Any:
     return dask.config.get(f"jobqueue.{kind}.{name}", None)
 
 
-@contextlib.contextmanager
-def _share_folder(parent: Path) -> Iterator[Path]:
-    """A folder for keys, which only this user can enter; removed at the end."""
+def _share_folder(parent: Path, stack: contextlib.ExitStack) -> Path:
+    """A folder for keys, which only this user can enter, while it is open."""
     if not _PLAIN_PATH.fullmatch(str(parent)):
         rule = "must be without spaces and quotes with --cluster"
         raise ConfigError("log_dir", rule, str(parent))
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        with make_private_folder(parent) as folder:
-            yield folder
+        return stack.enter_context(make_private_folder(parent))
     except OSError as error:
         raise RunError(f"--log_dir must be writable: {error}") from error
 
