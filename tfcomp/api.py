@@ -119,7 +119,10 @@ def judge_claims(*runs: str | Path) -> list[ClaimResult]:
 
 
 def list_published(source: str = "") -> list[str]:
-    """The names of published models of a source, both as in `load_published`.
+    """The names of published models, for `load_published`.
+
+    Args:
+        source: Their folder or address, as in `load_published`.
 
     Raises:
         RunError: If there are none, or a file is damaged.

@@ -37,7 +37,7 @@ def execute(
     evaluation: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> bool:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("evaluator") as step:
         parsed = parse_profile(profile)
         check_profile(parsed)  # imports its plugins

@@ -18,7 +18,7 @@ from tfcomp.storage.code_version import hash_files
 
 
 def execute(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("example_gen") as step:
         step.place(examples, work_dir, "examples")
         configs = list_datasets(parse_profile(profile))

@@ -169,7 +169,7 @@ def execute(
     anomalies: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("example_validator") as step:
         parsed = parse_profile(profile)
         datasets = example_gen.list_datasets(parsed)

@@ -39,7 +39,7 @@ def execute(
     evaluation: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("infra_validator") as step:
         check_profile(parse_profile(profile))  # imports its plugins
         run = find_candidate(Path(runs.path), Path(evaluation.path))

@@ -28,7 +28,7 @@ def execute(
     export_dir: str,
     pushed: dsl.Model,
 ) -> None:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("pusher") as step:
         evidence = Path(evaluation.path)
         run = find_candidate(Path(runs.path), evidence)

@@ -21,7 +21,7 @@ def execute(
     page: dsl.HTML,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("report") as step:
         step.place(folder, work_dir, "report")
         written = report_runs(

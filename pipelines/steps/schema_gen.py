@@ -36,7 +36,7 @@ def execute(
     schema: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("schema_gen") as step:
         parsed = parse_profile(profile)
         configs = example_gen.list_datasets(parsed)

@@ -27,7 +27,7 @@ def execute(
     runs: dsl.Artifact,
     metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.pipeline`."""
+    """Does the work of the step; see `pipelines.components`."""
     with run_step("trainer") as step:
         step.place(runs, work_dir, "runs")
         folder, parsed = Path(runs.path), parse_profile(profile)

@@ -34,6 +34,7 @@ def expand_flagfiles(
     A path, whose ending `.flags` may be left out, is looked up in the working
     directory, then beside the file that names it, the last of those that the
     arguments are `inside` of, then among the flagfiles shipped with tfcomp.
+    Later flags win, so that flags after a flagfile override it.
 
     Raises:
         RunError: If a file is missing, unreadable or includes itself.
@@ -73,7 +74,8 @@ def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
     names = sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
     if known is None:
         return names
-    return [name for name in names if _list_names(name) <= set(known)]
+    flags = set(known)
+    return [name for name in names if _list_names(name) <= flags]
 
 
 def _find_flagfile(path: str, beside: list[Path]) -> Path:

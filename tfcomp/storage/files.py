@@ -101,7 +101,8 @@ def write_whole(path: Path) -> Iterator[Path]:
 def replace_folder(parent: Path, name: str) -> Iterator[Path]:
     """Gives a new folder to write to, which takes the place of `parent / name`
     when the block ends; if the block fails, that is as it was."""
-    partial, final = parent / f"{PARTIAL}{os.getpid()}", parent / name
+    final, word = parent / name, name.replace("/", "-")
+    partial = parent / f"{PARTIAL}{word}-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:

@@ -34,8 +34,8 @@ class Progress:
     Attributes:
         num_finished: How many items have finished in their folder.
         num_known: How many of the others the evidence has.
-        seconds: What these take, one after another, by runs of the evidence
-            like them; None if there is none.
+        seconds: What all that are not finished take, one after another, by
+            runs of the evidence like them; None if there is none.
     """
 
     work: Workload

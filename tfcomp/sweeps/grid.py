@@ -65,7 +65,10 @@ def parse_grid(
 
 
 def split_cells(flag: str, text: str) -> list[str]:
-    """Splits the value of a flag at commas; ConfigError if it is no CSV."""
+    """Splits a flag's value at commas outside of quotes, as CSV has them.
+
+    Parts have no spaces around; an empty text has none. ConfigError for no CSV.
+    """
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error as error:

@@ -75,12 +75,12 @@ def start_job_cluster(
                     },
                     silence_logs=logging.CRITICAL,
                 )
+                stack.callback(local_cluster.close_cluster, cluster)
+                client = stack.enter_context(Client(cluster))
             except (OSError, RuntimeError, TypeError, ValueError) as error:
                 lines = str(error).splitlines() or [type(error).__name__]
                 text = f"--cluster={kind} cannot be set up: {lines[-1]}"
                 raise RunError(text) from error
-            stack.callback(local_cluster.close_cluster, cluster)
-            client = stack.enter_context(Client(cluster))
         yield cluster, client
 
 

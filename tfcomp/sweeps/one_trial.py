@@ -1,6 +1,8 @@
 """One trial: trains and scores a run, or resumes it, if it is not finished.
 
-python -m tfcomp.sweeps.one_trial FLAGS [--measure]
+    python -m tfcomp.sweeps.one_trial FLAGS [--measure]
+
+With `--measure` it then writes the measures, also of a finished run.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
 """The process that a worker keeps warm for one trial after the other.
 
-It imports TensorFlow and traces functions once. A new one follows a failure or
-many commands, and serves another setup.
+It imports TensorFlow and traces functions once (`training.prepared_models`). A
+command that crashes takes it along and nothing else: a new one follows a
+failure or many commands, and serves another setup.
 
     python -m tfcomp.sweeps.warm_process SOCKET
 

@@ -116,7 +116,7 @@ def fit_without_pause(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     first_epoch: int = 0,
 ) -> None:
-    """Trains a compiled model in one go, from an epoch on; writes no file."""
+    """Trains a compiled model from an epoch on; callbacks alone write files."""
     training = config.training
     steps = count_steps(training, dataset)
     batches = make_batches(

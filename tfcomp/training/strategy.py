@@ -10,10 +10,10 @@ from tfcomp.config.quiet import quiet_startup
 def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     """Mirrors variables over all GPUs, or over logical CPU devices.
 
-    With 0 replicas there is one on every GPU, or one on the CPU. (Several of a
-    CPU are a way to test code for GPUs, before TensorFlow has used a device.)
-    On GPUs deterministic kernels are switched on, as those of a CPU are: the
-    same flags must give the same bits. A ConfigError for too few devices.
+    With 0 replicas there is one on every GPU, or one on the CPU. To split the
+    CPU, by which code for GPUs is tested, it must be called before TensorFlow
+    has used a device. On GPUs deterministic kernels are switched on: the same
+    flags must give the same bits. A ConfigError for too few devices.
     """
     keep_freed_memory()
     with quiet_startup():

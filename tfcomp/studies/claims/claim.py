@@ -6,7 +6,6 @@ with its rule; a test takes it from the runs of each of some settings
 that these cannot express has another function from evidence to judged parts.
 """
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -126,7 +125,8 @@ def measure(
     num_runs = min(len(group.runs) for group in groups)
     notes = []
     if gates:
-        pairs = zip(groups, itertools.cycle(gates), strict=False)
+        each = [*gates] * (len(groups) if len(gates) == 1 else 1)
+        pairs = zip(groups, each, strict=True)
         chosen = [gate.select(group) for group, gate in pairs]
         groups = [group for group, _ in chosen]
         notes = [note for _, note in chosen if note]

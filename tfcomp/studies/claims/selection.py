@@ -240,7 +240,10 @@ def has_enough(runs: Sequence[Run]) -> bool:
 
 
 def count_steps(flags: Flags) -> int | None:
-    """Steps of a whole training; None if an epoch is a pass over the data."""
+    """Steps of a whole training; None if an epoch is a pass over the data.
+
+    A training that does not reach its last epoch leaves no finished run.
+    """
     return flags["epochs"] * flags["steps_per_epoch"] or None
 
 

@@ -2,9 +2,10 @@
 
 A rule is a set of numbers, `> 0.5` or `2.5 to 3.5`. If the whole 95 % interval
 of an estimate lies inside, it is reproduced, if the whole lies outside,
-refuted, and else undecided. A trend has no interval: Page's test decides, of
-either direction. A claim has several parts, each with a number, a rule and a
-verdict; refutations are corrected for their number (Holm).
+refuted, and else undecided, as with too few seeds; without any it is not run. A
+trend has no interval: Page's test decides, of either direction. A claim has
+several parts, each with a number, a rule and a verdict; refutations are
+corrected for their number (Holm).
 """
 
 from __future__ import annotations

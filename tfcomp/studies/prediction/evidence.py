@@ -13,7 +13,7 @@ from tfcomp.studies.prediction.design import DECODER, Found
 from tfcomp.studies.records import Record
 
 BLOCKS = 20
-MIN_SHARE = 0.9
+MIN_SHARE = 0.9  # of the networks must have a measure
 MIN_NETWORKS = 4
 ID_ERROR = "id_relative_mse"
 OUTCOME = "ood_relative_mse"

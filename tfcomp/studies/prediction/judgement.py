@@ -1,8 +1,8 @@
 """Does a measure predict the OOD error? The rules of docs/predict.md.
 
-The exploring half gives a measure its sign and proposes it if, at 95 %, three
-taus have this sign: over all pairs of networks, the smallest over pairs that
-share any two hyperparameters, and the gain across decoders (`_compute_gain`).
+The exploring half gives a measure its sign and proposes it if, at 95 %, two
+taus have this sign, over all pairs of networks and the smallest over pairs that
+share any two hyperparameters, and the gain across decoders is above 0.
 The other half confirms it by the same, at 95 % for all that are proposed
 together (Bonferroni).
 """

@@ -43,11 +43,12 @@ def write_report(
     parts = {half: [e for e in found if e.cell.half == half] for half in HALVES}
     halves = {h: make_evidence(p, hyperparameters) for h, p in parts.items()}
     tables = judge_halves(halves)
+    for name in (*HALVES, "power", "baselines", "one_decoder", "trust"):
+        # Of another study, or an earlier one.
+        (folder / f"{name}.csv").unlink(missing_ok=True)
     for half, rows in tables.items():
-        path = folder / f"{half}.csv"
-        path.unlink(missing_ok=True)  # of another study, or an earlier one
         if rows:
-            write_csv(path, rows)
+            write_csv(folder / f"{half}.csv", rows)
     proposed = sum(row["passes"] for row in tables[HALVES[0]])
     forecast_report.write_power(folder, halves, max(proposed, 1))
     forecast_report.write_forecasts(folder, found, hyperparameters, fresh)
