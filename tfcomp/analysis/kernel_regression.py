@@ -66,6 +66,8 @@ def make_kernel(
         return np.exp(-squares / 2).mean(axis=0)
     if kernel == "product":
         return np.exp(-squares.sum(axis=0) / 2)
+    if kernel != "radial":
+        raise ValueError(f"there is no kernel {kernel!r}")
     distance = np.sqrt(3 * squares.sum(axis=0))
     return (1 + distance) * np.exp(-distance)
 

@@ -248,9 +248,10 @@ def _check_pixels(images: np.ndarray) -> None:
 
 
 def _check_floats(block: np.ndarray, start: int) -> None:
-    if not (is_finite := np.isfinite(block)).all():
+    finite = np.isfinite(block).reshape(len(block), -1).all(axis=1)
+    if not finite.all():
         rule = "must be finite, there is NaN or infinity in image"
-        raise TableError("images", rule, start + np.argwhere(~is_finite)[0, 0])
+        raise TableError("images", rule, start + int(finite.argmin()))
     if (top := float(np.abs(block).max())) > BRIGHTEST:
         rule = "must be from 0 to 1 if they are floats (images / 255)"
         raise TableError("images", rule, f"{top:g}")

@@ -158,8 +158,8 @@ def identify(space: FactorSpace) -> str:
 
 
 def _normalize(space: FactorSpace) -> list[str]:
-    names = [name.lower().replace(" ", "_") for name in space.names]
-    plain = [name.removeprefix("label_") for name in names]
+    names = [name.lower().removeprefix("label_") for name in space.names]
+    plain = [name.replace(" ", "_") for name in names]
     return [SYNONYMS.get(name, name) for name in plain]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow_datasets as tfds
 
-from tfcomp.config.run_config import make_config
+from tfcomp.config.run_config import all_fields, make_config
 from tfcomp.datasets.dataset import Dataset, make_dataset
 
 
@@ -83,4 +83,7 @@ class TableBuilder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
 
     def _dataset(self) -> Dataset:
         flags = {"data_dir": str(self._data_dir_root)}
-        return make_dataset(make_config(flags | self.builder_config.flags))
+        flags |= self.builder_config.flags
+        if unknown := flags.keys() - {field.name for field in all_fields()}:
+            raise ValueError(f"there is no flag {', '.join(sorted(unknown))}")
+        return make_dataset(make_config(flags))

@@ -110,8 +110,10 @@ def _compute(measure: Measure, view: StageView | ImageView) -> Any:
     try:
         values = np.asarray(value, float)
     except Exception as error:
-        kind = type(value).__name__
-        raise RunError(f"{name}: must return numbers, got {kind}") from error
+        text = f"{name}: must return numbers, got {type(value).__name__}"
+        if not isinstance(error, TypeError | ValueError):
+            text = f"{text} ({' '.join(str(error).split())})"
+        raise RunError(text) from error
     if values.shape != (() if is_stage else (len(view.images),)):
         rule = "must return one number"
         if not is_stage:

@@ -87,7 +87,11 @@ class Study:
         self._evaluator.turn_to(run.dataset, seed)
         # Numbers of units, in the order of the data flow.
         self.stage_sizes = self._evaluator.stage_sizes
-        self.stages = list(self.stage_sizes)
+
+    @property
+    def stages(self) -> list[str]:
+        """Names of the stages in the order of the data flow."""
+        return list(self.stage_sizes)
 
     @property
     def has_map(self) -> bool:

@@ -61,7 +61,7 @@ def draw_curves(
         y = to_numbers(numbers)
         y = np.where(y > 0, y, np.nan) if logy else y
         ends = (bands or {}).get(name)
-        band = tuple(map(to_numbers, ends)) if ends else None
+        band = None if ends is None else tuple(map(to_numbers, ends))
         line_style.draw_line(axes, index, np.asarray(x, float), y, name, band)
     if shaded is not None:
         shade_interval(axes, *shaded)

@@ -105,8 +105,10 @@ class Composition(layers.Layer):
                 image = compose_slots(parts, masks)
             case "additive":
                 image = functools.reduce(ops.add, parts)
-            case _:
+            case "product" | "low_rank_product":
                 image = functools.reduce(ops.multiply, parts)
+            case _:
+                raise ValueError(f"there is no composition {self.method!r}")
         if image.shape[-1] == self.channels:
             return image
         rows, columns, depth = image.shape[1:]

@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Found:
-    """The smallest count tried that reaches; else the maximum, which is less."""
+    """The smallest count tried that reaches; else the maximum, too small."""
 
     count: int
     reached: bool
