@@ -297,6 +297,43 @@ def test_a_sweep_whose_jobs_are_cancelled_and_killed(
     assert read_table(there) == read_table(here)
 
 
+LATE = """
+import logging, sys
+from pathlib import Path
+from tfcomp.sweeps.job_cluster import start_job_cluster
+from tfcomp.sweeps.local_cluster import start_cluster
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+
+options = SchedulerOptions(cluster="slurm", workers=1)
+with {start}:
+    pass
+for name in ("batched", "client", "gc", "comm.tcp", "scheduler"):
+    logger = logging.getLogger(f"distributed.{{name}}")
+    for level in (logging.INFO, logging.ERROR):
+        logger.log(level, "closed", exc_info=OSError())
+logging.getLogger("tornado.application").error("closed")
+"""
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["start_cluster(1)", "start_job_cluster(options, Path(sys.argv[1]))"],
+)
+def test_what_dask_logs_after_its_cluster_has_closed(
+    start: str, slurm: FakeSlurm, tmp_path: Path
+) -> None:
+    """Connections close in their own time, with a traceback each."""
+    code = LATE.format(start=start)
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "s")],
+        env={**os.environ, "DASK_JOBQUEUE__SLURM__INTERFACE": "lo"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )

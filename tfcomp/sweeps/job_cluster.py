@@ -56,7 +56,7 @@ def start_job_cluster(
     import dask
     from distributed import Client
 
-    logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
+    local_cluster.silence_dask()
     make = import_cluster(kind)
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(local_cluster.SETTINGS))

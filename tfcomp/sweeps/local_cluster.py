@@ -51,8 +51,7 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
     import dask
     from distributed import Client, LocalCluster
 
-    # Dask logs every worker that fails to start, with a traceback.
-    logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
+    silence_dask()
     # The settings hold as long as the cluster: Dask reads some of them only
     # when a worker is lost, or started again.
     with contextlib.ExitStack() as stack:
@@ -79,6 +78,18 @@ def start_cluster(num_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
             stack.callback(close_cluster, cluster)
             client = stack.enter_context(Client(cluster))
         yield cluster, client
+
+
+def silence_dask() -> None:
+    """Keeps Dask's logs, mostly tracebacks of lost workers, from users.
+
+    What `silence_logs` does ends with the cluster, while connections close.
+    """
+    import distributed  # noqa: F401  sets the levels as it is imported
+
+    for name in ("", ".client", ".gc"):
+        logging.getLogger(f"distributed{name}").setLevel(logging.CRITICAL)
+    logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
 
 
 def replace_lost_workers(cluster: LocalCluster) -> None:

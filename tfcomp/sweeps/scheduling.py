@@ -8,7 +8,6 @@ have the same tfcomp installed.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import queue
 import sys
@@ -24,7 +23,11 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps.job import run_job
 from tfcomp.sweeps.job_cluster import count_job_threads, start_job_cluster
 from tfcomp.sweeps.job_queue import JobQueue
-from tfcomp.sweeps.local_cluster import replace_lost_workers, start_cluster
+from tfcomp.sweeps.local_cluster import (
+    replace_lost_workers,
+    silence_dask,
+    start_cluster,
+)
 from tfcomp.sweeps.scheduler_options import (
     SchedulerOptions,
     count_threads,
@@ -266,7 +269,7 @@ class Pool:
     def _connect(self) -> Client:
         from distributed import Client
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        silence_dask()
         address = self._options.scheduler
         try:
             return Client(address, timeout=_CONNECT_SECONDS)
