@@ -64,9 +64,13 @@ def start_tensorflow() -> Iterator[None]:
         if "keras" not in sys.modules:
             os.environ |= KERAS
             _import_keras()
-            # It looks for GPUs once, and complains where it has no driver.
             tensorflow = importlib.import_module("tensorflow")
+            # It looks for GPUs once, and complains where it has no driver.
             tensorflow.config.list_physical_devices()
+            # On GPUs it would round factors of products to 10 bits (TF32).
+            tensorflow.config.experimental.enable_tensor_float_32_execution(
+                False
+            )
         config = sys.modules["keras"].config
         found = config.backend(), config.image_data_format(), config.floatx()
         if found != LAYERS:

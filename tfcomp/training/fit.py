@@ -30,7 +30,6 @@ def compile_model(
     # Several steps per call save a third of the time of tiny models, but
     # fail with more than one replica.
     most = 25 if replicas == 1 else 1
-    on_gpu = bool(tf.config.list_logical_devices("GPU"))
     model.compile(
         optimizer=keras.optimizers.AdamW(
             learning_rate=make_rate(config, steps),
@@ -40,8 +39,9 @@ def compile_model(
         ),
         loss=make_loss(config.l1_weight),
         steps_per_execution=max(d for d in range(1, most + 1) if not steps % d),
-        # XLA makes these networks slower on a CPU.
-        jit_compile="auto" if on_gpu else False,
+        # XLA makes these networks slower on a CPU, and Keras does without it
+        # where kernels are deterministic, as they are on GPUs.
+        jit_compile=False,
     )
     # Its variables must exist before a checkpoint can be restored to them.
     model.optimizer.build(model.trainable_variables)
