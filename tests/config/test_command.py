@@ -38,6 +38,21 @@ def main(argv):
     return 0
 exit_on_user_error(main)
 """
+# Takes its time to close what is open.
+CLOSE = """
+import sys
+from tfcomp.config import command
+def main(argv):
+    command.REPEAT_SECONDS = float(argv[1])
+    try:
+        print('first', flush=True)
+        sys.stdin.readline()
+    finally:
+        print('closing', flush=True)
+        sys.stdin.readline()
+        print('closed', flush=True)
+command.exit_on_user_error(main)
+"""
 
 
 def call(*arguments: str) -> dict[str, object]:
@@ -182,3 +197,20 @@ def test_reader_that_goes_away(talk: subprocess.Popen) -> None:
 def test_interrupt(talk: subprocess.Popen) -> None:
     talk.send_signal(signal.SIGINT)
     assert (talk.wait(), talk.stderr.read()) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "last"),
+    [(1000, 143, "closed\n"), (0, -signal.SIGTERM, "")],
+)
+def test_told_to_stop_twice(seconds: int, status: int, last: str) -> None:
+    """As by `timeout`, at a time; and by somebody who will not wait."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", CLOSE, str(seconds)]
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        for line in ("first\n", "closing\n"):
+            assert process.stdout.readline() == line
+            process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate("go on\n")
+    assert (process.returncode, output) == (status, last)
+    assert errors == ("told to stop\n" if last else "")

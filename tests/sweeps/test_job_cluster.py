@@ -335,10 +335,11 @@ def test_what_dask_logs_after_its_cluster_has_closed(
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    ("numbers", "status"),
+    [([signal.SIGINT], 130), ([signal.SIGTERM] * 2, 143)],  # as `timeout`
 )
 def test_jobs_are_cancelled_when_the_command_ends(
-    number: int,
+    numbers: list[int],
     status: int,
     slurm: FakeSlurm,
     tmp_path: Path,
@@ -349,7 +350,8 @@ def test_jobs_are_cancelled_when_the_command_ends(
     wait_for(lambda: read_starts(tmp_path))
     (slurm.folder / "full").touch()
     pids = list(slurm.list_pids().values())
-    sweep.send_signal(number)
+    for number in numbers:
+        sweep.send_signal(number)
     output, _ = sweep.communicate(timeout=200)
     assert sweep.returncode == status, output
     assert "Traceback" not in output

@@ -28,6 +28,9 @@ from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
 COMPLETES = "_ARGCOMPLETE"
 # 1980, and a day for time zones: archives, as `model.keras`, begin there.
 ZIP_BEGIN = 315_619_200
+# `timeout` tells a process to stop twice at a time, once in its group. Who does
+# so again later wants no more of its cleaning up.
+REPEAT_SECONDS = 5
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 COMMON = (
     "dataset region model encoding depth width epochs learning_rate seed "
@@ -135,7 +138,14 @@ class _StopError(BaseException):
 
 
 def _stop(*_: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the second one counts
+    first = time.monotonic()
+
+    def stop_again(*_: object) -> None:
+        if time.monotonic() - first > REPEAT_SECONDS:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, stop_again)
     raise _StopError
 
 
