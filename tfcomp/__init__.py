@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
                 return pkgutil.resolve_name(path)
             from tfcomp.config.quiet import start_tensorflow
 
-            with start_tensorflow():
+            with start_tensorflow(is_ours=False):
                 return pkgutil.resolve_name(path)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -51,11 +51,14 @@ def quiet_startup() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def start_tensorflow() -> Iterator[None]:
+def start_tensorflow(is_ours: bool = True) -> Iterator[None]:
     """Imports TensorFlow in little more than half its time, and quietly.
 
     It spends the rest on packages that nothing here needs of Keras, and on
     looking for garbage among a million new objects that all stay.
+
+    Args:
+        is_ours: Whether the process is a command, not somebody's program.
 
     Raises:
         RunError: If a program has set up Keras before, with other layers.
@@ -67,10 +70,6 @@ def start_tensorflow() -> Iterator[None]:
             tensorflow = importlib.import_module("tensorflow")
             # It looks for GPUs once, and complains where it has no driver.
             tensorflow.config.list_physical_devices()
-            # On GPUs it would round factors of products to 10 bits (TF32).
-            tensorflow.config.experimental.enable_tensor_float_32_execution(
-                False
-            )
         config = sys.modules["keras"].config
         found = config.backend(), config.image_data_format(), config.floatx()
         if found != LAYERS:
@@ -78,7 +77,21 @@ def start_tensorflow() -> Iterator[None]:
                 f"Keras must be set up as {', '.join(LAYERS)}, it is "
                 f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
             )
+        _set_up_gpus(is_ours)
         yield
+
+
+def _set_up_gpus(is_ours: bool) -> None:
+    """Lets GPUs compute as exactly as a CPU, and commands repeat their bits.
+
+    TensorFlow rounds factors of products to 10 bits there (TF32), which changes
+    metric tensors by up to a fifth of their size (docs/gpu_and_cluster.md).
+    """
+    config = sys.modules["tensorflow"].config
+    if config.list_physical_devices("GPU"):
+        config.experimental.enable_tensor_float_32_execution(False)
+        if is_ours:  # in a program, random numbers without a seed would fail
+            config.experimental.enable_op_determinism()
 
 
 def _import_keras() -> None:
