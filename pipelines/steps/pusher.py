@@ -54,8 +54,10 @@ def push_model(
 ) -> tuple[Path, bool]:
     """Copies a SavedModel to the next version, unless the last one is it.
 
-    A version appears when it is complete. Returns that which has the model, and
-    whether it is new. RunError if there is no model, or it cannot be written.
+    A version appears when it is complete, with the evaluation and the lineage:
+    what the model was made from, and the version before it (`parents`). Returns
+    that which has the model, and whether it is new. RunError if there is no
+    model, or it cannot be written.
     """
     if not any(model.glob("**/*")):
         raise RunError(f"there is no SavedModel in {model}")

@@ -194,7 +194,11 @@ class Evaluated:
         )
 
     def plot_samples(self, subset: str = "") -> Figure:
-        """True images above outputs: of `ood` where there are any, or `id`."""
+        """True images above outputs: of `ood` where there are any, or `id`.
+
+        Raises:
+            ConfigError: If there is no such subset.
+        """
         words = {"id": "in distribution", "ood": "held out"}
         if not self.study.splits.is_ood.any():
             del words["ood"]

@@ -56,7 +56,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Reads what `write_csv` or `write_table` wrote, if no row is cut off."""
+    """Reads what `write_csv` or `write_table` wrote.
+
+    DamagedFileError if a row is cut off, or the file is no such table.
+    """
     text = read_text(path)
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline="")))

@@ -128,7 +128,10 @@ def run_as_asked(
 
 
 def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
-    """Runs what is missing of several in turn; a line for each that failed."""
+    """Runs what is missing of several in turn; a line for each that failed.
+
+    ConfigError and RunError as `run_missing`.
+    """
     lines = []
     for number, work in enumerate(works, 1):
         name = work.folder.name
