@@ -27,6 +27,9 @@ def make_tensorflow_error(
     return type(kind, (Exception,), place)(text)
 
 
+LONG = "c" * 70_006  # before, it took a minute to find no reason in it
+
+
 def wrap(error: OSError) -> RunError:
     wrapped = RunError(f"--output must be writable: {error}")
     wrapped.__cause__ = error
@@ -81,11 +84,13 @@ def wrap(error: OSError) -> RunError:
         (wrap(refuse(errno.EACCES)), "--output must be writable: ", 2),
         (RunError("two\nlines"), "two lines", 2),
         (DivergedError("up"), "up", 1),
+        (RunError(f"no folder {LONG}"), f"no folder {'c' * 200}... (70006 ", 2),
+        (refuse(errno.EACCES, LONG), "ccc", 1),
     ],
 )
 def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
     found, code = explain_failure(error)
-    assert found.startswith(line) and "\n" not in found
+    assert found.startswith(line) and "\n" not in found and len(found) < 500
     assert code == status
 
 

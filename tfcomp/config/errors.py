@@ -16,7 +16,9 @@ _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
 _CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
 # How libraries quote what the system has said, as in `path; reason`.
 _REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
-_QUOTED = re.compile(rf"(?:(\S+?)(?:\.tempstate\d+)?; )?({_REASONS})")
+_REASON = re.compile(_REASONS)
+_PARTIAL = re.compile(r"\.tempstate\d+$")  # a file that TensorFlow writes
+_LONGEST = 4096  # characters of a path
 _SHOWN = 300  # characters of a library's message
 PLUGINS: dict[str, str] = {}  # files or folders of those that are asked for
 
@@ -76,9 +78,10 @@ def explain_failure(error: BaseException) -> tuple[str, int] | None:
     """
     if isinstance(error, ConfigError | RunError):
         is_refused = is_exhausted(error.__cause__)
-        return _join(error), 1 if is_refused else getattr(error, "status", 2)
+        status = 1 if is_refused else getattr(error, "status", 2)
+        return _shorten(_join(error)), status
     if refusal := describe_refusal(error):
-        return refusal, 1
+        return _shorten(refusal), 1
     line = describe_plugin_error(error)
     return (f"--plugins: {line}", 2) if line else None
 
@@ -94,9 +97,9 @@ def describe_refusal(error: BaseException) -> str:
         return ""  # the reader has gone; it wants no message
     text, kind = _join(error), type(error).__name__
     is_tensorflow = "tensorflow" in type(error).__module__
-    quoted = _QUOTED.search(text)
+    quoted = _REASON.search(text)
     if isinstance(error, OSError) or (is_tensorflow and quoted):
-        path, reason = quoted.groups() if quoted else ("", text[:_SHOWN])
+        path, reason = _quote(text, quoted) if quoted else ("", text[:_SHOWN])
         path = getattr(error, "filename", None) or path
         reason = getattr(error, "strerror", None) or reason or kind
         return f"{path}: {reason}" if path else reason
@@ -109,6 +112,13 @@ def describe_refusal(error: BaseException) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"cannot write {error.object[:_SHOWN]!a} in {error.encoding}"
     return text if "can't start new thread" in text else ""
+
+
+def _quote(text: str, reason: re.Match) -> tuple[str, str]:
+    """The path of `... PATH; REASON`, if there is one, and the reason."""
+    before = text[: reason.start()]
+    words = before.removesuffix("; ").split() if before.endswith("; ") else []
+    return _PARTIAL.sub("", words[-1]) if words else "", reason[0]
 
 
 def describe_plugin_error(error: BaseException) -> str:
@@ -129,6 +139,15 @@ def first_line(error: object, text: str | None = None) -> str:
     """What an error says first, or its kind; `text` goes before its own."""
     lines = (str(error) if text is None else text).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
+
+
+def _shorten(line: str) -> str:
+    """The line with the beginning alone of words that no path is as long as."""
+    long = [word for word in line.split() if len(word) > _LONGEST]
+    for word in long:
+        shown = f"{word[:MAX_SHOWN]}... ({len(word)} characters)"
+        line = line.replace(word, shown)
+    return line
 
 
 def _join(error: BaseException) -> str:
