@@ -53,6 +53,21 @@ def test_runs_are_the_value_of_their_flag() -> None:
         place_words(["--run=logs/b", "logs/a"], values)
 
 
+def test_a_command_that_takes_flagfiles_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `tfcomp study prediction`, whose runs may be files, too."""
+    monkeypatch.chdir(tmp_path)
+    values = make_flags({"runs": ("", "Runs.")}, define_run_flags())
+    for name in ("mine.flags", "packed.tar.xz"):
+        (tmp_path / name).touch()
+    for word in ("predict_smoke", "predict_smoke.flags", "mine"):
+        assert place_words([word], values) == [f"--flagfile={word}"]
+    for words in (["packed.tar.xz"], ["logs/a"], ["mine", "logs/a"]):
+        placed = place_words(words, values)
+        assert placed == [f"--runs={','.join(words)}"]
+
+
 def test_a_word_that_looks_like_a_flag() -> None:
     with pytest.raises(RunError, match="'depth=3', did you mean --depth=3"):
         place("smoke", "depth=3")

@@ -69,6 +69,8 @@ def check_command(words: list[str]) -> dict[str, Any]:
     """Parses a command, and the grid of a sweep; nothing runs."""
     values, rest = find_flags(words)
     settings = parse_flags(place_words(rest, values), values)
+    if (SHIPPED / f"{settings.get('runs')}.flags").exists():
+        raise RunError(f"a flagfile is taken for runs: {rest}")
     parse_grid(settings.get("grid", []), settings.get("seeds", 1))
     return settings
 
@@ -97,6 +99,7 @@ def test_every_command_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
         ("study claims --evidence=docs", "is not a flag"),
         ("analyze --runs=donut", "is not a flag"),
         ("train --flagfile=donutt", "must be an existing file"),
+        ("study claims smoke", "is taken for runs"),
     ],
 )
 def test_wrong_commands_are_found(

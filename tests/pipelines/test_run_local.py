@@ -256,7 +256,7 @@ def test_killed_while_it_trains(
     tmp_path: Path,
 ) -> None:
     """No training is left behind, and a second start finishes it."""
-    profile = write_profile("--seeds=4", "--steps_per_epoch=200")
+    profile = write_profile("--seeds=4", "--steps_per_epoch=4000")
     places = [Place(tmp_path / name) for name in ("killed", "whole")]
     for place in places:
         place.path.mkdir()
@@ -272,7 +272,7 @@ def test_killed_while_it_trains(
         for line in process.stdout:
             if "[1/4]" in line:
                 break
-        time.sleep(2)  # other trials are under way
+        time.sleep(2)  # another trial is under way
         process.send_signal(how)
     assert are_gone(f"TFCOMP_TEST={tmp_path}")
     again = places[0].run(f"--profile={profile}", "--resume")

@@ -136,7 +136,8 @@ def place_words(
             hint = f"did you mean --{word}?"
             raise RunError(f"unexpected argument {word!r}, {hint}")
     target = next((name for name in TARGETS if name in values), None)
-    if target is None and "dataset" in values:  # the flags of a run
+    is_run = "dataset" in values  # a command with the flags of a run
+    if is_run and (target is None or all(map(_names_flagfile, words))):
         return [*(f"--flagfile={word}" for word in words), *given]
     if target is None:
         rule = "flags start with --"
@@ -145,6 +146,12 @@ def place_words(
     else:
         return [*given, f"--{target}={','.join(words)}"]
     raise RunError(f"unexpected argument {words[0]!r}: {rule}")
+
+
+def _names_flagfile(word: str) -> bool:
+    """Whether there is such a flagfile; runs may be files as well."""
+    name = os.path.expanduser(word).removesuffix(SUFFIX) + SUFFIX
+    return any(os.path.isfile(p / name) for p in (Path.cwd(), SHIPPED))
 
 
 def _split(
