@@ -104,7 +104,7 @@ def read_runs(pattern: str) -> list[setting_table.FinishedRun]:
     `measures` of the metrics are those of `measures.json`. A run with damaged
     metrics is left out, which is said; a ConfigError if no run is left.
     """
-    runs = []
+    runs, damaged = [], []
     patterns = map(os.path.expanduser, split_names(pattern))
     for folder in sorted({f for p in patterns for f in glob.glob(p)}):
         try:
@@ -114,14 +114,17 @@ def read_runs(pattern: str) -> list[setting_table.FinishedRun]:
             if measures := read_measures(Path(folder)):
                 metrics = metrics | {"measures": measures}
         except DamagedFileError as error:
-            print(f"left out: {error}", file=sys.stderr)
+            damaged.append(str(error))
         except RunError:
             continue  # something else, or not finished
         else:
             runs.append((config.identity(), metrics))
     if not runs:
-        rule = "must match at least one finished run"
+        why = f" ({damaged[0]})" if damaged else ""
+        rule = f"must match at least one finished run{why}"
         raise ConfigError("runs", rule, pattern)
+    for line in damaged:
+        print(f"left out: {line}", file=sys.stderr)
     return runs
 
 

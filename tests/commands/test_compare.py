@@ -61,6 +61,10 @@ def test_a_damaged_run_is_left_out(
     error = capsys.readouterr().err
     assert error.startswith(f"left out: {file} is damaged (")
     assert error.count("\n") == 1
+    rule = rf"finished run \({file} is damaged \(.*, got "
+    with pytest.raises(ConfigError, match=rule):  # one line, where none is left
+        compare.read_runs(str(file.parent))
+    assert capsys.readouterr().err == ""
 
 
 def test_command_writes_the_table(
