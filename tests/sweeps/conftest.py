@@ -1,10 +1,17 @@
-"""Waiting for processes, for tests that kill some of them."""
+"""Waiting for processes, and a cluster, for tests that kill some of them."""
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import dask
 import psutil
 import pytest
+
+from tests.sweeps.fake_slurm import FakeSlurm
+from tfcomp.sweeps import job_queue, scheduling
+from tfcomp.sweeps.job_cluster import import_cluster
 
 PATIENCE = 200  # seconds, for a machine that is busy
 
@@ -33,3 +40,28 @@ def is_running() -> Callable[[int], bool]:
             return False
 
     return check
+
+
+@pytest.fixture
+def slurm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FakeSlurm]:
+    """A cluster that is asked often."""
+    import_cluster("slurm")  # its own settings, before those below
+    (tmp_path / "slurm").mkdir()
+    fake = FakeSlurm(tmp_path / "slurm")
+    monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(job_queue, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
+    with dask.config.set({"jobqueue.slurm.interface": "lo"}):
+        yield fake
+    fake.clear()
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that a pool and its queue of jobs have said."""
+    lines: list[str] = []
+    monkeypatch.setattr(scheduling, "say", lines.append)
+    monkeypatch.setattr(job_queue, "say", lines.append)
+    return lines

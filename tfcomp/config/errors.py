@@ -66,7 +66,12 @@ def _show(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python writes no integer of 5,000 digits
         return "a number of thousands of digits"
-    if len(text) <= MAX_SHOWN:
+    return _cut(text, MAX_SHOWN)
+
+
+def _cut(text: str, most: int) -> str:
+    """The text, or its beginning and its length if it has more characters."""
+    if len(text) <= most:
         return text
     return f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
 
@@ -143,11 +148,7 @@ def first_line(error: object, text: str | None = None) -> str:
 
 def _shorten(line: str) -> str:
     """The line with the beginning alone of words that no path is as long as."""
-    long = [word for word in line.split() if len(word) > _LONGEST]
-    for word in long:
-        shown = f"{word[:MAX_SHOWN]}... ({len(word)} characters)"
-        line = line.replace(word, shown)
-    return line
+    return " ".join(_cut(word, _LONGEST) for word in line.split(" "))
 
 
 def _join(error: BaseException) -> str:

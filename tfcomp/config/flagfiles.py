@@ -83,10 +83,8 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
         raise RunError("--flagfile must name a file")
     wanted = os.path.expanduser(path)
     for name in (wanted, wanted + SUFFIX):
-        for place in (Path.cwd(), *beside, SHIPPED):
-            # `Path.is_file` raises for a name that is too long.
-            if os.path.isfile(place / name):
-                return (place / name).resolve()
+        if found := _look_up(name, beside):
+            return found.resolve()
     shipped = list_flagfiles()
     known = [*shipped, *(p.name for p in Path.cwd().glob(f"*{SUFFIX}"))]
     stems = [name.removesuffix(SUFFIX) for name in known]
@@ -95,6 +93,13 @@ def _find_flagfile(path: str, beside: list[Path]) -> Path:
     rule = "--flagfile must be an existing file or one of those shipped"
     names = "" if hint else f" ({', '.join(shipped)})"
     raise RunError(f"{rule}{names}, got {path!r}{hint}")
+
+
+def _look_up(name: str, beside: Sequence[Path] = ()) -> Path | None:
+    places = (Path.cwd(), *beside, SHIPPED)
+    # `Path.is_file` raises for a name that is too long.
+    found = (p / name for p in places if os.path.isfile(p / name))
+    return next(found, None)
 
 
 def _read_flag_lines(path: Path) -> list[str]:
@@ -151,7 +156,7 @@ def place_words(
 def _names_flagfile(word: str) -> bool:
     """Whether there is such a flagfile; runs may be files as well."""
     name = os.path.expanduser(word).removesuffix(SUFFIX) + SUFFIX
-    return any(os.path.isfile(p / name) for p in (Path.cwd(), SHIPPED))
+    return _look_up(name) is not None
 
 
 def _split(

@@ -85,7 +85,7 @@ def _set_up_gpus(is_ours: bool) -> None:
     """Lets GPUs compute as exactly as a CPU, and commands repeat their bits.
 
     TensorFlow rounds factors of products to 10 bits there (TF32), which changes
-    metric tensors by up to a fifth of their size (docs/gpu_and_cluster.md).
+    metric tensors by up to a quarter of their size (docs/gpu_and_cluster.md).
     """
     config = sys.modules["tensorflow"].config
     if config.list_physical_devices("GPU"):
