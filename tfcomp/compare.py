@@ -84,8 +84,7 @@ def list_scores(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     width = max(map(len, paths))
     for path in paths:
         if measure := find_measure(path):
-            unit = f" ({measure.unit})" if measure.unit else ""
-            yield f"{path:{width}}  {measure.label}{unit}, {measure.limits}"
+            yield f"{path:{width}}  {measure.axis}, {measure.limits}"
         else:
             yield path
 

@@ -13,6 +13,7 @@ import tfcomp
 from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.study import Study
 from tfcomp.report.explorer_data import (
     MAX_BYTES,
@@ -93,6 +94,16 @@ def test_metric_tensors() -> None:
     ):
         found = low + values / 255 * (high - low)
         np.testing.assert_allclose(found, flat[:, unit], atol=0.004)
+
+
+def test_scores_say_their_units() -> None:
+    data = make_dataset(parse_config(["--flagfile=smoke.flags"]))
+    blank = np.zeros((1, *data.image_shape), "f4")
+    run = tfcomp.evaluate(lambda f: np.repeat(blank, len(f), axis=0), data)
+    (shown,) = collect([run.study])["runs"]
+    labels = {score["name"]: score["label"] for score in shown["scores"]}
+    assert labels["position_error"] == "position error (px)"
+    assert labels["hit_rate"] == "hit rate"  # a share has none
 
 
 def test_errors_and_certificates(model: tfcomp.Evaluated) -> None:

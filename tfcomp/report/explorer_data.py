@@ -179,7 +179,7 @@ def _describe_run(study: Study) -> Data:
     pair = found.images, found.truth
     each = score_points(data, *pair, splits.grid, splits.is_ood)
     each.pop("blank_mse")
-    labels = {m.name: m.label for m in list_measures("image")}
+    labels = {m.name: m.axis for m in list_measures("image")}
     labels["relative_mse"] = label_error(data)
     labels["superposition_r2"] = "R² of the superposition"
     scores = {"relative_mse": _rate(study, found.images)} | each

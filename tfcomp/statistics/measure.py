@@ -82,6 +82,11 @@ class Measure:
     of: str = ""
     is_own: bool = False
 
+    @property
+    def axis(self) -> str:
+        """The label with the unit, as an axis has it."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
 
 _MEASURES: dict[str, Measure] = {}
 _HEAD = re.compile(
@@ -323,13 +328,12 @@ def _make_own(
     ):
         if not holds:
             raise ValueError(f"the measure {name!r}: {rule}")
-    label = label or name
-    axis = f"{label} ({unit})" if unit else label
-    chart = Chart(name, label, axis) if per == "stage" else None
-    traits = per, unit, better, chart
-    return Measure(
-        name, label, limits, "", *traits, is_leading=True, is_own=True
-    )
+    traits = label or name, limits, "", per, unit, better
+    measure = Measure(name, *traits, is_leading=True, is_own=True)
+    if per == "image":
+        return measure
+    chart = Chart(name, measure.label, measure.axis)
+    return dataclasses.replace(measure, chart=chart)
 
 
 def _add(measure: Measure) -> None:
