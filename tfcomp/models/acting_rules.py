@@ -75,6 +75,7 @@ def count_subpixels(shape: Sequence[int]) -> int:
 def describe_channels(channels: Mapping[str, Mapping[str, float]]) -> str:
     """What factors were found to do, as `x moves along x; hue changes ...`."""
     return "; ".join(
-        f"{factor} " + (" and ".join(VERBS[c] for c in found) or "does nothing")
+        f"{factor} "
+        + (" and ".join(VERBS.get(c, c) for c in found) or "does nothing")
         for factor, found in channels.items()
     )

@@ -115,7 +115,9 @@ def read_metrics(path: Path) -> dict[str, Any]:
     # Names of stages, in a list, are all that is no dictionary.
     parts = [v for k, v in metrics.items() if k != "differences"]
     is_whole = all(isinstance(part, dict) for part in parts) and all(
-        isinstance(row, dict) for row in metrics.get("layers", {}).values()
+        isinstance(row, dict)
+        for name in ("layers", "channels")
+        for row in metrics.get(name, {}).values()
     )
     if not (is_whole and select_scores(metrics)):
         raise DamagedFileError(path / METRICS_FILE, "it has no scores")

@@ -32,10 +32,12 @@ def format_card(
     card. The calls are how the formats beside it are called, by default the
     SavedModel; `seeds` has scores of the same training with other seeds.
     """
-    text = TEMPLATE.read_text("utf-8")
-    return jinja2.Template(
-        text, trim_blocks=True, keep_trailing_newline=True
-    ).render(
+    environment = jinja2.Environment(
+        trim_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters |= {"number": _format_number, "percent": _percent}
+    template = environment.from_string(TEMPLATE.read_text("utf-8"))
+    return template.render(
         config=config,
         dataset=dataset,
         num_ood=int(dataset.splits.all.is_ood.sum()),
@@ -47,6 +49,15 @@ def format_card(
         seeds=seeds,
         r2=metrics.get("r2", {}),
     )
+
+
+def _format_number(value: object) -> str:
+    """Four digits of a number; a dash for a null or what is no number."""
+    return f"{value:.4g}" if isinstance(value, int | float) else "–"
+
+
+def _percent(share: object) -> str:
+    return f"{100 * share:.1f} %" if isinstance(share, int | float) else "–"
 
 
 def format_hub_card(

@@ -12,6 +12,7 @@ import contextlib
 import glob
 import io
 import itertools
+import re
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,12 +24,8 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.evaluation.measure_files import MEASURES_FILE
-from tfcomp.storage.files import (
-    DamagedFileError,
-    check_file,
-    read_text,
-    write_bytes,
-)
+from tfcomp.storage.archives import ENDING, read_archive
+from tfcomp.storage.files import DamagedFileError, read_text, write_bytes
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 from tfcomp.storage.run_search import find_folders, find_runs
 
@@ -46,14 +43,16 @@ TABLES = {
     "slopes.csv": "kind region criterion quantity slope low high not_reached "
     "note".split(),
 }
-ENDING = ".tar.xz"
-# Of one archive; the largest in docs/ has 21 MB.
-MAX_UNPACKED = 2**28
 STUDY_FLAGS = "threshold.flags"
 RUN_FILES = (FLAGS_FILE, METRICS_FILE, MEASURES_FILE)
 STUDY_FILES = (STUDY_FLAGS, *TABLES)
 PREDICTION_FLAGS = "predict.flags"
 PREDICTION_FILES = (PREDICTION_FLAGS, "*.csv", "networks/*.json")
+# The files of an archive that are read; their folders are named as they were.
+_WANTED = re.compile(
+    r"(.*/)?(run\.flags|metrics\.json|measures\.json|threshold\.flags|"
+    r"predict\.flags|[^/]+\.csv|networks/[^/]+\.json)"
+)
 
 
 def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
@@ -193,10 +192,11 @@ def pack_files(folder: Path, files: Sequence[Path]) -> bytes:
 
 @contextlib.contextmanager
 def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
-    """Gives patterns that match what packed files hold, too.
+    """Gives patterns that match the files of packed evidence as well.
 
-    The files may be matched themselves, or lie in folders that are. Raises
-    DamagedFileError if one of them is no such archive, or huge.
+    The packed files may be matched themselves, or lie in folders that are. What
+    evidence needs of them is read in memory, and written anew. Raises
+    DamagedFileError if one of them is damaged, or huge.
     """
     folders = find_folders(
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
@@ -207,14 +207,11 @@ def unpack(patterns: Sequence[str]) -> Iterator[list[str]]:
         files += [Path(name) for name in named if name.endswith(ENDING)]
         for number, path in enumerate(files):
             try:
-                check_file(path)
-                with tarfile.open(path) as tar:
-                    # What the members say, before any of them is unpacked.
-                    sizes = itertools.accumulate(member.size for member in tar)
-                    if any(size > MAX_UNPACKED for size in sizes):
-                        rule = f"it holds more than {MAX_UNPACKED >> 20} MB"
-                        raise DamagedFileError(path, rule)
-                    tar.extractall(Path(place, str(number)), filter="data")
-            except (tarfile.TarError, EOFError, OSError) as error:
+                found = read_archive(path, _WANTED)
+                for name, content in found.items():
+                    file = Path(place, str(number), name)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(content)
+            except OSError as error:
                 raise DamagedFileError(path, error) from error
         yield [*patterns, place] if files else list(patterns)
