@@ -1,17 +1,16 @@
 """Which published models there are: folders, addresses, and the command."""
 
-import datetime
 import http.server
-import ipaddress
 import json
-import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tfcomp
+from tests.storage.hostile_server import make_certificate, make_context
 from tfcomp import published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import format_flags, parse_config
@@ -52,15 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of a folder, and a way to the protocol that nobody can trust."""
-
-    def do_GET(self) -> None:
-        if "elsewhere" in self.path:
-            self.send_response(302)
-            self.send_header("Location", self.path.replace("/", "http://a/"))
-            self.end_headers()
-        else:
-            super().do_GET()
+    """Serves the files of a folder, quietly."""
 
     def log_message(self, *_: object) -> None:
         pass
@@ -71,49 +62,23 @@ def address(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """The folder, served by HTTPS with a certificate of this machine."""
-    pem = tmp_path / "server.pem"
-    pem.write_bytes(make_certificate())
+    pem = make_certificate(tmp_path / "server.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(pem))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(pem)
 
-    def serve(*arguments: object) -> Handler:
+    def make_handler(*arguments: Any) -> Handler:
         return Handler(*arguments, directory=str(folder))
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), make_handler
+    ) as server:
+        context = make_context(pem)
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"https://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-
-
-def make_certificate() -> bytes:
-    """A key and its own certificate for 127.0.0.1, in one PEM file."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    now = datetime.datetime.now(datetime.UTC)
-    place = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([place]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(
-        pem,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    return private + certificate.public_bytes(pem)
 
 
 def test_an_address_is_as_its_folder(folder: Path, address: str) -> None:
@@ -143,10 +108,6 @@ def test_addresses_that_are_not_trusted(
     ):
         with pytest.raises(ConfigError, match="--source must be a folder"):
             list_published(place)
-    with pytest.raises(RunError, match="does not answer"):  # leads to http
-        published_folder.fetch(f"{address}/elsewhere", 10)
-    with pytest.raises(RunError, match="too large: at most 10 bytes"):
-        published_folder.fetch(f"{address}/index.json", 10)
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(RunError, match="CERTIFICATE_VERIFY_FAILED"):
         list_published(address)

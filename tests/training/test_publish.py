@@ -4,6 +4,7 @@ import dataclasses
 import io
 import shutil
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,12 +16,15 @@ import tfcomp
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.evaluation import published_models
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.published_models import (
+    MAX_UNPACKED,
     check_publishable,
+    check_shapes,
     format_weights,
     load_published_run,
-    parse_weights,
+    read_arrays,
 )
 from tfcomp.report.evaluated import Evaluated
 from tfcomp.storage.published_folder import (
@@ -159,15 +163,15 @@ def test_damaged_files_are_named(copy: Path, file: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (put_flags(plugins="evil"), "--plugins must need no code"),
+        (put_flags(plugins="evil"), "--plugins cannot be published"),
         (put_flags(flagfile="evil.flags"), "has a line '--flagfile"),
-        (put_flags(dataset="table", data="x.npz"), "--dataset must need no"),
-        (put_flags(region="not:file:x.csv"), "--region must need no code"),
+        (put_flags(dataset="table", data="x.npz"), "--dataset cannot be"),
+        (put_flags(region="not:file:x.csv"), "--region cannot be published"),
         (put_flags(unknown=1), "--unknown is not a flag"),
         (put_flags(width=0), "--width must be at least"),
         (put_flags(width=64), "the flags ask for"),
         (put_flags(width=65536), "the flags ask for|of memory"),
-        (put_flags(width=7), "weights.npz must have"),
+        (put_flags(width=7), r"weights.npz must have .* got"),
         (put_flags(model="mlp"), "weights.npz"),
         (put_flags(model="nothing"), "--model must be"),
         (lambda _: b"\xff\xfe", "is no text"),
@@ -194,8 +198,8 @@ def test_foreign_flags(
     [
         (lambda c: c[: len(c) // 2], "is no .npz archive"),
         (lambda _: b"PK\x03\x04 nothing", "is no .npz archive"),
-        (write_npz(np.zeros(12000, "f4")), "must have 8 arrays, 000.npy"),
-        (lambda _: format_weights([], "float32"), "numbers at most"),
+        (write_npz(np.zeros(12000, "f4")), "must have 8 arrays, got 1"),
+        (lambda _: format_weights([], "float32"), "has 0 numbers, the flags"),
     ],
 )
 def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
@@ -207,34 +211,76 @@ def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (np.zeros((2, 4), "f4"), r"must have float32 or float16 \[2, 3\]"),
-        (np.zeros(6, "f4"), r"got float32 \[6\]"),
-        (np.zeros((2, 3), "f8"), "got float64"),
+        (np.zeros((2, 3), "f8"), "must have float32 or float16 .* got float64"),
         (np.zeros((2, 3), "i4"), "got int32"),
         (np.full((2, 3), np.nan, "f4"), "finite"),
         (np.full((2, 3), np.inf, "f2"), "finite"),
-        (np.zeros(99999, "f4"), "must have 6 numbers"),
         (np.array([[print, 1, 2], [3, 4, 5]], object), "got object"),
         (np.zeros((2, 3), ">f4"), "got >f4"),
+        (np.asfortranarray(np.zeros((2, 3), "f4")), "C order"),
     ],
 )
 def test_wrong_arrays(values: np.ndarray, words: str) -> None:
-    content = write_npz(values)(b"")
     with pytest.raises(RunError, match=words):
-        parse_weights(content, [(2, 3)])
+        read_arrays(write_npz(values)(b""))
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (6,), (2, 4), ()])
+def test_arrays_of_another_network(shape: tuple[int, ...]) -> None:
+    arrays = read_arrays(write_npz(np.zeros(shape, "f4"))(b""))
+    check_shapes(arrays, [shape])
+    with pytest.raises(RunError, match=r"must have \[2, 3\] in 000.npy, got"):
+        check_shapes(arrays, [(2, 3)])
+    with pytest.raises(RunError, match="must have 2 arrays, got 1"):
+        check_shapes(arrays, [shape, shape])
 
 
 def test_order_of_a_matrix_does_not_matter(rng: np.random.Generator) -> None:
     values = rng.normal(size=(4, 5)).astype("f4")
-    stored = format_weights(
-        [np.asfortranarray(values), values[0, 0]], "float32"
-    )
-    found, scalar = parse_weights(stored, [(4, 5), ()])
+    weights = [np.asfortranarray(values), values[0, 0]]
+    found, scalar = read_arrays(format_weights(weights, "float32"))
     np.testing.assert_array_equal(found, values)
     assert scalar == values[0, 0] and scalar.shape == ()
-    forged = write_npz(np.asfortranarray(values))(b"")
-    with pytest.raises(RunError, match="order"):
-        parse_weights(forged, [(4, 5)])
+
+
+def forge_size(content: bytes, size: int) -> bytes:
+    """Says in both headers of an archive's only member that it has a size."""
+    forged = bytearray(content)
+    for header, offset in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
+        start = content.index(header) + offset
+        forged[start : start + 4] = size.to_bytes(4, "little")
+    return bytes(forged)
+
+
+def test_weights_that_lie_are_refused_before_a_network_is_built(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = write_npz(np.zeros(10, "f4"))(b"")
+    monkeypatch.setattr(published_models, "build_model", pytest.fail)
+    for size, words in (
+        (2**32 - 2, "unpacks to 4,294,967,294 bytes, 268,435,456 are allowed"),
+        (2**27, "has 10 numbers, the flags ask for 8,499,200"),
+    ):
+        lie = forge_size(small, size)
+        changes = {"weights.npz": lambda _, lie=lie: lie}
+        sign(copy / NAME, changes | {"run.flags": put_flags(width=512)})
+        with pytest.raises(RunError, match=words):
+            load_published_run(NAME, str(copy))
+
+
+def test_weights_unpack_no_more_than_they_say() -> None:
+    member, content = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(member, np.zeros(MAX_UNPACKED // 4, "f4"))
+    start = member.getvalue().replace(b"(67108864,), ", b"(25000,),    ")
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("000.npy", start, compresslevel=1)
+    bomb = forge_size(content.getvalue(), 100_128)
+    tracemalloc.start()
+    with pytest.raises(RunError, match=r"is no \.npz archive"):
+        read_arrays(bomb)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e6])
@@ -251,6 +297,7 @@ def test_weights_must_be_finite_as_stored(value: float) -> None:
         (b'{"id": {"mse": NaN}}', "no JSON"),
         (b'{"id": {"mse": "x"}}', "no numbers"),
         (b'{"id": 3}', "other things"),
+        (b'{"id": {"mse": %d}}' % 10**400, "no numbers"),
         (b"[" * 100000, "no JSON"),
     ],
 )
@@ -311,5 +358,5 @@ def test_runs_that_need_code_or_files() -> None:
         ({"plugins": "mine"}, "plugins"),
         ({"data": data}, "dataset"),
     ):
-        with pytest.raises(ConfigError, match=f"--{flag} must need no code"):
+        with pytest.raises(ConfigError, match=f"--{flag} cannot be published"):
             check_publishable(dataclasses.replace(config, **changes))

@@ -1,8 +1,9 @@
-"""Published models, loaded: built from their flags, filled with numbers.
+"""Loads published models: builds them from flags, then sets their weights.
 
-No code comes with them: plugins and files that flags name are refused. Weights
-are an `.npz` archive of 000.npy, 001.npy, ..., in the order of `get_weights`,
-float32 or float16, which is compared with the model before memory is taken.
+No code comes with a model: flags that name plugins or files are refused. The
+weights are an `.npz` archive of 000.npy, 001.npy, ..., in the order of
+`get_weights`, float32 or float16. Its arrays are read within a limit, and
+counted before a network is built.
 """
 
 from __future__ import annotations
@@ -37,22 +38,30 @@ from tfcomp.storage.published_folder import (
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE
 
 TYPES = ("float32", "float16")
-HEADER_BYTES = 4096  # of a member, at most
+MAX_UNPACKED = 2**28  # bytes of all arrays; 64 MB of weights deflate little
 _FILE_REGION = re.compile(r"(^|[&|:])file:")
 
 
 def load_published_run(
     name: str, source: str = "", sha256: str = ""
 ) -> LoadedRun:
-    """Loads a published model, arguments as of `read_model`; RunError if a file
-    is missing, damaged or of another kind, ConfigError for a wrong name."""
+    """Loads a published model; the arguments are those of `read_model`.
+
+    Raises:
+        RunError: A file is missing, damaged or of another kind.
+        ConfigError: The name is invalid.
+    """
     source = find_source(source)
     contents = read_model(source, name, sha256)
     return make_published(contents, name or source)
 
 
 def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
-    """The run that files of a published model describe; RunError if none."""
+    """Makes a run from the files of a published model.
+
+    Raises:
+        RunError: A file is invalid, or the files do not fit each other.
+    """
     try:
         config = parse_published_flags(contents[FLAGS_FILE], name)
         metrics = parse_metrics(contents[METRICS_FILE], METRICS_FILE)
@@ -64,8 +73,11 @@ def make_published(contents: Mapping[str, bytes], name: str) -> LoadedRun:
 
 
 def parse_published_flags(content: bytes, name: str) -> RunConfig:
-    """The settings of a published model, at places of this machine; RunError or
-    ConfigError if they are none, or ask for code or files."""
+    """Parses the flags of a published model, without its folders.
+
+    Raises:
+        RunError, ConfigError: They are no flags, or name code or files.
+    """
     try:
         lines = split_lines(content.decode())
     except UnicodeDecodeError as error:
@@ -82,109 +94,122 @@ def parse_published_flags(content: bytes, name: str) -> RunConfig:
 
 
 def make_run_name(name: str) -> str:
-    """The name of a model in reports, which has no slashes."""
+    """Returns the name of a model without slashes, for reports."""
     return re.sub(r"\W+", "_", name)[-100:]
 
 
 def check_publishable(config: RunConfig) -> None:
-    """Refuses a run whose model needs code or files of somebody, by a
-    ConfigError that names the flag."""
+    """Raises a ConfigError if a run needs plugins or external files."""
     for flag, is_foreign in {
         "plugins": bool(config.plugins),
         "dataset": config.data.dataset == "table",
         "region": bool(_FILE_REGION.search(config.data.region)),
     }.items():
         if is_foreign:
-            rule = "must need no code and no file of anybody to be published"
+            rule = "cannot be published: it needs plugins or external files"
             raise ConfigError(flag, rule, config.to_flags()[flag])
 
 
 def _make_model(config: RunConfig, content: bytes) -> keras.Model:
-    # Flags of somebody else could ask for a network of any size.
+    """Builds the network of the flags if there are enough weights for it."""
+    arrays = read_arrays(content)
     dataset = make_dataset(config)
-    size: Any = MODELS.get(config.model.model).size or estimate_model
-    wanted, numbers = size(config, dataset).weights, count_numbers(content)
-    if wanted > numbers:
-        rule = f"has {numbers:,} numbers at most, the flags ask for {wanted:,}"
+    estimate: Any = MODELS.get(config.model.model).size or estimate_model
+    wanted, count = estimate(config, dataset).weights, sum(map(np.size, arrays))
+    if wanted > count:
+        rule = f"has {count:,} numbers, the flags ask for {wanted:,}"
         raise RunError(f"{WEIGHTS_FILE} {rule}")
     model = build_model(config, dataset, "float32")
-    shapes = [tuple(weight.shape) for weight in model.weights]
-    model.set_weights(parse_weights(content, shapes))
+    check_shapes(arrays, [tuple(weight.shape) for weight in model.weights])
+    model.set_weights([values.astype(np.float32) for values in arrays])
     return model
 
 
 def rename_published(run: LoadedRun, name: str) -> LoadedRun:
-    """A run under the name of a published model."""
+    """Returns the run under the name of a published model."""
     config = dataclasses.replace(run.config, run_name=make_run_name(name))
     return dataclasses.replace(run, config=config)
 
 
 def format_weights(weights: Sequence[np.ndarray], dtype: str) -> bytes:
-    """An archive, the same bytes for the same weights; RunError for NaN."""
+    """Packs weights; equal weights give equal bytes. RunError for NaN."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, values in enumerate(weights):
-            name, member = f"{number:03d}.npy", io.BytesIO()
+            name, member = _name_array(number), io.BytesIO()
             with np.errstate(over="ignore"):
                 stored = np.ascontiguousarray(values, dtype)
             _check_finite(stored, name)
             np.lib.format.write_array(member, stored.reshape(values.shape))
-            # Without the time of writing.
+            # A fixed date, or the bytes would depend on the clock.
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, member.getvalue(), compresslevel=9)
     return content.getvalue()
 
 
-def count_numbers(content: bytes) -> int:
-    """How many numbers an archive can have at most; RunError if it is none."""
+def read_arrays(content: bytes) -> list[np.ndarray]:
+    """Reads the arrays of an archive, float32 or float16.
+
+    Raises:
+        RunError: The archive is damaged, unpacks to more than `MAX_UNPACKED`
+            bytes, or has something else than finite numbers.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return sum(info.file_size for info in archive.infolist()) // 2
-    except Exception as error:  # whatever a damaged file leads to
-        raise _damaged("is no .npz archive") from error
-
-
-def parse_weights(
-    content: bytes, shapes: Sequence[tuple[int, ...]]
-) -> list[np.ndarray]:
-    """The weights of a model whose variables have these shapes, float32;
-    RunError if the archive is damaged, another one, or has infinite numbers."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            names = [f"{number:03d}.npy" for number in range(len(shapes))]
-            if archive.namelist() != names:
-                rule = f"must have {len(shapes)} arrays, 000.npy and so on"
-                raise _damaged(rule)
-            return [
-                _read_member(archive, name, tuple(shape))
-                for name, shape in zip(names, shapes, strict=True)
-            ]
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+            if size > MAX_UNPACKED:
+                limit = f"{MAX_UNPACKED:,} are allowed"
+                raise _damaged(f"unpacks to {size:,} bytes, {limit}")
+            names = [member.filename for member in members]
+            if names != [_name_array(i) for i in range(len(names))]:
+                raise _damaged("must have the arrays 000.npy and so on")
+            return [_read_member(archive, member) for member in members]
     except RunError:
         raise
-    except Exception as error:  # whatever a damaged file leads to
+    except Exception as error:  # zipfile and zlib raise errors of many kinds
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise _damaged(f"cannot be read ({reason[:200]})") from error
+        raise _damaged(f"is no .npz archive ({reason[:200]})") from error
+
+
+def check_shapes(
+    arrays: Sequence[np.ndarray], shapes: Sequence[tuple[int, ...]]
+) -> None:
+    """Raises a RunError unless arrays have the shapes of a model's weights."""
+    if len(arrays) != len(shapes):
+        raise _damaged(f"must have {len(shapes)} arrays, got {len(arrays)}")
+    for number, (values, shape) in enumerate(zip(arrays, shapes, strict=True)):
+        if values.shape != tuple(shape):
+            rule = f"must have {list(shape)} in {_name_array(number)}"
+            raise _damaged(f"{rule}, got {list(values.shape)}")
 
 
 def _read_member(
-    archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo
 ) -> np.ndarray:
-    size = math.prod(shape)
-    if archive.getinfo(name).file_size > HEADER_BYTES + 4 * size:
-        raise _damaged(f"must have {size:,} numbers in {name}")
-    with archive.open(name) as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise _damaged(f"must have NumPy's format 1.0 in {name}")
-        found, is_turned, dtype = np.lib.format.read_array_header_1_0(file)
-        if found != shape or dtype.str not in ("<f4", "<f2"):
-            rule = f"must have {' or '.join(TYPES)} {list(shape)} in {name}"
-            raise _damaged(f"{rule}, got {dtype} {list(found)}")
-        if is_turned:
-            raise _damaged(f"must have C's order in {name}")
-        values = np.frombuffer(file.read(), dtype).reshape(shape)
+    """Reads one array; what its header says is compared with its bytes."""
+    name = member.filename
+    with archive.open(member) as stream:
+        # A bare `read()` unpacks up to 2 GB at once, whatever the file says.
+        file = io.BytesIO(stream.read(member.file_size))
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise _damaged(f"must have NumPy's format 1.0 in {name}")
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.str not in ("<f4", "<f2"):
+        raise _damaged(f"must have {' or '.join(TYPES)} in {name}, got {dtype}")
+    if is_fortran:
+        raise _damaged(f"must have C order in {name}")
+    found = len(file.getbuffer()) - file.tell()
+    if found != math.prod(shape) * dtype.itemsize:
+        raise _damaged(f"must have as many numbers as {name} says")
+    values = np.frombuffer(file.read(), dtype).reshape(shape)
     _check_finite(values, name)
-    return values.astype(np.float32)
+    return values
+
+
+def _name_array(number: int) -> str:
+    return f"{number:03d}.npy"
 
 
 def _check_finite(values: np.ndarray, name: str) -> None:
@@ -193,4 +218,4 @@ def _check_finite(values: np.ndarray, name: str) -> None:
 
 
 def _damaged(rule: str) -> RunError:
-    return RunError(f"weights.npz {rule}")
+    return RunError(f"{WEIGHTS_FILE} {rule}")

@@ -1,14 +1,14 @@
-"""Published models, as files: which there are, and whether each is whole.
+"""Lists the files of published models and checks their hashes.
 
 <source>/<name>/README.md      the card
 <source>/<name>/run.flags      every flag of the training
 <source>/<name>/metrics.json   scores of what the weights draw
 <source>/<name>/weights.npz    the weights: numbers alone
 <source>/<name>/SHA256SUMS     a hash of each file, for `sha256sum -c`, too
-<source>/index.json            all of them, for those who list an address
+<source>/index.json            the list of models, read where source is https
 
-A source is a folder, or an address (`file://`, `https://`). Files of others
-are read, never run: sizes have limits, and hashes are compared first.
+A source is a folder or an address (`file://`, `https://`). Files are read,
+never run; each has a size limit, and its hash is compared before it is used.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ import hashlib
 import json
 import os
 import re
-import urllib.request as web
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tfcomp.config.errors import ConfigError, RunError, suggest
+from tfcomp.storage.fetch import fetch
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 
@@ -45,35 +44,30 @@ DEFAULT = Path("saved_models", "published")
 CLONE = Path(__file__).parents[2]
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*(/[a-z0-9][a-z0-9_.-]*)*")
 MAX_NAME = 120  # characters
+MAX_NUMBER = 10**300  # a larger integer has no float
+_FIELDS = {"sha256", "size", "weights", "id", "ood", "r2"}
 _SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
-SECONDS = 30  # without an answer
-# No handler of other protocols, to which an address may lead.
-HANDLERS = (
-    web.ProxyHandler,
-    web.HTTPSHandler,
-    web.HTTPRedirectHandler,
-    web.HTTPDefaultErrorHandler,
-    web.HTTPErrorProcessor,
-    web.UnknownHandler,
-)
 
 
 @dataclass(frozen=True)
 class Published:
-    """What a list of published models says of one."""
+    """An entry of the list of published models."""
 
     name: str  # as `sprites/acting/montero_range`
-    sha256: str  # of its `SHA256SUMS`, thereby of all that it is
+    sha256: str  # of its `SHA256SUMS`, which pins all other files
     size: int  # bytes of its files
-    weights: int  # how many numbers it has
-    id: float | None  # relative MSE of combinations that it was trained on
-    ood: float | None  # of those that were held out; None if none were
+    weights: int  # number of weights
+    id: float | None  # relative MSE, in distribution
+    ood: float | None  # relative MSE, held out; None if nothing was held out
     r2: float | None  # R^2 of held-out images about their mean
 
 
 def find_source(source: str = "") -> str:
-    """The folder or address that is meant, by default `saved_models/published`
-    of the working directory, else of the clone that tfcomp runs from."""
+    """Returns the folder or address of published models.
+
+    The default is `saved_models/published` in the working directory, then in
+    the clone that tfcomp runs from.
+    """
     if source:
         return os.path.expanduser(source).rstrip("/")
     for folder in (DEFAULT, CLONE / DEFAULT):
@@ -87,26 +81,39 @@ def find_source(source: str = "") -> str:
 
 
 def list_published(source: str = "") -> list[Published]:
-    """All models of a folder or an address, by name; RunError if there are
-    none, or a file cannot be what was written."""
+    """Lists all models of a folder or an address, sorted by name.
+
+    Raises:
+        RunError: There are none, or a file is damaged.
+    """
     source = find_source(source)
     folder = _find_folder(source)
     if folder is None:
-        place = f"{source}/{INDEX_FILE}"
-        rows = _parse_object(_read(source, INDEX_FILE), place)
-        return [_make_row(name, rows[name], place) for name in sorted(rows)]
-    found = sorted(path.parent for path in folder.rglob(SUMS_FILE))
-    names = [path.relative_to(folder).as_posix() for path in found]
-    # Not the folder itself, nor one that was being written.
+        return _list_address(source)
+    paths = sorted(path.parent for path in folder.rglob(SUMS_FILE))
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    # "." is the folder itself, and unfinished folders begin with a dot.
     names = [name for name in names if not name.startswith(".")]
     if not names:
         raise RunError(f"no published models in {source}")
     return [_describe(source, name) for name in names]
 
 
+def _list_address(source: str) -> list[Published]:
+    """Lists the models of an https:// address by its index."""
+    try:
+        content = _read(source, INDEX_FILE)
+    except FileNotFoundError as error:
+        rule = f"is no folder of published models: it has no {INDEX_FILE}"
+        raise RunError(f"{source} {rule}") from error
+    place = f"{source}/{INDEX_FILE}"
+    rows = _parse_object(content, place)
+    return [_make_row(name, rows[name], place) for name in sorted(rows)]
+
+
 def write_index(folder: Path) -> None:
-    """Writes the list of a folder's models, for those who have an address."""
-    lines = []  # one for each model, which changes of the list are readable by
+    """Writes the index of a folder, which lists its models by address."""
+    lines = []  # one line per model, so that diffs are readable
     for model in list_published(str(folder)):
         row = asdict(model)
         name = json.dumps(row.pop("name"))
@@ -117,11 +124,16 @@ def write_index(folder: Path) -> None:
 def read_model(
     source: str, name: str = "", sha256: str = ""
 ) -> dict[str, bytes]:
-    """The files of a model, each compared with its hash; without a name, the
-    source is the model itself. `sha256` is what `SHA256SUMS` must have.
+    """Reads the files of a model and compares each with its hash.
 
-    RunError if there is no such model, or a file is missing, too large or not
-    the one that was published.
+    Args:
+        source: A folder or an address of models.
+        name: The model; empty if the source is the model itself.
+        sha256: The hash that `SHA256SUMS` must have, if given.
+
+    Raises:
+        RunError: There is no such model, or a file is missing, too large or
+            differs from its hash.
     """
     if name:
         check_name(name)
@@ -132,8 +144,8 @@ def read_model(
     place = "/".join(filter(None, (source, name)))
     if sha256 and hash_bytes(sums) != sha256:
         raise RunError(f"{place} is not the model of sha256={sha256}")
-    known = {file: key for key, file in _SUM.findall(sums.decode("latin-1"))}
-    if set(known) != set(FILES) or sums.count(b"\n") != len(FILES):
+    hashes = {file: key for key, file in _SUM.findall(sums.decode("latin-1"))}
+    if set(hashes) != set(FILES) or sums.count(b"\n") != len(FILES):
         rule = f"must list {', '.join(FILES)}"
         raise RunError(f"{place}/{SUMS_FILE} is damaged: it {rule}")
     contents = {}
@@ -142,24 +154,24 @@ def read_model(
             contents[file] = _read(source, file, name)
         except FileNotFoundError as error:
             raise RunError(f"{place}/{file} is missing") from error
-        if hash_bytes(contents[file]) != known[file]:
-            rule = f"its SHA-256 is not that of {SUMS_FILE}"
+        if hash_bytes(contents[file]) != hashes[file]:
+            rule = f"its SHA-256 differs from {SUMS_FILE}"
             raise RunError(f"{place}/{file} is damaged: {rule}")
     return contents
 
 
 def format_sums(contents: Mapping[str, bytes]) -> str:
-    """The text of `SHA256SUMS`."""
+    """Returns the text of `SHA256SUMS`."""
     return "".join(f"{hash_bytes(contents[f])}  {f}\n" for f in FILES)
 
 
 def hash_bytes(content: bytes) -> str:
-    """SHA-256 in hex."""
+    """Returns the SHA-256 in hex."""
     return hashlib.sha256(content).hexdigest()
 
 
 def check_name(name: str) -> None:
-    """Refuses names that are no path of plain words, by a ConfigError."""
+    """Raises a ConfigError unless a name is a path of plain words."""
     if not NAME.fullmatch(name) or len(name) > MAX_NAME:
         rule = (
             "must be words of a-z, 0-9, _, . and -, separated by slashes, "
@@ -169,12 +181,12 @@ def check_name(name: str) -> None:
 
 
 def parse_metrics(content: bytes, place: str) -> dict[str, Any]:
-    """The content of a `metrics.json`; RunError if it has no scores."""
+    """Parses a `metrics.json`; a RunError if it has no scores."""
     metrics = _parse_object(content, place)
     if not all(isinstance(part, dict) for part in metrics.values()):
         raise RunError(f"{place} is damaged (it holds other things)")
     for subset, scores in select_scores(metrics).items():
-        if not all(isinstance(v, int | float | None) for v in scores.values()):
+        if not all(v is None or is_number(v) for v in scores.values()):
             raise RunError(f"{place} is damaged ({subset} are no numbers)")
     if "id" not in metrics:
         raise RunError(f"{place} is damaged (it has no scores)")
@@ -182,7 +194,7 @@ def parse_metrics(content: bytes, place: str) -> dict[str, Any]:
 
 
 def _describe(source: str, name: str) -> Published:
-    """A model of a folder; its weights are not read."""
+    """Describes a model of a folder without reading its weights."""
     place = f"{source}/{name}/{METRICS_FILE}"
     metrics = parse_metrics(_read(source, METRICS_FILE, name), place)
     folder = Path(_find_folder(source) or "", name)
@@ -197,22 +209,30 @@ def _describe(source: str, name: str) -> Published:
     return _make_row(name, row, place)
 
 
-def _make_row(name: str, row: Any, place: str) -> Published:
-    """One model, from what may be somebody else's file."""
-    kinds = dict.fromkeys(("size", "weights"), int) | {"sha256": str}
-    kinds |= dict.fromkeys(("id", "ood", "r2"), float | int | None)
-    if (
-        isinstance(row, dict)
-        and row.keys() == kinds.keys()
-        and all(isinstance(row[key], kind) for key, kind in kinds.items())
-        and NAME.fullmatch(name)
-    ):
-        return Published(name, **row)
+def _make_row(name: str, row: object, place: str) -> Published:
+    """Makes an entry of the list; a RunError if a field is of another kind."""
+    if isinstance(row, dict) and row.keys() == _FIELDS:
+        counts = (row["size"], row["weights"])
+        scores = (row["id"], row["ood"], row["r2"])
+        if (
+            NAME.fullmatch(name)
+            and isinstance(row["sha256"], str)
+            and all(isinstance(v, int) and is_number(v) for v in counts)
+            and all(v is None or is_number(v) for v in scores)
+        ):
+            return Published(name, **row)
     raise RunError(f"{place} is damaged ({name[:MAX_NAME]!a})")
 
 
+def is_number(value: object) -> bool:
+    """Checks that a value from JSON is a finite number of at most 1e300."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= MAX_NUMBER  # also false for NaN
+
+
 def _read(source: str, file: str, name: str = "") -> bytes:
-    """A file of a model, or of the source; errors as of `fetch`."""
+    """Reads a file of a model, or of the source; errors as of `fetch`."""
     folder, limit = _find_folder(source), LIMITS[file]
     if folder is None:
         return fetch("/".join(filter(None, (source, name, file))), limit)
@@ -226,27 +246,8 @@ def _read(source: str, file: str, name: str = "") -> bytes:
     return content
 
 
-def fetch(address: str, limit: int) -> bytes:
-    """The content of a file; RunError if it has more bytes than the limit or
-    there is no answer, FileNotFoundError if the address has no such file."""
-    opener = web.OpenerDirector()
-    for handler in HANDLERS:
-        opener.add_handler(handler())
-    try:
-        with opener.open(address, timeout=SECONDS) as stream:
-            content = stream.read(limit + 1)
-    except (OSError, ValueError, HTTPException) as error:
-        if getattr(error, "code", None) in (404, 410):
-            raise FileNotFoundError(address) from error
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise RunError(f"{address} does not answer: {reason}") from error
-    if len(content) > limit:
-        raise RunError(f"{address} is too large: at most {limit:,} bytes")
-    return content
-
-
 def _find_folder(source: str) -> Path | None:
-    """The folder that a source is; None for an address."""
+    """Returns the folder that a source names; None for https://."""
     parts = urlsplit(source)
     if "://" not in source:
         return Path(source)
@@ -259,20 +260,24 @@ def _find_folder(source: str) -> Path | None:
 
 
 def _describe_missing(source: str, name: str) -> str:
-    """Why there is no such model, with the name that may have been meant."""
+    """Explains why a model is not found, with the closest name."""
+    if not name:
+        return f"{source} is no published model: it has no {SUMS_FILE}"
     try:
-        known = [model.name for model in list_published(source)]
-    except (RunError, OSError):
+        names = [model.name for model in list_published(source)]
+    except OSError:
         return f"no published models in {source}"
-    hint = suggest(name, known) or " (see tfcomp published)"
-    return f"{name or source!r} is not among the published models{hint}"
+    except RunError as error:
+        return str(error)
+    hint = suggest(name, names) or " (see tfcomp published)"
+    return f"{name} is not among the published models of {source}{hint}"
 
 
 def _parse_object(content: bytes, place: str) -> dict[str, Any]:
     try:
-        found = json.loads(content, parse_constant=int)  # NaN is no number
+        parsed = json.loads(content, parse_constant=int)  # refuses NaN
     except (ValueError, RecursionError) as error:
         raise RunError(f"{place} is damaged (it is no JSON)") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise RunError(f"{place} is damaged (it holds no JSON object)")
-    return found
+    return parsed
