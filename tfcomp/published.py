@@ -61,7 +61,10 @@ SEED_SCORES = {
     "r2/id": AT_MOST_ONE,
     "r2/ood": AT_MOST_ONE,
 }
-NOTE = "ID and OOD are relative MSE: 1 is the error of a blank image."
+NOTE = (
+    "ID and OOD are relative MSE: 1 is the error of a blank image, or, where "
+    "the data declare no constant ground, of the mean training image."
+)
 
 
 def main(argv: list[str]) -> int:

@@ -68,7 +68,9 @@ def list_facts(config: RunConfig, metrics: dict[str, Any]) -> dict[str, str]:
     channels = describe_channels(metrics.get("channels", {}))
     channels = textwrap.fill(channels, WIDTH - MARGIN)
     picture = os.path.join(config.run_dir, SAMPLES_FILE)
+    reference = metrics.get("reference", "")
     return {
+        "reference": reference and f"{reference} (its relative_mse is 1)",
         "trained on": ", ".join(covered),
         "certified": describe_certificates(metrics.get("certificate", {})),
         # If all or none of them are certified, one number says it.

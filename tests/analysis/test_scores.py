@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,6 +50,10 @@ def compute_mse(images: np.ndarray, truth: np.ndarray) -> float:
     return metrics.compute_mse_per_image(images, truth).mean()
 
 
+def compute_scores(*arguments: Any) -> dict[str, float | None]:
+    return metrics.average_scores(metrics.score_images(*arguments))
+
+
 def compute_accuracy(*arguments: object) -> float:
     return metrics.find_right_positions(*arguments).mean()
 
@@ -81,7 +86,7 @@ def test_mse_equals_a_plain_loop(rng: np.random.Generator) -> None:
         (metrics.compute_peaks, (THREE, "gray"), GRAY),
         (metrics.count_peaks, (THREE, "gray"), GRAY),
         (metrics.compute_position_error, (THREE, [[0, 0]] * 3, "gray"), GRAY),
-        (metrics.compute_scores, (THREE, THREE, None, "gray"), GRAY),
+        (compute_scores, (THREE, THREE, None, "gray"), GRAY),
     ],
 )
 def test_errors(compute: Callable, arguments: tuple, message: str) -> None:
@@ -96,7 +101,7 @@ def test_channels_count_as_pixels_and_peaks_are_of_their_mean(
     mean = truth.mean(axis=0)
     error = ((images - truth) ** 2).mean()
     assert compute_mse(images, truth) == pytest.approx(error)
-    scores = metrics.compute_scores(images, truth, None, "bright", mean)
+    scores = compute_scores(images, truth, None, "bright", mean)
     expected = error / ((mean - truth) ** 2).mean()
     assert scores["relative_mse"] == pytest.approx(expected)
     np.testing.assert_array_equal(
@@ -107,7 +112,7 @@ def test_channels_count_as_pixels_and_peaks_are_of_their_mean(
 
 def test_relative_mse(polarity: str) -> None:
     def compute(images: np.ndarray, truth: np.ndarray) -> float | None:
-        scores = metrics.compute_scores(images, truth, None, polarity)
+        scores = compute_scores(images, truth, None, polarity)
         return scores["relative_mse"]
 
     background = 0.0 if polarity == "bright" else 1.0
@@ -251,9 +256,10 @@ def test_diverged_model_is_never_right(value: float, polarity: str) -> None:
     assert compute_accuracy(*arguments) == 0.5
     assert metrics.count_peaks(images, polarity).tolist() == [0, 1]
     assert metrics.count_own_peaks(images, polarity).tolist() == [0, 1]
-    assert metrics.compute_scores(images, truth, positions, polarity) == {
+    assert compute_scores(images, truth, positions, polarity) == {
         "mse": None,
         "relative_mse": None,
+        "r2": None,
         "hit_rate": 0.5,
         "position_accuracy": 0.5,
         "position_error": None,
@@ -265,16 +271,16 @@ def test_scores_of_perfect_images(polarity: str) -> None:
     positions = np.array([(2, 9), (11, 0)])
     truth = np.stack([draw_bump(x, y) for x, y in positions])
     truth = to_polarity(truth, polarity).astype(np.float32)[..., None]
-    scores = metrics.compute_scores(truth, truth, positions, polarity)
+    scores = compute_scores(truth, truth, positions, polarity)
     assert scores == {
         "mse": 0.0,
         "relative_mse": 0.0,
+        "r2": None,
         "hit_rate": 1.0,
         "position_accuracy": 1.0,
         "position_error": 0.0,
         "num_peaks": 1.0,
     }
-    assert {type(score) for score in scores.values()} == {float}
     assert json.loads(json.dumps(scores, allow_nan=False)) == scores
 
 
@@ -282,7 +288,7 @@ def test_scores_are_means_over_images() -> None:
     truth = np.stack([draw_bump(2, 9), draw_bump(6, 6)])
     images = np.stack([draw_bump(2, 9), draw_bump(2, 3) + draw_bump(9, 10)])
     images[1, 3, 2] += 1
-    scores = metrics.compute_scores(images, truth, [(2, 9), (6, 6)], "bright")
+    scores = compute_scores(images, truth, [(2, 9), (6, 6)], "bright")
     assert scores["position_accuracy"] == 0.5
     assert scores["position_error"] == pytest.approx(5 / 2)
     assert scores["num_peaks"] == 1.5
@@ -294,7 +300,7 @@ def test_scores_are_means_over_images() -> None:
 
 def test_scores_without_positions() -> None:
     truth = draw_bump(2, 9)[None]
-    scores = metrics.compute_scores(0 * truth, truth, None, "bright")
+    scores = compute_scores(0 * truth, truth, None, "bright")
     assert scores.pop("mse") == compute_mse(0 * truth, truth)
     assert scores.pop("relative_mse") == 1
     assert set(scores.values()) == {None}
@@ -305,8 +311,8 @@ def test_scores_of_an_empty_set(
     polarity: str, positions: np.ndarray | None
 ) -> None:
     empty = np.zeros((0, SIZE, SIZE, 1))
-    scores = metrics.compute_scores(empty, empty, positions, polarity)
-    assert len(scores) == 6 and set(scores.values()) == {None}
+    scores = compute_scores(empty, empty, positions, polarity)
+    assert len(scores) == 7 and set(scores.values()) == {None}
     assert metrics.count_peaks(empty, polarity).shape == (0,)
     assert metrics.count_own_peaks(empty, polarity).shape == (0,)
     assert metrics.compute_peaks(empty, polarity).shape == (0, 2)

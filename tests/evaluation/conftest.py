@@ -24,7 +24,7 @@ def draw_truth(dataset) -> np.ndarray:
     """Bright true images."""
     sign = -1.0 if dataset.polarity == "dark" else 1.0
     truth = dataset.render_array(dataset.splits.grid)
-    return sign * (truth - dataset.background)
+    return sign * (truth - dataset.ground)
 
 
 def draw_superposed(dataset) -> np.ndarray:
@@ -119,7 +119,7 @@ def make_study() -> Callable:
         config = parse_config([*base, *flags])
         dataset = make_dataset(config)
         sign = -1.0 if dataset.polarity == "dark" else 1.0
-        images = dataset.background + sign * draw(dataset)
+        images = dataset.ground + sign * draw(dataset)
         factors = keras.Input((len(dataset.space),), name="factors")
         hidden = [
             keras.layers.Lambda(function, name=name)(factors)

@@ -47,7 +47,8 @@ def cover(*flags: str) -> dict[str, float]:
 
 def score(images: np.ndarray) -> dict[str, float | None]:
     truth = BUMPS[IS_OOD]
-    return scores.compute_scores(images[IS_OOD], truth, POSITIONS, "bright")
+    each = scores.score_images(images[IS_OOD], truth, POSITIONS, "bright")
+    return scores.average_scores(each)
 
 
 def count_several(images: np.ndarray) -> float:

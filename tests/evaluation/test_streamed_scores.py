@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from tfcomp.analysis.scores import compute_scores
+from tfcomp.analysis.scores import average_scores, score_images
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation import point_scores
@@ -58,7 +58,7 @@ def test_streamed_scores_are_those_of_all_points(
     assert list(study.evaluation.scores) == ["id", "ood", "id_test"]
     for name, rows in every.subsets.items():
         pairs = (images[rows], truth[rows], None, dataset.polarity)
-        expected = compute_scores(*pairs, dataset.reference)
+        expected = average_scores(score_images(*pairs, dataset.reference))
         found = study.evaluation.scores[name]
         assert found["num_peaks"] is expected["num_peaks"] is None
         for key in ("mse", "relative_mse"):

@@ -65,7 +65,7 @@ def test_bumps_are_upright(open_page: Open) -> None:
     shown = read_gray(page, "output", (8, 8))
     np.testing.assert_allclose(shown[::-1], drawn[number, ..., 0], atol=1 / 255)
     # x = 3 is the fourth column, y = 6 the second row from above.
-    background = model.dataset.background
+    background = model.dataset.ground
     peak = np.abs(shown - background).argmax()
     assert np.unravel_index(peak, (8, 8)) == (1, 3)
     page.focus('canvas[data-role="map"]')

@@ -30,7 +30,6 @@ _WHERE = {
     "manifolds": ("compute_gap_statistics", "compute_pca", "compute_umap"),
     "probes": ("compute_probe_scores",),
     "schmidt": ("summarize_schmidt",),
-    "scores": ("compute_scores",),
     "similarity": ("make_shape", "summarize_similarity"),
     "superposition": ("compute_superposition", "summarize_superposition"),
     "tuning": ("compute_tuning", "summarize_tuning"),

@@ -28,8 +28,10 @@ PEAK_THRESHOLD = 0.5  # half of the height of a bump
 PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
 FAINT = 0.1  # of the height of a bump: the least height of an own peak
 
-# Of the error of a blank image: an image that is further off is no hit.
+# Share of the error of the reference: an image that is further off is no hit.
 HIT_ERROR = 0.5
+
+TINY = 1e-9  # share of a variance that rounding leaves of equal images
 
 _BLOCK = 64  # images that are compared at a time
 # Windows and connections over [n, H, W] that never join two images.
@@ -133,37 +135,20 @@ def count_finite_peaks(images: ArrayLike, polarity: str) -> FloatArray:
     return np.where(is_finite, count_own_peaks(images, polarity), np.nan)
 
 
-def compute_scores(
-    images: ArrayLike,
-    truth: ArrayLike,
-    positions: ArrayLike | None,
-    polarity: str,
-    reference: ArrayLike | None = None,
-) -> dict[str, float | None]:
-    """Computes all scores of a set of images, compared with true ones.
-
-    `mse`, `relative_mse`, `hit_rate`, `position_accuracy`, `position_error`
-    (px) and `num_peaks`, averaged over images. The unit of relative errors is
-    the MSE of the reference: an image `[H, W, C]` or the value of all its
-    pixels, by default the background of the polarity, `bright` or `dark`. The
-    last four are None without positions, and others where the truth is the
-    reference, there are no images, or a mean is not finite.
-    """
-    each = score_images(images, truth, positions, polarity, reference)
-    return average_scores(each)
-
-
 @declare(
     """
     mse: MSE [0, inf] low
         squared error, mean over pixels and channels
     relative_mse: relative MSE [0, inf] low
-        the mean MSE over the mean MSE of a blank image: 1 is no better than
-        drawing nothing (where data have no blank background, over that of
-        the mean training image)
+        the mean MSE over the mean MSE of a reference, which metrics.json
+        names: a blank image if the data declare a constant ground, else the
+        mean training image; 1 is no better than the reference
+    r2: R² [-inf, 1] high
+        1 less the mean MSE over the variance of the true images, about their
+        mean over the same points
     hit_rate: hit rate [0, 1] high
         share of the images whose peak lies within 1 px of the truth in x
-        and in y and whose MSE is less than half of that of a blank image
+        and in y and whose MSE is less than half of the reference's
     position_accuracy: position accuracy [0, 1] high
         share of the images whose peak, however faint, lies within 1 px of
         the truth in x and in y
@@ -182,9 +167,16 @@ def score_images(
     polarity: str,
     reference: ArrayLike | None = None,
 ) -> dict[str, FloatArray]:
-    """What `average_scores` needs of every image, `[n]` by name.
+    """Scores every image, for `average_scores`, `[n]` by name.
 
-    Arguments are those of `compute_scores`.
+    Args:
+        images: Drawn images, `[n, H, W, C]` or `[n, H, W]`.
+        truth: True images of the same shape.
+        positions: Where the peaks should be, `[n, 2]`; None without positions,
+            whose scores are then left out.
+        polarity: `bright` or `dark`.
+        reference: The image that relative errors refer to, `[H, W, C]`, or
+            the value of all its pixels; by default that of the background.
     """
     background = _get_background(polarity)
     blank = background if reference is None else reference
@@ -206,14 +198,26 @@ def score_images(
     return found
 
 
-def average_scores(each: Mapping[str, ArrayLike]) -> dict[str, float | None]:
-    """The scores of a set of images, from what `score_images` gives of each."""
+def average_scores(
+    each: Mapping[str, ArrayLike], offset: float | None = None
+) -> dict[str, float | None]:
+    """Averages what `score_images` gives over a set of images.
+
+    Args:
+        each: Numbers of every image, [n] by name.
+        offset: MSE between the mean true image and the reference; without it
+            `r2` is None.
+    """
     means = {n: mean_or_none(np.asarray(v, float)) for n, v in each.items()}
     error, blank = means["mse"], means.pop("blank_mse")
-    is_known = error is not None and blank
-    relative = finite_or_none(error / blank) if is_known else None
+    scores = {"mse": error, "relative_mse": None, "r2": None}
+    if error is not None and blank:
+        scores["relative_mse"] = finite_or_none(error / blank)
+        # The mean squared distance from the reference less that of the mean.
+        variance = 0.0 if offset is None else blank - offset
+        if variance > TINY * blank:
+            scores["r2"] = finite_or_none(1 - error / variance)
     names = ("hit_rate", "position_accuracy", "position_error", "num_peaks")
-    scores = {"mse": error, "relative_mse": relative}
     return scores | dict.fromkeys(names) | means
 
 

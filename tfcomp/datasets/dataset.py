@@ -27,6 +27,7 @@ DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # that are rendered at once
 Render = Callable[[Any], Any]
 MAX_AVERAGED = 4096  # training images
+GROUND_TOLERANCE = 1 / 255  # of pixels that show the ground
 MAX_CELLS = 2 * 10**7  # of a space that maps are cut from
 
 
@@ -37,9 +38,11 @@ class Dataset:
     Attributes:
         render: Factor values [n, F] to images [n, *image_shape] of rows,
             columns and channels, in TensorFlow, imported when first called.
-        polarity: "bright" or "dark"; the background is 0 or 1.
-        has_background: Whether an image on which nothing is drawn shows the
-            background alone. By default that is so of a single channel.
+        polarity: "bright" or "dark": whether peaks are maxima or minima.
+        has_background: True declares that every image shows objects on a
+            constant ground, 0 if bright and 1 if dark; errors then refer to
+            a blank image. By default nothing is declared, and they refer to
+            the mean training image (see `reference`).
         has_position: Whether factors x and y are the place of the peak in
             pixels, so that position scores make sense. By default so if they
             are the only factors, ordered, and their ranges lie on the image.
@@ -90,31 +93,54 @@ class Dataset:
                 for f, side in sides
             )
             object.__setattr__(self, "has_position", found)
-        if self.has_background is None:
-            object.__setattr__(self, "has_background", self.image_shape[2] == 1)
 
-    @property
-    def background(self) -> float:
-        """Pixel value where nothing is drawn."""
-        return 1.0 if self.polarity == "dark" else 0.0
+    @cached_property
+    def ground(self) -> float | None:
+        """Pixel value where nothing is drawn, 0 or 1; None if there is none.
+
+        Declared by `has_background`. If nothing is declared, images of one
+        channel have a ground if more than half of the pixels of each of them
+        have its value.
+        """
+        if self.has_background:
+            return 1.0 if self.polarity == "dark" else 0.0
+        if self.has_background is False or self.image_shape[2] > 1:
+            return None
+        images = self._sample_training()
+        for ground in (0.0, 1.0):
+            is_ground = np.abs(images - ground) <= GROUND_TOLERANCE
+            if (is_ground.mean(axis=(1, 2, 3)) > 0.5).all():
+                return ground
+        return None
 
     @cached_property
     def reference(self) -> float | np.ndarray:
-        """What relative errors refer to: the value of a blank image.
+        """The image whose error is the unit of relative errors.
 
-        Without a background, the mean of at most `MAX_AVERAGED` training
-        images, [H, W, C].
+        A blank image (its pixel value) if the data declare their ground, else
+        the mean of at most `MAX_AVERAGED` training images, [H, W, C]. It does
+        not depend on the order of images.
         """
         if self.has_background:
-            return self.background
-        chosen = choose_rows(len(self.splits.train), MAX_AVERAGED)
-        images = self.render_array(self.splits.train[chosen])
-        return images.mean(axis=0, dtype=np.float64)
+            return self.ground
+        return self._sample_training().mean(axis=0, dtype=np.float64)
+
+    @property
+    def reference_label(self) -> str:
+        """The reference as `metrics.json` names it."""
+        if self.has_background:
+            return f"blank {self.ground:g}"
+        return "mean training image"
 
     @property
     def reference_name(self) -> str:
-        """The reference in words."""
-        return "a blank image" if self.has_background else "the mean image"
+        """The reference within a sentence."""
+        is_blank = self.has_background
+        return "a blank image" if is_blank else "the mean training image"
+
+    def _sample_training(self) -> np.ndarray:
+        chosen = choose_rows(len(self.splits.train), MAX_AVERAGED)
+        return self.render_array(self.splits.train[chosen])
 
     @cached_property
     def planes(self) -> list[Plane]:
@@ -255,7 +281,7 @@ def choose_rows(count: int, limit: int) -> np.ndarray:
 def brighten(dataset: Dataset, images: np.ndarray) -> np.ndarray:
     """Images [n, H, W, C] as bumps of height 1 on 0, flattened, [n, pixels].
 
-    Without a background, what they differ by from the mean training image.
+    Without a ground, their differences from the mean training image.
     """
     sign, reference = _find_origin(dataset)
     return sign * (images.reshape(len(images), -1) - reference)
@@ -268,20 +294,20 @@ def undo_brighten(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
 
 
 def _find_origin(dataset: Dataset) -> tuple[float, float | np.ndarray]:
-    reference = dataset.reference
-    if not dataset.has_background:
-        reference = reference.ravel().astype(np.float32)
-    return -1.0 if dataset.polarity == "dark" else 1.0, reference
+    ground = dataset.ground
+    if ground is not None:
+        return -1.0 if ground else 1.0, ground
+    return 1.0, dataset.reference.ravel().astype(np.float32)
 
 
 def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
     """Images [n, H, W, C] to look at, of bright ones [n, pixels].
 
     Each is scaled to its own maximum, since outputs can be faint; without a
-    background it becomes what it was.
+    ground it becomes the image that it was.
     """
     images = bright.reshape(-1, *dataset.image_shape)
-    if not dataset.has_background:
+    if dataset.ground is None:
         return images + dataset.reference
     largest = np.abs(images).max(axis=(1, 2, 3), keepdims=True)
     return images / np.where(largest > 0, largest, 1.0)

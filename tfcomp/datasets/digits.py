@@ -81,6 +81,7 @@ def make_digits(config: RunConfig) -> Dataset:
         train=train,
         render=_make_renderer(load, space),
         image_shape=(SIZE, SIZE, 1),
+        has_background=True,
         size_flag="num_angles",
         first_row="top",
         prepare=load,

@@ -90,6 +90,7 @@ def _build(config: RunConfig, space: FactorSpace, **others: Any) -> Dataset:
         render=_call("render_gaussians", size, data.sigma, data.polarity),
         image_shape=(size, size, 1),
         polarity=data.polarity,
+        has_background=True,
         size_flag="grid_size",
         license="mit",
         **others,
@@ -130,6 +131,7 @@ def make_sprites(config: RunConfig) -> Dataset:
         render=render,
         image_shape=(size, size, 3 if len(sizes) == 6 else 1),
         polarity="bright",
+        has_background=len(sizes) < 6,
         has_position=False,
         about="A shape of some size, turned and moved, drawn by code",
         license="mit",
@@ -186,6 +188,7 @@ def make_composed(config: RunConfig) -> Dataset:
         render=_call("render_composed", size, data.composition),
         image_shape=(size, size, 1),
         polarity="dark" if data.composition == "product" else "bright",
+        has_background=True,
         has_position=False,
         about="A disk and a square, put together by a known rule, drawn by "
         "code",

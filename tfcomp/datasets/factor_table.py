@@ -24,6 +24,7 @@ WHITES = (1, 255, 65535)
 # Images that are looked at together, in bytes.
 BLOCK = 2**26
 COLORS = (1, 3, 4)  # channels that come first in other libraries
+LOOKED_AT = 256  # images whose brightness is looked at
 # Brightness is from 0 to 1; standardized images exceed that a little.
 BRIGHTEST = 10.0
 
@@ -130,12 +131,10 @@ class FactorTable:
 
     @property
     def polarity(self) -> str:
-        """`dark` if the corners of the first image are bright."""
-        lazy = isinstance(self._source, LazyImages)
-        first = self._source.load_first() if lazy else self._source[0]
-        corners = np.asarray(first, float)[[0, 0, -1, -1], [0, -1, 0, -1]]
-        scale = 255 if first.dtype.kind in "ui" and first.max() > 1 else 1
-        return "dark" if np.median(corners) / scale > 0.5 else "bright"
+        """`dark` if most pixels are bright, of a fixed sample of images."""
+        step = len(self.points) // LOOKED_AT + 1
+        brightness = np.median(self.draw(self.points[::step]))
+        return "dark" if brightness > 0.5 else "bright"
 
     def __repr__(self) -> str:
         factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)

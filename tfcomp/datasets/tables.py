@@ -82,9 +82,10 @@ def make_table_dataset(
         with explain_damage(data.data):
             table.scale  # noqa: B018 (looks at the images)
 
+    has_pixels = {factor.unit for factor in table.space} == {"px"}
     with explain_damage(data.data):
-        polarity = table.polarity
-    units = {factor.unit for factor in table.space}
+        # Only peaks depend on it: without positions no image is read for it.
+        polarity = table.polarity if has_pixels else "bright"
     return build_dataset(
         config,
         table.space,
@@ -93,7 +94,7 @@ def make_table_dataset(
         render=render,
         image_shape=table.image_shape,
         polarity=polarity,
-        has_position=None if units == {"px"} else False,
+        has_position=None if has_pixels else False,
         first_row="top",
         prepare=prepare,
         notes=table.notes,

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-# Relative MSE, where a blank image (or the mean image) has 1.
+# Relative MSE: the reference (`Dataset.reference`) has 1.
 FITTED = 0.05
 FAILED = 0.5
 MAX_NAMED = 3

@@ -46,7 +46,7 @@ def score_subsets(
     """Scores of outputs over the grid, for each subset of its points."""
     splits = dataset.splits
     each = score_points(dataset, images, truth, splits.grid, splits.is_ood)
-    return average_subsets(each, subsets)
+    return average_subsets(each, subsets, sum_truth(dataset, truth, subsets))
 
 
 def score_points(
@@ -70,12 +70,33 @@ def score_points(
     return found
 
 
-def average_subsets(
-    each: Mapping[str, np.ndarray], subsets: Mapping[str, np.ndarray]
-) -> dict[str, dict[str, float | None]]:
-    """Scores of subsets of points, from those of every point, [n] by name."""
+def sum_truth(
+    dataset: Dataset, truth: np.ndarray, subsets: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Sums over subsets of true images less the reference, [H, W, C]."""
     return {
-        subset: average_scores({name: v[rows] for name, v in each.items()})
+        name: np.subtract(
+            truth[rows].sum(axis=0, dtype=np.float64),
+            rows.sum() * np.asarray(dataset.reference),
+        )
+        for name, rows in subsets.items()
+    }
+
+
+def average_subsets(
+    each: Mapping[str, np.ndarray],
+    subsets: Mapping[str, np.ndarray],
+    sums: Mapping[str, np.ndarray],
+) -> dict[str, dict[str, float | None]]:
+    """Averages scores of points, [n] by name, over subsets of the points.
+
+    The sums are those of `sum_truth`.
+    """
+    return {
+        subset: average_scores(
+            {name: values[rows] for name, values in each.items()},
+            float(np.mean((sums[subset] / max(rows.sum(), 1)) ** 2)),
+        )
         for subset, rows in subsets.items()
     }
 
@@ -89,13 +110,11 @@ def evaluate_images(
         images = evaluate_in_batches(draw, splits.grid)["image"]
     truth = dataset.render_array(splits.grid)
     subsets = splits.scored.subsets
-    found = _score(dataset, draw, {"image": images, "truth": truth})
-    scores = average_subsets(found, subsets)
+    scores = _score(dataset, draw, {"image": images, "truth": truth}, subsets)
     subsets.pop("id_test", None)
     for name, render in dataset.other_truths.items():
-        found = _score(dataset, draw, {"image": images}, render)
         named = {f"{key}_{name}": rows for key, rows in subsets.items()}
-        scores |= average_subsets(found, named)
+        scores |= _score(dataset, draw, {"image": images}, named, render)
     return Evaluation(images, truth, scores)
 
 
@@ -103,16 +122,19 @@ def _score(
     dataset: Dataset,
     draw: Draw,
     kept: dict[str, np.ndarray],
+    subsets: Mapping[str, np.ndarray],
     render: Render | None = None,
-) -> dict[str, np.ndarray]:
-    """Scores of every point that is scored, [n] by name, in blocks, from the
-    `image` and `truth` that are kept over the grid."""
+) -> dict[str, dict[str, float | None]]:
+    """Scores subsets of the scored points, in blocks.
+
+    What is `kept` are the `image` and `truth` over the grid.
+    """
     scored = dataset.splits.scored
     starts: Iterable[int] = range(0, len(scored.factors), BLOCK)
     if dataset.splits.is_streamed:
         kept = {}
         starts = show_progress(starts, "scores", "block", len(starts))
-    parts = []
+    parts, sums = [], dict.fromkeys(subsets, 0.0)
     for start in starts:
         rows = slice(start, start + BLOCK)
         points = scored.factors[rows], scored.is_ood[rows]
@@ -123,10 +145,14 @@ def _score(
             known["truth"] = dataset.render_array(points[0], render)
         pair = known["image"], known["truth"]
         parts.append(score_points(dataset, *pair, *points))
-    return {
+        chosen = {name: is_in[rows] for name, is_in in subsets.items()}
+        for name, total in sum_truth(dataset, pair[1], chosen).items():
+            sums[name] += total
+    each = {
         name: np.concatenate([part[name] for part in parts])
         for name in parts[0]
     }
+    return average_subsets(each, subsets, sums)
 
 
 def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> np.ndarray:

@@ -92,10 +92,10 @@ def find_starts(
 
 
 def find_background(dataset: Dataset) -> np.ndarray:
-    """Each channel where nothing is drawn, [C]; else the training's median."""
+    """The ground of each channel, [C], or the median of training images."""
     colors = dataset.image_shape[2]
-    if dataset.has_background:
-        return np.full(colors, dataset.background)
+    if dataset.ground is not None:
+        return np.full(colors, dataset.ground)
     table = dataset.splits.train
     images = dataset.render_array(table[:: len(table) // 256 + 1])
     return np.median(images.reshape(-1, colors), axis=0)

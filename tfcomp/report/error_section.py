@@ -44,8 +44,8 @@ def make_errors(studies: Sequence[Study]) -> Section:
         "Errors",
         "ID are the combinations of factors outside the held-out region, OOD "
         "those inside. A relative error is the pixel MSE divided by that of a "
-        "blank image: 1 is no better than drawing nothing. Where data have no "
-        "blank background, it is divided by that of the mean training image.",
+        "reference, a blank image if the data declare a constant ground, else "
+        "the mean training image: 1 is no better than the reference.",
         [
             *(make_landscapes(group) for group in groups),
             *(shown for group in groups for shown in map_certified(group[0])),

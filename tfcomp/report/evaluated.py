@@ -84,7 +84,7 @@ class Evaluated:
         return (
             f"{self.study.name}: {self.run.config.data.dataset} of {factors}; "
             f"{len(every):,} combinations, {int(every.is_ood.sum()):,} held "
-            f"out ({data.region.spec})"
+            f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
         )
 
     @property
@@ -181,7 +181,8 @@ class Evaluated:
         """A row for each combination that is scored.
 
         Its factors (names of levels for categories), whether it is held out
-        (`is_ood`), `mse`, and `relative_mse`, over that of a blank image there.
+        (`is_ood`), `mse`, and `relative_mse`: over the error of the reference
+        (`dataset.reference`) there.
         """
         study, splits = self.study, self.study.splits
         return pd.DataFrame(

@@ -77,9 +77,10 @@ def _make_scores(studies: Sequence[Study]) -> Exhibit:
     return Exhibit(
         "scores",
         "Relative errors",
-        "The pixel MSE divided by that of a blank image (of the mean training "
-        "image, where data have no background). ID: combinations of factors "
-        "outside the held-out region; OOD: those inside.",
+        "The pixel MSE divided by that of a reference: a blank image if the "
+        "data declare a constant ground, else the mean training image. ID: "
+        "combinations of factors outside the held-out region; OOD: those "
+        "inside.",
         rows=[{name: row[name] for name in columns} for row in rows],
     )
 

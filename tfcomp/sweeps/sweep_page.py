@@ -36,7 +36,8 @@ def make_answer(
         "settings",
         "Relative errors",
         "Means over seeds, and 95 % intervals of three seeds or more, of the "
-        "pixel MSE divided by that of a blank image.",
+        "pixel MSE divided by that of the reference (a blank image if the data "
+        "declare a constant ground, else the mean training image).",
         rows=[
             {
                 "setting": row["label"],

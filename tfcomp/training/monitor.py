@@ -71,6 +71,7 @@ class Monitor(keras.callbacks.Callback):
         """Metrics of the trained model, and of predictors without network."""
         epochs, dataset = self._config.training.epochs, self._dataset
         metrics, found = self._evaluate(epochs, model, True)
+        metrics["reference"] = dataset.reference_label
         metrics["references"] = score_references(dataset, found.truth)
         certificates = certify_dataset(dataset)
         metrics["certificate"] = summarize_certificates(dataset, certificates)

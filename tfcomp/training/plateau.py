@@ -24,7 +24,7 @@ FALLS = {
     "linear": lambda share: 1.0 - share,
     "cosine": lambda share: 0.5 + 0.5 * ops.cos(math.pi * share),
 }
-# Before the loss is below this share of the error of a blank image, axes may
+# Before the loss is below this share of the error of the reference, axes may
 # be apart because a factor has not found its own yet.
 FITTED = 0.5
 SAMPLE = 1024
@@ -121,7 +121,7 @@ class PruneAxes(keras.callbacks.Callback):
 
 
 def measure_blank(dataset: Dataset) -> float:
-    """MSE of an image of the background on a sample of training examples."""
+    """MSE of the reference image on a sample of training examples."""
     table = dataset.splits.train
     images = dataset.render_array(table[:: len(table) // SAMPLE + 1])
-    return float(np.square(images - dataset.background).mean())
+    return float(np.square(images - dataset.reference).mean())

@@ -1,0 +1,108 @@
+"""The reference of relative errors: declared grounds and mean images."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tfcomp
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets.dataset import brighten, make_dataset
+from tfcomp.report.evaluated import Evaluated
+
+CLASSES = np.array(list(itertools.product(range(3), range(6), range(6))))
+REGION = "size:2,x:3-5,y:3-5"
+IS_OOD = (CLASSES >= (2, 3, 3)).all(axis=1)
+GROUNDS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0)
+
+
+def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
+    """Discs that are .2 brighter (on white: darker) than a gray ground."""
+    size, x, y = (CLASSES[:, i, None, None] for i in range(3))
+    column, row = np.arange(16), np.arange(16)[:, None]
+    far = np.hypot(column - 2.5 - 2.1 * x, row - 2.5 - 2.1 * y)
+    discs = np.clip(size + 1.5 - far, 0, 1) * (0.2 if ground < 0.9 else -0.2)
+    images = (255 * (ground + discs)).astype(np.uint8)
+    return np.repeat(images[..., None], channels, axis=-1)
+
+
+def score(
+    images: np.ndarray, classes: np.ndarray, shown: np.ndarray
+) -> Evaluated:
+    """The scores of a model that draws one image everywhere."""
+    table = tfcomp.FactorTable(images, classes, names=["size", "x", "y"])
+
+    def draw(factors: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(shown, (len(factors), *shown.shape))
+
+    return tfcomp.evaluate(draw, table, REGION)
+
+
+@pytest.mark.parametrize("channels", (1, 3))
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_the_mean_training_image_scores_one(
+    ground: float, channels: int
+) -> None:
+    images = draw_discs(ground, channels)
+    mean = (images[~IS_OOD] / 255).mean(axis=0)
+    scores = score(images, CLASSES, mean).scores
+    assert scores["id"]["relative_mse"] == pytest.approx(1, abs=0.02)
+    assert scores["ood"]["relative_mse"] == pytest.approx(1, abs=0.02)
+    assert scores["id"]["r2"] == pytest.approx(0, abs=1e-6)
+
+
+def test_the_order_of_images_changes_nothing() -> None:
+    images, blank = draw_discs(0.35), np.full((16, 16, 1), 0.4)
+    images[0, :2] = images[0, -2:] = 255  # whose corners are bright
+    there, back = (
+        score(images[order], CLASSES[order], blank).scores
+        for order in (slice(None), slice(None, None, -1))
+    )
+    assert there == back
+
+
+def test_r2_is_one_less_the_error_over_the_variance() -> None:
+    images, truth = draw_discs(0.5), draw_discs(0.5) / 255
+    shown = truth[0] + 0.1
+    scores = score(images, CLASSES, shown).scores
+    for name, rows in (("id", ~IS_OOD), ("ood", IS_OOD)):
+        error = np.square(truth[rows] - shown).mean()
+        r2 = 1 - error / truth[rows].var(axis=0).mean()
+        assert scores[name]["r2"] == pytest.approx(r2, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("line", "label"),
+    (
+        ("smoke.flags", "blank 1"),
+        ("smoke.flags --polarity=bright", "blank 0"),
+        ("stripes.flags --num_bumps=0", "blank 0"),
+        ("rotated_mnist.flags --digit_source=stand_in", "blank 0"),
+        ("smoke.flags --dataset=composed --region=none", "blank 0"),
+        ("smoke.flags --dataset=sprites --region=none", "blank 0"),
+        (
+            "smoke.flags --dataset=sprites --region=none "
+            "--sprite_sizes=2,1,1,3,3,2",
+            "mean training image",
+        ),
+    ),
+)
+def test_shipped_data_declare_their_ground(line: str, label: str) -> None:
+    dataset = make_dataset(
+        parse_config([f"--flagfile={line.split()[0]}", *line.split()[1:]])
+    )
+    assert dataset.reference_label == label
+
+
+@pytest.mark.parametrize(
+    ("ground", "expected"), ((0.0, 0.0), (0.5, None), (1.0, 1.0))
+)
+def test_the_ground_of_a_table_is_found(
+    ground: float, expected: float | None
+) -> None:
+    images = draw_discs(ground)
+    dataset = score(images, CLASSES, images[0] / 255).dataset
+    assert dataset.ground == expected
+    bright = brighten(dataset, images / 255)
+    most = np.median(bright, axis=1)  # pixels of the ground
+    assert expected is None or np.abs(most).max() < 1e-6
