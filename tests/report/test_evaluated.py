@@ -119,7 +119,7 @@ def test_what_a_notebook_shows(
     assert "<table" in page and "data:image/png;base64,iVBOR" in page
     # Scores that do not apply are not listed.
     assert "position" not in repr(shapes) and "relative_mse" in repr(shapes)
-    assert set(shapes.scores["id"]) == {"mse", "relative_mse"}
+    assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
     assert (
         "&lt;"
         in tfcomp.evaluate(run.model, run.dataset, name="<b>")._repr_html_()

@@ -112,8 +112,9 @@ def read_metrics(path: Path) -> dict[str, Any]:
     """The content of the `metrics.json` in a run folder; DamagedFileError if it
     cannot be what a run has written, OSError if it cannot be opened."""
     metrics = files.read_json(path / METRICS_FILE)
-    # Names of stages, in a list, are all that is no dictionary.
-    parts = [v for k, v in metrics.items() if k != "differences"]
+    # A list of stages and a name; all else are dictionaries.
+    plain = ("differences", "reference")
+    parts = [v for k, v in metrics.items() if k not in plain]
     is_whole = all(isinstance(part, dict) for part in parts) and all(
         isinstance(row, dict)
         for name in ("layers", "channels")
