@@ -74,7 +74,7 @@ def test_lost_derivatives_are_differences(table: tfcomp.FactorTable) -> None:
         return {"image": values @ slopes, "half": values @ slopes[:, :7]}
 
     result = tfcomp.evaluate(evaluate, table, "x:3", stages=["half"])
-    study = result.study
+    study = result.analysis
     assert study.stages == ["half", "image"]
     expected = slopes[:, :7] @ slopes[:, :7].T
     np.testing.assert_allclose(study.metrics["half"][5], expected, rtol=1e-4)
@@ -97,15 +97,15 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
     model.save(tmp_path / "model.keras")
     for source in (tmp_path / "model.keras", model, str(version)):
         result = tfcomp.evaluate(source, dataset)
-        assert result.study.stages == list(metrics)
-        assert not result.study.nondifferentiable
+        assert result.analysis.stages == list(metrics)
+        assert not result.analysis.nondifferentiable
         for subset, expected in scores.items():
             assert result.scores[subset] == pytest.approx(expected, rel=1e-5)
         if source == tmp_path / "model.keras":  # a Keras model from here on
             continue
         for stage, g in metrics.items():
             np.testing.assert_allclose(
-                result.study.metrics[stage], g, rtol=1e-3, atol=1e-6
+                result.analysis.metrics[stage], g, rtol=1e-3, atol=1e-6
             )
 
 
@@ -120,10 +120,10 @@ def test_layers_of_a_foreign_keras_model(table: tfcomp.FactorTable) -> None:
     result = tfcomp.evaluate(
         model, table, "x:3", stages=["first"], inputs="unit"
     )
-    assert result.study.stages == ["first", "image"]
+    assert result.analysis.stages == ["first", "image"]
     unit = table.space.grid() / [2, 3, 3]
     expected = model(tf.constant(unit, tf.float32)).numpy()
-    found = result.study.evaluation.images.reshape(48, 96)
+    found = result.analysis.evaluation.images.reshape(48, 96)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 

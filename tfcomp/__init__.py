@@ -20,8 +20,8 @@ _LATER = {
     "config.run_config": "RunConfig",
     "datasets.factor_table": "FactorTable",
     "figures.exhibits": "Exhibit",
-    "report.evaluated": (
-        "Evaluated evaluate load_published load_run write_report"
+    "report.model_report": (
+        "Evaluated ModelReport evaluate load_published load_run write_report"
     ),
     "report.sections": "register_section",
     "statistics.measure": "register_measure",
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
     for module, names in _LATER.items():
         if name in names.split():
             path = f"{__name__}.{module}:{name}"
-            if module != "report.evaluated":
+            if module != "report.model_report":
                 return pkgutil.resolve_name(path)
             from tfcomp.config.quiet import start_tensorflow
 

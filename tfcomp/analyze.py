@@ -82,7 +82,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
 
         start_drawing()
         with start_tensorflow():
-            from tfcomp.report.evaluated import write_report
+            from tfcomp.report.model_report import write_report
         start = time.time()
         write_report(paths, folder, sections)
         made = [f for f in folder.rglob("*") if f.is_file()]

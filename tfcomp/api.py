@@ -26,7 +26,7 @@ from tfcomp.storage import published_folder
 from tfcomp.sweeps.guarded_process import make_guarded
 
 if TYPE_CHECKING:
-    from tfcomp.report.evaluated import Evaluated
+    from tfcomp.report.model_report import ModelReport
     from tfcomp.studies.claims.judgement import ClaimResult
 
 
@@ -46,7 +46,7 @@ def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
 
 def train_run(
     config: RunConfig | str, *flagfiles: str, **settings: Any
-) -> Evaluated:
+) -> ModelReport:
     """Trains a decoder, or loads the run if it is finished already.
 
     Args:

@@ -13,7 +13,7 @@ from tfcomp import analyze
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import figure_to_pdf
 
 
@@ -36,7 +36,7 @@ def test_a_report_that_is_up_to_date_is_not_made_again(
 ) -> None:
     made = []
     monkeypatch.setattr(
-        "tfcomp.report.evaluated.write_report",
+        "tfcomp.report.model_report.write_report",
         lambda paths, folder, sections: made.append(paths),
     )
     command = ["analyze", smoke_run.run_dir, f"--output={report}"]
@@ -179,7 +179,7 @@ def test_the_projector_opens_on_what_shows_something(
     """The browser takes the first name, and divides from 50 dimensions on."""
     text = Path(smoke_run.run_dir, "projector_config.pbtxt").read_text()
     names = re.findall(r'tensor_name: "(.*)"', text)
-    stages = Study(load_run(smoke_run.run_dir)).stages
+    stages = RunAnalysis(load_run(smoke_run.run_dir)).stages
     assert min(names) == f"01 {stages[-2]}" and len(names) == len(stages)
     assert all(int(n) < 50 for n in re.findall(r"shape: 144\s.*: (\d+)", text))
 
@@ -219,7 +219,7 @@ def test_factorization_table_is_that_of_the_run(
 
 
 def test_bright_outputs_of_a_dark_run(smoke_run: RunConfig) -> None:
-    study = Study(load_run(smoke_run.run_dir))
+    study = RunAnalysis(load_run(smoke_run.run_dir))
     truth = study.bright_truth
     assert truth.min() >= 0 and truth.max() == pytest.approx(1.0)
     assert np.median(truth) == pytest.approx(0.0, abs=1e-6)

@@ -90,7 +90,7 @@ def make_study() -> Callable:
 
     from tfcomp.datasets import make_dataset
     from tfcomp.evaluation.loading import LoadedRun
-    from tfcomp.evaluation.study import Study
+    from tfcomp.evaluation.run_analysis import RunAnalysis
 
     class Lookup(keras.layers.Layer):
         """Draws the image that a table has for the nearest grid point."""
@@ -113,7 +113,7 @@ def make_study() -> Callable:
         *flags: str,
         base: tuple[str, ...] = BUMPS,
         **stages: Callable,
-    ) -> Study:
+    ) -> RunAnalysis:
         """`draw` names `PLANTED` outputs, or makes some from a dataset."""
         draw = PLANTED.get(draw, draw)
         config = parse_config([*base, *flags])
@@ -129,7 +129,9 @@ def make_study() -> Callable:
         # The stages hang on the image, or they would be no part of the model.
         used = keras.layers.Lambda(lambda parts: parts[0], name="last")
         model = keras.Model(factors, used([image, *hidden]))
-        return Study(LoadedRun(Path("run"), config, dataset, model, {}, ""))
+        return RunAnalysis(
+            LoadedRun(Path("run"), config, dataset, model, {}, "")
+        )
 
     return make
 

@@ -15,15 +15,15 @@ import tfcomp
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import ahead, loading
 from tfcomp.evaluation.kept_property import kept_property
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 
 
 def test_everything_is_computed_once_and_the_same(
     smoke_run: RunConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = Study(loading.load_run(smoke_run.run_dir))
+    alone = RunAnalysis(loading.load_run(smoke_run.run_dir))
     expected = alone.metrics, alone.superposition
-    study, threads = Study(loading.load_run(smoke_run.run_dir)), []
+    study, threads = RunAnalysis(loading.load_run(smoke_run.run_dir)), []
     measure = study._evaluator.measure_geometry
 
     def count() -> dict:
@@ -43,11 +43,11 @@ def test_looks_at_other_points_are_those_of_a_study_of_its_own(
     smoke_run: RunConfig,
 ) -> None:
     """Although they share an evaluator, which traces nothing again."""
-    study = Study(loading.load_run(smoke_run.run_dir))
+    study = RunAnalysis(loading.load_run(smoke_run.run_dir))
     study.metrics  # noqa: B018 (traced)
-    look = study.explore(40)
+    look = study.for_explorer(40)
     assert len(look.splits.grid) < len(study.splits.grid)
-    alone = Study(dataclasses.replace(study.run, dataset=look.dataset))
+    alone = RunAnalysis(dataclasses.replace(study.run, dataset=look.dataset))
     for stage, metric in alone.metrics.items():
         np.testing.assert_allclose(look.metrics[stage], metric, rtol=1e-4)
     found, expected = look.evaluation.images, alone.evaluation.images
@@ -61,14 +61,14 @@ def test_looks_at_other_points_are_those_of_a_study_of_its_own(
 def test_looks_compute_what_their_origin_does_not_know(
     smoke_run: RunConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = Study(loading.load_run(smoke_run.run_dir))
+    study = RunAnalysis(loading.load_run(smoke_run.run_dir))
     every = study.dataset.splits
     some = dataclasses.replace(
         every, points=every.points[::3], is_complete=False
     )
-    study = study._look_at(dataclasses.replace(study.dataset, splits=some))
+    study = study._at_points(dataclasses.replace(study.dataset, splits=some))
     study._origin, counts = None, []
-    look = study._look_at(dataclasses.replace(study.dataset, splits=every))
+    look = study._at_points(dataclasses.replace(study.dataset, splits=every))
     for name in ("measure_geometry", "draw"):
         compute = getattr(look._evaluator, name)
 
@@ -82,7 +82,7 @@ def test_looks_compute_what_their_origin_does_not_know(
     for ours, theirs in zip(found, known, strict=True):
         np.testing.assert_array_equal(ours[::3], theirs)
     assert counts == [96, 96]  # of 144 points
-    alone = Study(loading.load_run(smoke_run.run_dir))
+    alone = RunAnalysis(loading.load_run(smoke_run.run_dir))
     metrics = alone.metrics["stage_0"]
     np.testing.assert_allclose(found[0], metrics, rtol=1e-4)
     np.testing.assert_allclose(found[1], alone.evaluation.images, atol=1e-5)
@@ -91,7 +91,7 @@ def test_looks_compute_what_their_origin_does_not_know(
 def test_geometry_is_what_training_kept_unless_a_file_has_changed(
     smoke_run: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = Study(loading.load_run(smoke_run.run_dir))
+    alone = RunAnalysis(loading.load_run(smoke_run.run_dir))
     expected, counts = alone.metrics, []
     names = ("run.flags", "metrics.json", "model.keras", "computed")
     for name in names:
@@ -104,7 +104,7 @@ def test_geometry_is_what_training_kept_unless_a_file_has_changed(
         return compute()
 
     for expected_count in (0, 1):
-        study = tfcomp.load_run(tmp_path).study
+        study = tfcomp.load_run(tmp_path).analysis
         monkeypatch.setattr(study._evaluator, "measure_geometry", count)
         for stage, metric in expected.items():
             np.testing.assert_array_equal(study.metrics[stage], metric)
@@ -122,7 +122,7 @@ def test_a_further_computation_gives_its_result_or_its_error() -> None:
 
 
 def test_nothing_is_computed_that_is_not_shown(smoke_run: RunConfig) -> None:
-    study = Study(loading.load_run(smoke_run.run_dir))
+    study = RunAnalysis(loading.load_run(smoke_run.run_dir))
     with ahead.computed_ahead([study], ["runs"]):
         pass
     assert not {"_geometry", "numbers", "superposition"} & vars(study).keys()
@@ -170,7 +170,7 @@ def test_an_interrupt_does_not_wait_and_says_nothing(
 def test_who_asks_meanwhile_waits_for_the_same_value() -> None:
     begun, allowed = threading.Event(), threading.Event()
 
-    class Slow(Study):
+    class Slow(RunAnalysis):
         def __init__(self) -> None:
             self.kept, self.count = None, 0
             self.locks = {"value": threading.RLock()}

@@ -19,7 +19,7 @@ from tfcomp.datasets import (
 )
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.layer_section import make_layers
 from tfcomp.training.experiment import train_and_evaluate
 
@@ -118,6 +118,6 @@ def test_a_run_without_ordered_factors(
     assert metrics["ood"]["mse"] > 0
     for numbers in metrics["layers"].values():
         assert set(numbers.values()) == {None}
-    study = Study(load_run(config.run_dir))
+    study = RunAnalysis(load_run(config.run_dir))
     section = make_layers([study])
     assert not section.exhibits and "no order" in section.introduction

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation import derivatives, stage_measures
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.interaction_section import make_interactions
 
@@ -30,11 +30,11 @@ STAGES = {
 
 
 @pytest.fixture
-def study(make_study: Callable) -> Study:
+def study(make_study: Callable) -> RunAnalysis:
     return make_study("truth", **STAGES)
 
 
-def test_measures_and_report_of_known_stages(study: Study) -> None:
+def test_measures_and_report_of_known_stages(study: RunAnalysis) -> None:
     found = stage_measures.measure_interaction(study)
     found |= stage_measures.measure_similarity(study)
     numbers = {
@@ -70,7 +70,7 @@ def test_measures_and_report_of_known_stages(study: Study) -> None:
         assert row["procrustes"] == pytest.approx(0, abs=1e-5)
 
 
-def test_tracing_and_batches_change_nothing(study: Study) -> None:
+def test_tracing_and_batches_change_nothing(study: RunAnalysis) -> None:
     points = derivatives.choose_points(study.splits.grid, 20)
     small, large = (
         derivatives.make_interaction_fn(

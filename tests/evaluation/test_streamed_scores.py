@@ -13,7 +13,7 @@ from tfcomp.evaluation import point_scores
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.measures import measure_study
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 
 SIZES = (2, 4, 5)
@@ -30,7 +30,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def load(table: Path, *flags: str) -> Study:
+def load(table: Path, *flags: str) -> RunAnalysis:
     config = parse_config(
         [
             *("--dataset=table", f"--data={table}", "--region=factor_1:2-3"),
@@ -40,7 +40,7 @@ def load(table: Path, *flags: str) -> Study:
     dataset = make_dataset(config)
     keras.utils.set_random_seed(0)
     model = make_model(config, dataset, "float32")
-    return Study(LoadedRun(table, config, dataset, model, {}, ""))
+    return RunAnalysis(LoadedRun(table, config, dataset, model, {}, ""))
 
 
 def test_streamed_scores_are_those_of_all_points(
@@ -81,9 +81,9 @@ def test_measures_of_a_part_of_the_grid(table: Path, flags: list[str]) -> None:
     assert not study.splits.is_complete
     assert not study.curves and not study.tuning
     # Maps are of points of their own, and of none that does not exist.
-    assert np.isfinite(study.mapped.error_ratio).all()
+    assert np.isfinite(study.for_maps.error_ratio).all()
     known = {*map(tuple, study.splits.all.factors)}
-    assert known >= {*map(tuple, study.mapped.splits.grid)}
+    assert known >= {*map(tuple, study.for_maps.splits.grid)}
     measures = measure_study(study)
     assert "additive_share" not in measures
     assert np.isfinite(measures["factorization"]).all()

@@ -8,12 +8,12 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.error_section import map_certified
 
 
-def make_study(region: str) -> Study:
+def make_study(region: str) -> RunAnalysis:
     """A study of a network before training."""
     config = parse_config(
         [
@@ -28,7 +28,7 @@ def make_study(region: str) -> Study:
     )
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    return Study(LoadedRun(Path("run"), config, dataset, model, {}, ""))
+    return RunAnalysis(LoadedRun(Path("run"), config, dataset, model, {}, ""))
 
 
 def test_a_map_of_certified_combinations() -> None:
@@ -46,7 +46,7 @@ def test_a_map_of_certified_combinations() -> None:
     known = dict(
         zip(map(tuple, space.to_index(every)), found.tolist(), strict=True)
     )
-    shown = space.to_index(study.mapped.dataset.splits.grid)
+    shown = space.to_index(study.for_maps.dataset.splits.grid)
     for place, mark in zip(map(tuple, shown), marks, strict=True):
         assert np.isnan(mark) or bool(mark) is known[place]
 

@@ -30,7 +30,7 @@ EARLY = IMAGES[::-1].copy()
 SHOWN = ("truth", "output", "nearest", "superposition", "additive")
 
 
-def make_model(name: str, images: np.ndarray) -> tfcomp.Evaluated:
+def make_model(name: str, images: np.ndarray) -> tfcomp.ModelReport:
     """Colored images of two shapes at four places in three sizes."""
     table = tfcomp.FactorTable(
         IMAGES,
@@ -43,19 +43,21 @@ def make_model(name: str, images: np.ndarray) -> tfcomp.Evaluated:
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[tfcomp.Evaluated]:
+def models(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> list[tfcomp.ModelReport]:
     changed = IMAGES.copy()
     changed[(PLANTED, *CHANGE)] += 0.1
     right, wrong = make_model("right", IMAGES), make_model("wrong", changed)
     folder = tmp_path_factory.mktemp("run")
     write_outputs(folder, 3, right.dataset.splits.grid, EARLY)
-    right.study.run = dataclasses.replace(right.run, path=folder)
+    right.analysis.run = dataclasses.replace(right.run, path=folder)
     return [right, wrong]
 
 
 @pytest.fixture(scope="module")
 def path(
-    models: list[tfcomp.Evaluated], tmp_path_factory: pytest.TempPathFactory
+    models: list[tfcomp.ModelReport], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     right, wrong = models
     return right.explore(wrong).write(
@@ -141,7 +143,7 @@ def test_no_error_and_no_request(page: Page, path: Path) -> None:
 
 
 def test_runs_and_combinations(
-    page: Page, models: list[tfcomp.Evaluated]
+    page: Page, models: list[tfcomp.ModelReport]
 ) -> None:
     assert page.evaluate("window.tfcomp.runs") == ["right", "wrong"]
     found = page.evaluate("window.tfcomp.combinations")
@@ -159,7 +161,7 @@ def test_runs_and_combinations(
 
 @pytest.mark.parametrize("run", [0, 1])
 def test_pixels_are_those_of_the_models(
-    page: Page, models: list[tfcomp.Evaluated], run: int
+    page: Page, models: list[tfcomp.ModelReport], run: int
 ) -> None:
     drawn = models[run].draw()
     truth = models[run].dataset.render_array(models[run].dataset.splits.grid)
@@ -189,7 +191,7 @@ def test_an_output_that_differs_shows_as_different(page: Page) -> None:
 
 
 def test_predictions_follow_their_definitions(
-    page: Page, models: list[tfcomp.Evaluated]
+    page: Page, models: list[tfcomp.ModelReport]
 ) -> None:
     splits = models[0].dataset.splits
     known = ~splits.is_ood
@@ -341,7 +343,7 @@ def test_dark_and_narrow(browser: Any, path: Path) -> None:
 
 
 def test_in_a_notebook(
-    browser: Any, models: list[tfcomp.Evaluated], tmp_path: Path
+    browser: Any, models: list[tfcomp.ModelReport], tmp_path: Path
 ) -> None:
     """A cell shows it as a frame of its own, of whatever is in its names."""
     cell = tmp_path / "cell.html"

@@ -14,7 +14,7 @@ from tests.report.test_explorer import CLASSES, IMAGES, make_model
 from tfcomp.analysis.geometry import compute_log_volume
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.explorer_data import (
     MAX_BYTES,
     Sprite,
@@ -26,7 +26,7 @@ from tfcomp.report.explorer_data import (
 
 
 @pytest.fixture(scope="module")
-def model() -> tfcomp.Evaluated:
+def model() -> tfcomp.ModelReport:
     return make_model("own", IMAGES)
 
 
@@ -71,9 +71,9 @@ def test_metric_tensors() -> None:
     levels = [["disc", "ring"], None, None]
     table = tfcomp.FactorTable(IMAGES, CLASSES, names=names, levels=levels)
     model = tfcomp.evaluate(table.draw, table, "shape:ring,x:1-2")
-    (run,) = collect([model.study])["runs"]
+    (run,) = collect([model.analysis])["runs"]
     (stage,) = run["stages"]
-    metrics = model.study.metrics[stage["name"]]  # of x and size
+    metrics = model.analysis.metrics[stage["name"]]  # of x and size
     assert metrics.shape == (24, 2, 2)
     lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2))
     packed = np.frombuffer(base64.b64decode(stage["lengths"]), np.uint8)
@@ -100,14 +100,14 @@ def test_scores_say_their_units() -> None:
     data = make_dataset(parse_config(["--flagfile=smoke.flags"]))
     blank = np.zeros((1, *data.image_shape), "f4")
     run = tfcomp.evaluate(lambda f: np.repeat(blank, len(f), axis=0), data)
-    (shown,) = collect([run.study])["runs"]
+    (shown,) = collect([run.analysis])["runs"]
     labels = {score["name"]: score["label"] for score in shown["scores"]}
     assert labels["position_error"] == "position error (px)"
     assert labels["hit_rate"] == "hit rate"  # a share has none
 
 
-def test_errors_and_certificates(model: tfcomp.Evaluated) -> None:
-    (group,) = collect([model.study])["groups"]
+def test_errors_and_certificates(model: tfcomp.ModelReport) -> None:
+    (group,) = collect([model.analysis])["groups"]
     known = ~model.dataset.splits.is_ood
     mean = IMAGES[known].mean(axis=0)
     blank = ((IMAGES - mean) ** 2).mean(axis=(1, 2, 3))
@@ -144,23 +144,23 @@ def test_errors_and_certificates(model: tfcomp.Evaluated) -> None:
 
 
 def test_runs_on_the_same_data_share_what_needs_no_network(
-    model: tfcomp.Evaluated,
+    model: tfcomp.ModelReport,
 ) -> None:
     other = make_model("other", IMAGES[::-1].copy())
-    data = collect([model.study, other.study])
+    data = collect([model.analysis, other.analysis])
     assert [run["group"] for run in data["runs"]] == [0, 0]
     table = tfcomp.FactorTable(IMAGES, CLASSES, names=["shape", "x", "size"])
     apart = tfcomp.evaluate(table.draw, table, "shape:0,x:0", name="apart")
-    data = collect([model.study, apart.study])
+    data = collect([model.analysis, apart.analysis])
     assert [run["group"] for run in data["runs"]] == [0, 1]
 
 
 def test_trials_of_a_sweep_go_by_what_differs(
-    model: tfcomp.Evaluated,
+    model: tfcomp.ModelReport,
 ) -> None:
-    def make(name: str, *flags: str) -> Study:
+    def make(name: str, *flags: str) -> RunAnalysis:
         config = parse_config([f"--run_name={name}", *flags])
-        return Study(dataclasses.replace(model.run, config=config))
+        return RunAnalysis(dataclasses.replace(model.run, config=config))
 
     trials = [
         make("0123456789abcdef", "--depth=2", "--seed=1"),
@@ -174,13 +174,13 @@ def test_trials_of_a_sweep_go_by_what_differs(
 
 
 def test_pages_stay_small(
-    model: tfcomp.Evaluated, monkeypatch: pytest.MonkeyPatch
+    model: tfcomp.ModelReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert count_combinations([model.study]) == 4096
+    assert count_combinations([model.analysis]) == 4096
     monkeypatch.setattr("tfcomp.report.explorer_data.MAX_BYTES", 60 * 5 * 20)
-    assert count_combinations([model.study]) == 20
-    assert count_combinations([model.study] * 4) == 5
-    (group,) = collect([model.study])["groups"]
+    assert count_combinations([model.analysis]) == 20
+    assert count_combinations([model.analysis] * 4) == 5
+    (group,) = collect([model.analysis])["groups"]
     assert group["total"] == 24
     assert 1 <= len(group["ood"]) <= 20
     assert 0 < sum(group["ood"]) < len(group["ood"])
@@ -189,13 +189,13 @@ def test_pages_stay_small(
 
 
 def test_runs_beside_each_other_have_the_same_combinations(
-    model: tfcomp.Evaluated, monkeypatch: pytest.MonkeyPatch
+    model: tfcomp.ModelReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a report has shown more of one of them alone."""
-    study = model.study
-    study.explored = study.explore(20)  # as a report does
+    study = model.analysis
+    study.explored = study.for_explorer(20)  # as a report does
     monkeypatch.setattr("tfcomp.report.explorer_data.MAX_BYTES", 60 * 5 * 20)
-    assert study.explore(20) is study.explored
+    assert study.for_explorer(20) is study.explored
     data = collect([study, study, study])
     assert len(data["groups"]) == 1
     assert len(data["groups"][0]["ood"]) <= 20 // 3

@@ -18,7 +18,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
 
-Open = Callable[[tfcomp.Evaluated], Any]
+Open = Callable[[tfcomp.ModelReport], Any]
 PIXELS = """role => {
   const canvas = document.querySelector(`canvas[data-role="${role}"]`);
   return Array.from(canvas.getContext("2d").getImageData(
@@ -28,7 +28,7 @@ PIXELS = """role => {
 
 @pytest.fixture
 def open_page(browser: Any, tmp_path: Path) -> Open:
-    def open_page(model: tfcomp.Evaluated) -> Any:
+    def open_page(model: tfcomp.ModelReport) -> Any:
         page = browser.new_page()
         problems: list[str] = []
         page.on("console", lambda message: problems.append(message.text))
@@ -46,7 +46,7 @@ def read_gray(page: Any, role: str, shape: tuple[int, int]) -> np.ndarray:
     return pixels[..., 0] / 255
 
 
-def make_bumps(*flags: str) -> tfcomp.Evaluated:
+def make_bumps(*flags: str) -> tfcomp.ModelReport:
     """The truth of a small donut, drawn one pixel too far to the right."""
     size = ("--grid_size=8", "--region=square:3-5", *flags)
     data = make_dataset(parse_config(["--dataset=gaussian_bumps", *size]))

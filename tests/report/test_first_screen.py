@@ -7,14 +7,14 @@ import pytest
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.evaluation.loading import load_run
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.first_screen import make_answer
 from tfcomp.report.run_exhibits import group_runs
 from tfcomp.training.experiment import train_and_evaluate
 
 
 @pytest.fixture(scope="module")
-def series(tmp_path_factory: pytest.TempPathFactory) -> list[Study]:
+def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
     """Runs on stripes and 0 and 3 bumps."""
     folder = tmp_path_factory.mktemp("series")
     flags = [
@@ -35,11 +35,13 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[Study]:
         name = [f"--num_bumps={count}", f"--run_name=stripes_{count}"]
         config = parse_config([*flags, *name])
         train_and_evaluate(config)
-        studies.append(Study(load_run(Path(config.run_dir))))
+        studies.append(RunAnalysis(load_run(Path(config.run_dir))))
     return studies
 
 
-def test_a_series_is_drawn_at_the_same_positions(series: list[Study]) -> None:
+def test_a_series_is_drawn_at_the_same_positions(
+    series: list[RunAnalysis],
+) -> None:
     scores, exhibit = make_answer(series, with_map=False).exhibits
     labels = [axes.get_ylabel() for axes in exhibit.figure.axes]
     assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
@@ -60,10 +62,10 @@ def test_a_series_is_drawn_at_the_same_positions(series: list[Study]) -> None:
 
 
 def test_runs_on_other_data_are_a_group_of_their_own(
-    series: list[Study],
+    series: list[RunAnalysis],
 ) -> None:
     assert group_runs(series) == [series]
-    other = Study(series[1].run)
+    other = RunAnalysis(series[1].run)
     other.evaluation = dataclasses.replace(
         other.evaluation, truth=other.evaluation.truth + 1e-3
     )

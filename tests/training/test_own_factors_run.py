@@ -13,7 +13,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measures import measure_study
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 from tfcomp.report.report_build import write_projections
 from tfcomp.report.sections import choose_sections, find_section
@@ -35,22 +35,22 @@ def make_config(name: str, *flags: str) -> RunConfig:
     )
 
 
-def make_study(name: str, *flags: str) -> Study:
+def make_study(name: str, *flags: str) -> RunAnalysis:
     """A study of a network before training."""
     config = make_config(name, *flags)
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    return Study(LoadedRun(Path("run"), config, dataset, model, {}, ""))
+    return RunAnalysis(LoadedRun(Path("run"), config, dataset, model, {}, ""))
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
     folder = tmp_path_factory.mktemp("tiles")
     places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
     flags = ("--model=cnn", "--epochs=2", "--export=false")
     config = make_config("tiles", *flags, *places)
     train_and_evaluate(config)
-    return Study(load_run(config.run_dir))
+    return RunAnalysis(load_run(config.run_dir))
 
 
 def list_sections() -> list[Callable]:
@@ -59,14 +59,14 @@ def list_sections() -> list[Callable]:
     return [find_section(name) for name in names if name != "explorer"]
 
 
-def list_exhibits(study: Study) -> dict[str, list[dict]]:
+def list_exhibits(study: RunAnalysis) -> dict[str, list[dict]]:
     """The rows of all exhibits of a report, which need not be drawn."""
     sections = [make_section([study]) for make_section in list_sections()]
     return {e.name: list(e.rows) for s in sections for e in s.exhibits}
 
 
 def test_relative_errors_of_color_refer_to_the_mean_training_image(
-    trained: Study,
+    trained: RunAnalysis,
 ) -> None:
     dataset, splits = trained.dataset, trained.splits
     mean = dataset.render_array(splits.train).mean(axis=0)
@@ -81,7 +81,7 @@ def test_relative_errors_of_color_refer_to_the_mean_training_image(
     assert "green" in (trained.run.path / "projector/metadata.tsv").read_text()
 
 
-def test_references(trained: Study) -> None:
+def test_references(trained: RunAnalysis) -> None:
     found = trained.run.metrics["references"]
     assert list(found) == ["mean_image", "additive", "nearest_id"]
     assert found["mean_image"]["ood"] == pytest.approx(1, abs=1e-6)
@@ -89,7 +89,7 @@ def test_references(trained: Study) -> None:
     assert 0 < found["additive"]["id"] < 1
 
 
-def test_report_of_four_factors(trained: Study) -> None:
+def test_report_of_four_factors(trained: RunAnalysis) -> None:
     exhibits = list_exhibits(trained)
     pairs = {"x_size", "x_phase", "size_phase"}
     assert {f"tiles_log_volume_{pair}" for pair in pairs} <= set(exhibits)
@@ -108,7 +108,7 @@ def test_report_of_a_sample() -> None:
     # Maps are of points of their own.
     whole = make_study("tiles")
     assert len(exhibits["landscape_tiles"]) < np.prod(TILES.shape)
-    error = study.mapped.dataset.make_map(study.mapped.error_ratio)
+    error = study.for_maps.dataset.make_map(study.for_maps.error_ratio)
     expected = whole.dataset.make_map(whole.error_ratio)
     for plane in study.dataset.planes:
         np.testing.assert_allclose(
@@ -145,4 +145,4 @@ def test_probes_are_those_that_the_run_has_recorded() -> None:
     fitted = make_study("tiles", "--eval_points=100").numbers
     assert study.numbers["image"].probe == fitted["image"].probe
     assert fitted["stage_0"].probe != planted
-    assert study.mapped.numbers["stage_0"].probe != planted
+    assert study.for_maps.numbers["stage_0"].probe != planted

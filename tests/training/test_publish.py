@@ -26,7 +26,7 @@ from tfcomp.evaluation.published_models import (
     load_published_run,
     read_arrays,
 )
-from tfcomp.report.evaluated import Evaluated
+from tfcomp.report.model_report import ModelReport
 from tfcomp.storage.published_folder import (
     FILES,
     SUMS_FILE,
@@ -91,7 +91,7 @@ def test_round_trip(smoke_run: RunConfig, source: Path) -> None:
         np.testing.assert_array_equal(found, truth)
     assert run.config.identity() == known.config.identity()
     assert (run.name, run.path) == ("bumps_cnn_square_4_8", None)
-    found, truth = Evaluated(run), Evaluated(known)
+    found, truth = ModelReport(run), ModelReport(known)
     assert found.stages == truth.stages
     np.testing.assert_array_equal(found.draw(x=3, y=4), truth.draw(x=3, y=4))
     for subset in ("id", "ood"):
@@ -133,7 +133,9 @@ def test_float16_has_the_scores_of_what_is_stored(
     for found, expected in zip(weights, truth, strict=True):
         np.testing.assert_array_equal(found, expected)
     recorded = run.metrics["ood"]["mse"]
-    assert Evaluated(run).scores["ood"]["mse"] == pytest.approx(recorded, 1e-6)
+    assert ModelReport(run).scores["ood"]["mse"] == pytest.approx(
+        recorded, 1e-6
+    )
     assert recorded != whole.metrics["ood"]["mse"]
     assert "float16" in (tmp_path / NAME / "README.md").read_text()
 

@@ -15,14 +15,14 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 
 # What takes long, in the order in which it is begun: sections that show it, or
 # none for the first screen, and how it is computed where it applies. Two rows
 # of about the same time.
-LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
+LANES: tuple[dict[tuple[str, ...], Callable[[RunAnalysis], Any]], ...] = (
     {
-        ("tuning", "manifolds"): lambda study: study.few.numbers,
+        ("tuning", "manifolds"): lambda study: study.for_pairs.numbers,
         ("explorer",): lambda study: (
             study.explored.metrics,
             study.explored.shown_units,
@@ -46,7 +46,7 @@ LANES: tuple[dict[tuple[str, ...], Callable[[Study], Any]], ...] = (
 
 @contextlib.contextmanager
 def computed_ahead(
-    studies: Sequence[Study], sections: Collection[str]
+    studies: Sequence[RunAnalysis], sections: Collection[str]
 ) -> Iterator[Callable[[Callable[[], Any]], Callable[[], Any]]]:
     """Computes what sections show of studies while the block runs.
 
@@ -90,8 +90,8 @@ def _settle(future: Future[Any], compute: Callable[[], Any]) -> None:
 
 
 def _compute(
-    lane: Mapping[tuple[str, ...], Callable[[Study], Any]],
-    studies: Sequence[Study],
+    lane: Mapping[tuple[str, ...], Callable[[RunAnalysis], Any]],
+    studies: Sequence[RunAnalysis],
     sections: Collection[str],
 ) -> None:
     wanted = [

@@ -129,7 +129,7 @@ class Evaluator:
             )
         )
 
-    def fits(self, model: keras.Model, dataset: Dataset) -> bool:
+    def is_compatible(self, model: keras.Model, dataset: Dataset) -> bool:
         """Whether it is one of such a model and grid, but for the weights."""
         known = self._dataset
         return (
@@ -138,11 +138,11 @@ class Evaluator:
             and model.to_json() == self.model.to_json()
         )
 
-    def turn_to(self, dataset: Dataset, seed: int) -> None:
+    def set_dataset(self, dataset: Dataset, seed: int) -> None:
         """Looks at other data over the same factors from now on."""
         self._dataset, self._seed = dataset, seed
 
-    def look_at(self, dataset: Dataset) -> "Evaluator":
+    def at_points(self, dataset: Dataset) -> "Evaluator":
         """One for other points of the same data; it traces nothing again."""
         other = copy.copy(self)
         other._dataset, other.nondifferentiable = dataset, []

@@ -22,7 +22,7 @@ from tfcomp.evaluation.image_measures import SUBSETS, Lists
 from tfcomp.statistics.measure import declare_stages
 
 if TYPE_CHECKING:
-    from tfcomp.evaluation.study import Study
+    from tfcomp.evaluation.run_analysis import RunAnalysis
 
 
 @declare_stages(
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         SUBSETS,
     ),
 )
-def measure_log_volume(study: Study) -> Lists:
+def measure_log_volume(study: RunAnalysis) -> Lists:
     """How evenly does a stage spread the factors? (section 3.4, figure 2e)
 
     The spread of log sqrt(det g) is 0 for a manifold that is stretched
@@ -125,7 +125,7 @@ def measure_log_volume(study: Study) -> Lists:
     """,
     charts={"ratio_factorization": FACTORIZATION},
 )
-def measure_factorization(study: Study) -> Lists:
+def measure_factorization(study: RunAnalysis) -> Lists:
     """How orthogonal are the directions of the factors? (figures 2a to 2d)"""
     if len(study.dataset.space.ordered) < 2:
         return {}  # of one direction there is nothing to factorize

@@ -19,7 +19,7 @@ from tfcomp.analysis.superposition import FAR
 from tfcomp.statistics.measure import declare_runs
 
 if TYPE_CHECKING:
-    from tfcomp.evaluation.study import Study
+    from tfcomp.evaluation.run_analysis import RunAnalysis
 
 # What `tfcomp.analysis.sharing` combines, and at which OOD points.
 MEMORIES = {
@@ -70,7 +70,7 @@ Lists = dict[str, list[float | None]]
     border_relative_mse: relative MSE by distance to ID [0, inf] low
         mean relative error at a distance of 1, 2, ... grid steps (a list)
     """)
-def measure_border(study: Study) -> Numbers | Lists:
+def measure_border(study: RunAnalysis) -> Numbers | Lists:
     """Does the OOD error rise with the distance to ID? (section 3.2)"""
     if not study.splits.is_ood.any():
         return {}
@@ -112,7 +112,7 @@ def measure_border(study: Study) -> Numbers | Lists:
         and a network that composes them well has a high sharing_far_r2
     """,
 )
-def measure_sharing(study: Study) -> Numbers:
+def measure_sharing(study: RunAnalysis) -> Numbers:
     """Are OOD outputs made of memories that share a factor? (figure 1d)"""
     if not study.has_hole:
         return {}
@@ -140,7 +140,7 @@ def measure_sharing(study: Study) -> Numbers:
         for name, words in PEAKS.items()
     )
 )
-def measure_peaks(study: Study) -> Numbers:
+def measure_peaks(study: RunAnalysis) -> Numbers:
     """How many images show several bumps, or none? (section 3.2)"""
     if not study.dataset.has_position:
         return {}
@@ -167,7 +167,7 @@ def measure_peaks(study: Study) -> Numbers:
         SUBSETS,
     )
 )
-def measure_image_interaction(study: Study) -> Numbers:
+def measure_image_interaction(study: RunAnalysis) -> Numbers:
     """Do images show more than a sum over rows and columns? (section 4.2)"""
     if not study.dataset.has_position:
         return {}
@@ -202,7 +202,7 @@ def measure_image_interaction(study: Study) -> Numbers:
         ORDERS,
     ),
 )
-def measure_alignment(study: Study) -> Numbers:
+def measure_alignment(study: RunAnalysis) -> Numbers:
     """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)"""
     if not study.has_hole:
         return {}
@@ -224,7 +224,7 @@ def measure_alignment(study: Study) -> Numbers:
         for name, (_, over, text) in EDGES.items()
     )
 )
-def measure_interpolation(study: Study) -> Numbers:
+def measure_interpolation(study: RunAnalysis) -> Numbers:
     """Are outputs in the gap made of the images at its edges? (figure 9a-d)
 
     R^2 about zero in pixel space, means over the curves with a gap; that of the
@@ -246,7 +246,7 @@ def measure_interpolation(study: Study) -> Numbers:
     curve_mse: MSE along the curve with a gap [0, inf] low
         MSE over pixels at each of curve_values (a list)
     """)
-def measure_error_curve(study: Study) -> Lists:
+def measure_error_curve(study: RunAnalysis) -> Lists:
     """The error along the one curve with a gap (figure 9a)."""
     if len(study.gaps) != 1:
         return {}

@@ -15,7 +15,7 @@ from tfcomp.evaluation import measure_files
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measure_files import Measures
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
 from tfcomp.statistics.measure import Measure, list_measures
 
@@ -38,24 +38,24 @@ def measure_run(
     return measure_files.read_measures(path)
 
 
-def make_study(run: LoadedRun, evaluators: Sequence[Evaluator]) -> Study:
+def make_study(run: LoadedRun, evaluators: Sequence[Evaluator]) -> RunAnalysis:
     """A study of a run, by an evaluator of such a model if there is one."""
     for evaluator in evaluators:
-        if evaluator.fits(run.model, run.dataset):
+        if evaluator.is_compatible(run.model, run.dataset):
             evaluator.model.set_weights(run.model.get_weights())
             run = dataclasses.replace(run, model=evaluator.model)
-            return Study(run, evaluator)
-    return Study(run)
+            return RunAnalysis(run, evaluator)
+    return RunAnalysis(run)
 
 
-def measure_study(study: Study) -> Measures:
+def measure_study(study: RunAnalysis) -> Measures:
     """All measures that apply to a run, and the names of its stages."""
     found = _compute(study, list_measures(of="study"))
     return {"stages": study.stages, **found}
 
 
 def tabulate_stages(
-    study: Study, names: Sequence[str]
+    study: RunAnalysis, names: Sequence[str]
 ) -> dict[str, dict[str, float | None]]:
     """Some measures of every stage, None where it has none."""
     summary = study.layers.summary
@@ -71,7 +71,7 @@ def tabulate_stages(
     return rows
 
 
-def _compute(study: Study, measures: Sequence[Measure]) -> Measures:
+def _compute(study: RunAnalysis, measures: Sequence[Measure]) -> Measures:
     found: Measures = {}
     for function in dict.fromkeys(measure.function for measure in measures):
         found |= {k: _to_plain(v) for k, v in function(study).items()}

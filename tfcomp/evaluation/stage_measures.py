@@ -13,7 +13,7 @@ from tfcomp.evaluation.image_measures import Lists, Numbers, average
 from tfcomp.statistics.measure import Chart, declare_runs, declare_stages
 
 if TYPE_CHECKING:
-    from tfcomp.evaluation.study import Study
+    from tfcomp.evaluation.run_analysis import RunAnalysis
 
 INTERACTIONS = Chart(
     "interactions",
@@ -49,7 +49,7 @@ GAPS = {
         out-of-fold R² of a ridge regression from the activations to the
         factors, over all grid points
     """)
-def measure_probes(study: Study) -> Lists:
+def measure_probes(study: RunAnalysis) -> Lists:
     """Can the factors be read out by linear probes? (figures 2, 11 to 14)"""
     return {"probe_r2_grid": list(study.grid_probes.values())}
 
@@ -58,7 +58,7 @@ def measure_probes(study: Study) -> Lists:
     neighbor_cosine: cosine of neighboring embeddings [-1, 1]
         mean cosine between the low-rank embeddings of neighboring values
     """)
-def measure_neighbors(study: Study) -> Numbers:
+def measure_neighbors(study: RunAnalysis) -> Numbers:
     """How alike are the matrices of neighboring values? (figure 3)
 
     The mean over the values of a factor, then over ordered factors.
@@ -98,7 +98,7 @@ def measure_neighbors(study: Study) -> Numbers:
     """,
     charts={"interaction_share": INTERACTIONS},
 )
-def measure_tuning(study: Study) -> Lists:
+def measure_tuning(study: RunAnalysis) -> Lists:
     """Do units answer to one factor or to combinations? (figures 4e, 15)
 
     Additive shares are 1 for stripes. Types of units exist for two factors,
@@ -153,7 +153,7 @@ def measure_tuning(study: Study) -> Lists:
         "total_curvature": CURVATURE,
     },
 )
-def measure_interaction(study: Study) -> Lists:
+def measure_interaction(study: RunAnalysis) -> Lists:
     """Does a factor change what another one does to a stage?"""
     stages = study.interactions.values()
     names = dict.fromkeys(name for numbers in stages for name in numbers)
@@ -172,7 +172,7 @@ def measure_interaction(study: Study) -> Lists:
         for name, (limits, text) in SIMILARITIES.items()
     )
 )
-def measure_similarity(study: Study) -> Lists:
+def measure_similarity(study: RunAnalysis) -> Lists:
     """How far is a stage from the image? See `tfcomp.analysis.similarity`."""
     image = study.shapes.get("image")
     if image is None:
@@ -191,7 +191,7 @@ def measure_similarity(study: Study) -> Lists:
         GAPS,
     )
 )
-def measure_gap(study: Study) -> Lists:
+def measure_gap(study: RunAnalysis) -> Lists:
     """Does the curve of a stage jump in the gap? (figure 9b)
 
     Numbers are 1 for a curve that does not know of the gap; a jump is a longest
@@ -217,7 +217,7 @@ def measure_gap(study: Study) -> Lists:
         norm of the profiles of hard rendering along the stronger axis over
         that along the weaker one, of the factor in which they are closest
     """)
-def measure_axes(study: Study) -> Numbers:
+def measure_axes(study: RunAnalysis) -> Numbers:
     """How clearly hard rendering has found the axes, known on ID alone."""
     found = [e.summary.get("ratio") for e in study.embeddings.values()]
     ratios = [ratio for ratio in found if ratio is not None]

@@ -11,7 +11,7 @@ from tfcomp.evaluation.pictures import (
     label_error,
     picture_maps,
 )
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_border, describe_errors
@@ -20,12 +20,12 @@ from tfcomp.report.run_exhibits import Row, group_runs, list_points, show_run
 from tfcomp.statistics.measure import list_measures
 
 
-def make_errors(studies: Sequence[Study]) -> Section:
+def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows where the runs err."""
-    edged = [s for s in studies if len(s.dataset.space) > 1]
+    edged = [s for s in analyses if len(s.dataset.space) > 1]
     edged = [s for s in edged if len(list_distances(s)) > 1]
     border = [{"run": s.name, **measure_border(s)} for s in edged]
-    groups = group_runs([study for study in studies if study.has_map])
+    groups = group_runs([analysis for analysis in analyses if analysis.has_map])
     scores = Exhibit(
         "all_scores",
         "All scores",
@@ -34,9 +34,9 @@ def make_errors(studies: Sequence[Study]) -> Section:
             for m in list_measures("image")
         ),
         rows=[
-            {"run": study.name, "subset": subset, **found}
-            for study in studies
-            for subset, found in study.evaluation.scores.items()
+            {"run": analysis.name, "subset": subset, **found}
+            for analysis in analyses
+            for subset, found in analysis.evaluation.scores.items()
         ],
     )
     return Section(
@@ -56,11 +56,13 @@ def make_errors(studies: Sequence[Study]) -> Section:
     )
 
 
-def make_landscapes(studies: Sequence[Study]) -> Exhibit:
+def make_landscapes(analyses: Sequence[RunAnalysis]) -> Exhibit:
     """Maps the errors of runs with the same factors and region."""
-    errors = {study.name: study.mapped.error_ratio for study in studies}
-    first = studies[0].mapped
-    suffix = "" if len(studies) > 1 else f"_{first.name}"
+    errors = {
+        analysis.name: analysis.for_maps.error_ratio for analysis in analyses
+    }
+    first = analyses[0].for_maps
+    suffix = "" if len(analyses) > 1 else f"_{first.name}"
     return Exhibit(
         f"landscape{suffix}",
         "Error landscape",
@@ -73,9 +75,9 @@ def make_landscapes(studies: Sequence[Study]) -> Exhibit:
     )
 
 
-def map_certified(study: Study) -> list[Exhibit]:
+def map_certified(analysis: RunAnalysis) -> list[Exhibit]:
     """Maps what training determines, if that is some but not all of it."""
-    data, mixed = study.mapped.dataset, {}
+    data, mixed = analysis.for_maps.dataset, {}
     for order, found in certify_dataset(data).items():
         marks = None if found is None else mark_certified(data, found)
         if marks is not None and {0.0, 1.0} <= set(marks[np.isfinite(marks)]):
@@ -84,7 +86,7 @@ def map_certified(study: Study) -> list[Exhibit]:
         return []
     return [
         show_run(
-            study,
+            analysis,
             "certified",
             "What training determines",
             "Held-out combinations that follow from the training combinations "
@@ -92,17 +94,23 @@ def map_certified(study: Study) -> list[Exhibit]:
             "order, and those that do not (0). Gray: not held out."
             + describe_planes(data),
             picture_maps(data, mixed, "certified", limits=(0.0, 1.0)),
-            list_points(study.mapped, mixed),
+            list_points(analysis.for_maps, mixed),
         )
     ]
 
 
-def _make_border(studies: Sequence[Study], found: Sequence[Row]) -> Exhibit:
+def _make_border(
+    analyses: Sequence[RunAnalysis], found: Sequence[Row]
+) -> Exhibit:
     lines = {
-        study.name: dict(
-            zip(list_distances(study), row["border_relative_mse"], strict=True)
+        analysis.name: dict(
+            zip(
+                list_distances(analysis),
+                row["border_relative_mse"],
+                strict=True,
+            )
         )
-        for study, row in zip(studies, found, strict=True)
+        for analysis, row in zip(analyses, found, strict=True)
     }
     distances = sorted(set().union(*lines.values()))
     figure = draw_curves(
@@ -112,13 +120,13 @@ def _make_border(studies: Sequence[Study], found: Sequence[Row]) -> Exhibit:
             for name, line in lines.items()
         },
         xlabel="distance to the nearest ID grid point (grid steps)",
-        ylabel=label_error(studies[0].dataset),
+        ylabel=label_error(analyses[0].dataset),
     )
     return Exhibit(
         "border",
         "Error and distance to ID",
         "Mean OOD error, as a multiple of the error of "
-        f"{studies[0].dataset.reference_name}, against the distance to the "
+        f"{analyses[0].dataset.reference_name}, against the distance to the "
         "nearest ID grid point: the largest of the distances along the "
         "factors, where another class of a categorical factor is one step.",
         figure,
@@ -130,7 +138,7 @@ def _make_border(studies: Sequence[Study], found: Sequence[Row]) -> Exhibit:
     )
 
 
-def list_distances(study: Study) -> list[float]:
+def list_distances(analysis: RunAnalysis) -> list[float]:
     """The distances of held-out points to ID, each once, rising."""
-    steps = study.border_distance
+    steps = analysis.border_distance
     return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()

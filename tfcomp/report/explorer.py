@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.report.explorer_data import collect
 from tfcomp.report.page import TEMPLATES, render_template
 from tfcomp.storage.files import write_text
@@ -19,12 +19,12 @@ from tfcomp.storage.files import write_text
 class Explorer:
     """An explorer, which a notebook shows; `html` is the whole page."""
 
-    def __init__(self, studies: Sequence[Study]) -> None:
-        names = ", ".join(study.name for study in studies)
+    def __init__(self, analyses: Sequence[RunAnalysis]) -> None:
+        names = ", ".join(analysis.name for analysis in analyses)
         self.html = render_template(
             TEMPLATES / "explorer_page.html",
             title=f"Explorer of {names}",
-            explorer=Markup(explorer_fragment(studies)),
+            explorer=Markup(explorer_fragment(analyses)),
         )
 
     def _repr_html_(self) -> str:
@@ -39,11 +39,11 @@ class Explorer:
         return Path(path)
 
 
-def explorer_fragment(studies: Sequence[Study]) -> str:
+def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
     """HTML for the top of a page, empty where there is nothing to explore."""
-    if not studies:
+    if not analyses:
         return ""
-    data, sprites = collect(studies), []
+    data, sprites = collect(analyses), []
     epochs = [epoch for run in data["runs"] for epoch in run["epochs"]]
     for part in (*data["groups"], *data["runs"], *epochs):
         sprites.append(part["sprite"])

@@ -25,7 +25,7 @@ from tfcomp.evaluation.kept_outputs import read_outputs
 from tfcomp.evaluation.pictures import label_error
 from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.reference_scores import draw_references
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.report.page import encode
 from tfcomp.statistics.measure import list_measures
@@ -83,43 +83,43 @@ class Sprite:
         return f"data:image/png;base64,{encode(file.getvalue())}"
 
 
-def collect(studies: Sequence[Study]) -> Data:
+def collect(analyses: Sequence[RunAnalysis]) -> Data:
     """All that a page shows of the runs."""
     groups: dict[str, Data] = {}
     runs = []
-    for name, study in zip(name_runs(studies), studies, strict=True):
-        shown = study.explore(count_combinations(studies))
+    for name, analysis in zip(name_runs(analyses), analyses, strict=True):
+        shown = analysis.for_explorer(count_combinations(analyses))
         key = _identify(shown)
         if key not in groups:
-            groups[key] = _describe_group(shown, len(study.splits.all))
+            groups[key] = _describe_group(shown, len(analysis.splits.all))
         number = list(groups).index(key)
         runs.append({"name": name, "group": number, **_describe_run(shown)})
     return {"groups": list(groups.values()), "runs": runs}
 
 
-def name_runs(studies: Sequence[Study]) -> list[str]:
+def name_runs(analyses: Sequence[RunAnalysis]) -> list[str]:
     """Names of runs; of trials, flags that differ, as `depth=2 seed=0`."""
-    flags = [study.run.config.identity() for study in studies]
+    flags = [analysis.run.config.identity() for analysis in analyses]
     keys = {key: {str(other.get(key)) for other in flags} for key in flags[0]}
     names = []
-    for study, own in zip(studies, flags, strict=True):
+    for analysis, own in zip(analyses, flags, strict=True):
         parts = [f"{k}={own[k]}" for k, found in keys.items() if len(found) > 1]
-        is_trial = re.fullmatch("[0-9a-f]{16}", study.name)  # a hash
-        names.append(" ".join(parts) if is_trial and parts else study.name)
+        is_trial = re.fullmatch("[0-9a-f]{16}", analysis.name)  # a hash
+        names.append(" ".join(parts) if is_trial and parts else analysis.name)
     return names
 
 
-def count_combinations(studies: Sequence[Study]) -> int:
+def count_combinations(analyses: Sequence[RunAnalysis]) -> int:
     """How many of each run are shown, so that the page stays small."""
     size = sum(
         math.prod(s.dataset.image_shape) * (5 + s.run.config.keep_outputs)
-        for s in studies
+        for s in analyses
     )
     return max(1, min(MAX_EXPLORED, MAX_BYTES // size))
 
 
-def _describe_group(study: Study, total: int) -> Data:
-    data, splits = study.dataset, study.splits
+def _describe_group(analysis: RunAnalysis, total: int) -> Data:
+    data, splits = analysis.dataset, analysis.splits
     index = data.space.to_index(splits.grid)
     factors, columns = [], []
     for factor, column in zip(data.space, index.T, strict=True):
@@ -136,11 +136,11 @@ def _describe_group(study: Study, total: int) -> Data:
             }
         )
     sprite, errors = Sprite(data.first_row == "top"), {}
-    images = {"truth": sprite.add(study.evaluation.truth)}
+    images = {"truth": sprite.add(analysis.evaluation.truth)}
     for name, drawn in draw_references(data).items():
         if name in ("nearest_id", "additive"):
             images[name] = sprite.add(drawn)
-            errors[name] = _round(_rate(study, drawn))
+            errors[name] = _round(_rate(analysis, drawn))
     return {
         "factors": factors,
         "index": columns,
@@ -167,10 +167,10 @@ def _certify(data: Dataset) -> Data:
     return {"orders": orders, "order": order.tolist()}
 
 
-def _describe_run(study: Study) -> Data:
-    data, splits, found = study.dataset, study.splits, study.evaluation
+def _describe_run(analysis: RunAnalysis) -> Data:
+    data, splits, found = analysis.dataset, analysis.splits, analysis.evaluation
     index = data.space.to_index(splits.grid)
-    superposed, r2 = superpose(index, study.bright_outputs, splits.is_ood)
+    superposed, r2 = superpose(index, analysis.bright_outputs, splits.is_ood)
     sprite = Sprite(data.first_row == "top")
     images = {
         "output": sprite.add(found.images),
@@ -182,7 +182,7 @@ def _describe_run(study: Study) -> Data:
     labels = {m.name: m.axis for m in list_measures("image")}
     labels["relative_mse"] = label_error(data)
     labels["superposition_r2"] = "R² of the superposition"
-    scores = {"relative_mse": _rate(study, found.images)} | each
+    scores = {"relative_mse": _rate(analysis, found.images)} | each
     scores["superposition_r2"] = r2
     return {
         "images": images,
@@ -191,16 +191,18 @@ def _describe_run(study: Study) -> Data:
             {"name": n, "label": labels.get(n, n), "values": _round(values)}
             for n, values in scores.items()
         ],
-        "stages": [_describe_stage(study, stage) for stage in study.stages],
-        "epochs": _list_epochs(study),
+        "stages": [
+            _describe_stage(analysis, stage) for stage in analysis.stages
+        ],
+        "epochs": _list_epochs(analysis),
         **_show(sprite),
     }
 
 
-def _rate(study: Study, images: np.ndarray) -> np.ndarray:
+def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
     """The error of images at every combination, in that of the reference."""
-    truth = study.evaluation.truth
-    blank = np.broadcast_to(study.dataset.reference, truth.shape)
+    truth = analysis.evaluation.truth
+    blank = np.broadcast_to(analysis.dataset.reference, truth.shape)
     error = compute_mse_per_image(images, truth)
     return _divide(error, compute_mse_per_image(blank, truth))
 
@@ -216,18 +218,20 @@ def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     }
 
 
-def _list_epochs(study: Study) -> list[Data]:
+def _list_epochs(analysis: RunAnalysis) -> list[Data]:
     listed = []
-    for epoch, images in read_outputs(study.run, study.splits.grid).items():
-        sprite = Sprite(study.dataset.first_row == "top")
+    for epoch, images in read_outputs(
+        analysis.run, analysis.splits.grid
+    ).items():
+        sprite = Sprite(analysis.dataset.first_row == "top")
         shown = {"epoch": epoch, "output": sprite.add(images)}
-        shown["errors"] = _round(_rate(study, images))
+        shown["errors"] = _round(_rate(analysis, images))
         listed.append(shown | _show(sprite))
     return listed
 
 
-def _describe_stage(study: Study, stage: str) -> Data:
-    numbers, maps = study.shown_units[stage]
+def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
+    numbers, maps = analysis.shown_units[stage]
     finite = np.nan_to_num(maps)
     low = finite.min(axis=1, initial=np.inf, keepdims=True)
     high = finite.max(axis=1, initial=-np.inf, keepdims=True)
@@ -237,18 +241,18 @@ def _describe_stage(study: Study, stage: str) -> Data:
         "ranges": _round(np.hstack([low, high])),
         "maps": _pack(_divide(finite - low, high - low), 255),
     }
-    if study.dataset.space.ordered:
-        described |= _describe_metrics(study, stage)
+    if analysis.dataset.space.ordered:
+        described |= _describe_metrics(analysis, stage)
     return described
 
 
-def _describe_metrics(study: Study, stage: str) -> Data:
+def _describe_metrics(analysis: RunAnalysis, stage: str) -> Data:
     """Lengths along ordered factors, per level, and cosines between them.
 
     Lengths are shares of `longest`, 0 to 255; cosines -1 to 1 are 0 to 254.
     Columns of pairs are in the order of `itertools.combinations`.
     """
-    space, metrics = study.dataset.space, study.metrics[stage]
+    space, metrics = analysis.dataset.space, analysis.metrics[stage]
     steps = np.array([space.factors[i].step for i in space.ordered])
     metrics = np.nan_to_num(metrics) * steps[:, None] * steps
     lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2).clip(0))
@@ -258,16 +262,16 @@ def _describe_metrics(study: Study, stage: str) -> Data:
     ]
     longest = float(lengths.max(initial=0.0))
     return {
-        "log_volume": _round(study.log_volume[stage]),
+        "log_volume": _round(analysis.log_volume[stage]),
         "lengths": _pack(lengths / (longest or 1.0), 255),
         "cosines": [_pack((c + 1) / 2, 254) for c in cosines],
     }
 
 
-def _identify(study: Study) -> str:
+def _identify(analysis: RunAnalysis) -> str:
     """A hash of what runs on the same data have in common."""
-    splits, data, found = study.splits, study.dataset, hashlib.sha256()
-    truth = study.evaluation.truth
+    splits, data, found = analysis.splits, analysis.dataset, hashlib.sha256()
+    truth = analysis.evaluation.truth
     for array in (splits.grid, splits.is_ood, splits.train, truth):
         found.update(array.tobytes())
     return f"{data.space.to_dict()}{data.region.spec}{found.hexdigest()}"

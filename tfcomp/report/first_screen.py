@@ -6,7 +6,7 @@ import numpy as np
 
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.evaluation import in_words, pictures
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.report.error_section import make_landscapes
@@ -18,32 +18,32 @@ from tfcomp.report.run_exhibits import group_runs
 from tfcomp.statistics.setting_table import choose_flags, make_label
 
 
-def make_answer(studies: Sequence[Study], with_map: bool) -> Answer:
+def make_answer(analyses: Sequence[RunAnalysis], with_map: bool) -> Answer:
     """What the runs reach; with a map of errors where no explorer has it."""
-    shown = [make_samples(group) for group in group_runs(studies)]
+    shown = [make_samples(group) for group in group_runs(analyses)]
     if with_map:
-        mapped = [study for study in studies if study.has_map]
+        mapped = [analysis for analysis in analyses if analysis.has_map]
         shown += [make_landscapes(group) for group in group_runs(mapped)]
-    return Answer(say_answer(studies), [_make_scores(studies), *shown])
+    return Answer(say_answer(analyses), [_make_scores(analyses), *shown])
 
 
-def say_answer(studies: Sequence[Study]) -> list[str]:
+def say_answer(analyses: Sequence[RunAnalysis]) -> list[str]:
     """On errors, those without a network, and what held-out outputs are."""
     facts = {
-        study.name: {  # as in a `metrics.json`
-            **study.evaluation.scores,
+        analysis.name: {  # as in a `metrics.json`
+            **analysis.evaluation.scores,
             "points": {
                 name: int(rows.sum())
-                for name, rows in study.splits.scored.subsets.items()
+                for name, rows in analysis.splits.scored.subsets.items()
             },
-            "coverage": measure_coverage(study.dataset),
-            "references": study.references,
+            "coverage": measure_coverage(analysis.dataset),
+            "references": analysis.references,
         }
-        for study in studies
+        for analysis in analyses
     }
-    holes = [study for study in studies if study.has_hole]
-    rows = [row for study in holes for row in list_scores(study)]
-    gaps = [] if rows else list_scored_gaps(studies)
+    holes = [analysis for analysis in analyses if analysis.has_hole]
+    rows = [row for analysis in holes for row in list_scores(analysis)]
+    gaps = [] if rows else list_scored_gaps(analyses)
     found = [
         in_words.describe_runs(facts),
         in_words.describe_references(facts),
@@ -53,15 +53,15 @@ def say_answer(studies: Sequence[Study]) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def _make_scores(studies: Sequence[Study]) -> Exhibit:
+def _make_scores(analyses: Sequence[RunAnalysis]) -> Exhibit:
     rows = []
-    for group in group_runs(studies):
+    for group in group_runs(analyses):
         drawn = {
-            study.name: {
+            analysis.name: {
                 subset: scores["relative_mse"]
-                for subset, scores in study.evaluation.scores.items()
+                for subset, scores in analysis.evaluation.scores.items()
             }
-            for study in group
+            for analysis in group
         }
         first = group[0]
         reference = first.dataset.reference_name
@@ -85,18 +85,20 @@ def _make_scores(studies: Sequence[Study]) -> Exhibit:
     )
 
 
-def make_samples(studies: Sequence[Study]) -> Exhibit:
+def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
     """Truths and what each run drew, at eight points, of five held-out ones."""
-    splits = studies[0].splits
+    splits = analyses[0].splits
     held_out = pictures.choose_spread(np.flatnonzero(splits.is_ood), 5)
     count = pictures.SHOWN_SAMPLES - len(held_out)
     known = pictures.choose_spread(np.flatnonzero(splits.is_id), count)
     rows = np.concatenate([known, held_out])
-    return make_output_rows(studies, rows=rows, name="samples", title="Samples")
+    return make_output_rows(
+        analyses, rows=rows, name="samples", title="Samples"
+    )
 
 
 def make_output_rows(
-    studies: Sequence[Study],
+    analyses: Sequence[RunAnalysis],
     labels: Sequence[str] = (),
     *,
     rows: np.ndarray | None = None,
@@ -110,18 +112,18 @@ def make_output_rows(
     has the scores of every run against each truth that it is compared with,
     of stripes and bumps the bump (`ood`) and the plus of two stripes.
     """
-    first = studies[0]
+    first = analyses[0]
     splits, data = first.splits, first.dataset
     if rows is None:
         rows = pictures.choose_spread(np.flatnonzero(splits.is_ood))
-    settings = [study.run.config.identity() for study in studies]
+    settings = [analysis.run.config.identity() for analysis in analyses]
     flags = choose_flags(settings)
     if not labels and len(flags) == 1:  # a series: values say more than names
         labels = [f"{flags[0]} {make_label(s, flags)}" for s in settings]
-    labels = labels or [study.name for study in studies]
+    labels = labels or [analysis.name for analysis in analyses]
     images = {"truth": first.evaluation.truth[rows]}
-    for label, study in zip(labels, studies, strict=True):
-        images[label] = study.evaluation.images[rows]
+    for label, analysis in zip(labels, analyses, strict=True):
+        images[label] = analysis.evaluation.images[rows]
     points = pictures.describe_points(data, rows)
     if points is None:
         points = [f"({x:.3g}, {y:.3g})" for x, y in splits.grid[rows]]
@@ -142,12 +144,12 @@ def make_output_rows(
         figure,
         [
             {
-                "run": study.name,
+                "run": analysis.name,
                 **{flag: setting[flag] for flag in flags},
                 "subset": subset,
                 **scores,
             }
-            for study, setting in zip(studies, settings, strict=True)
-            for subset, scores in study.evaluation.scores.items()
+            for analysis, setting in zip(analyses, settings, strict=True)
+            for subset, scores in analysis.evaluation.scores.items()
         ],
     )

@@ -8,7 +8,7 @@ from tfcomp.analysis import interpolation
 from tfcomp.analysis.interpolation import Interpolation
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.evaluation.pictures import describe_points, picture_error_curve
-from tfcomp.evaluation.study import TRUTH, Study
+from tfcomp.evaluation.run_analysis import TRUTH, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
@@ -17,7 +17,7 @@ from tfcomp.report.findings import describe_gaps
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
 
-Gap = tuple[Study, Curve, Interpolation]
+Gap = tuple[RunAnalysis, Curve, Interpolation]
 
 R2_NAMES = {
     "interpolation_r2": "output on the edges, best weights",
@@ -32,22 +32,22 @@ JUMP_PANELS = {
 }
 
 
-def make_gaps(studies: Sequence[Study]) -> Section:
+def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows what a network draws where it never saw a range of one factor."""
     exhibits = [
         run_exhibits.show_run(
-            study,
+            analysis,
             "error_curve",
-            f"Error against {study.curves[0].factor.name}",
+            f"Error against {analysis.curves[0].factor.name}",
             "MSE over pixels at every grid point. The held-out range is "
             "shaded.",
-            picture_error_curve(study.dataset, study.evaluation),
-            run_exhibits.list_points(study, {"mse": study.error}),
+            picture_error_curve(analysis.dataset, analysis.evaluation),
+            run_exhibits.list_points(analysis, {"mse": analysis.error}),
         )
-        for study in studies
-        if study.curves
+        for analysis in analyses
+        if analysis.curves
     ]
-    gaps = list_scored_gaps(studies)
+    gaps = list_scored_gaps(analyses)
     rows = [summarize_curve(*gap) for gap in gaps]
     for gap in gaps:
         exhibits += [make_images(*gap), _make_weights(*gap)]
@@ -65,19 +65,21 @@ def make_gaps(studies: Sequence[Study]) -> Section:
     )
 
 
-def list_scored_gaps(studies: Sequence[Study]) -> list[Gap]:
+def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
     """The curves with a held-out range, and their scores."""
     return [
-        (study, curve, study.score_gap(curve))
-        for study in studies
-        for curve in study.gaps
+        (analysis, curve, analysis.score_gap(curve))
+        for analysis in analyses
+        for curve in analysis.gaps
     ]
 
 
-def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
+def make_images(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Exhibit:
     """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
-    is_ood = study.splits.is_ood[curve.rows]
-    truth = study.evaluation.truth[curve.rows]
+    is_ood = analysis.splits.is_ood[curve.rows]
+    truth = analysis.evaluation.truth[curve.rows]
     edged = truth, is_ood, curve.factor.periodic
     linear = interpolation.interpolate_edges(*edged)
     last = len(scores.rows) - 1
@@ -85,15 +87,15 @@ def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     before, after = scores.edges[0][0], scores.edges[-1][1]
     shown = np.array([before, *scores.rows[spread], after])
     rows = curve.rows[shown]
-    images = {"truth": truth[shown], "output": study.evaluation.images[rows]}
+    images = {"truth": truth[shown], "output": analysis.evaluation.images[rows]}
     figure = draw_rows(
         images | {"edges, linear": linear[shown]},
-        title=_name_curve(study, curve),
-        first_row=study.dataset.first_row,
-        column_titles=describe_points(study.dataset, rows),
+        title=_name_curve(analysis, curve),
+        first_row=analysis.dataset.first_row,
+        column_titles=describe_points(analysis.dataset, rows),
     )
     return _show_curve(
-        study,
+        analysis,
         curve,
         "gap_images",
         "Across the gap",
@@ -104,7 +106,9 @@ def make_images(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     )
 
 
-def _make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
+def _make_weights(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Exhibit:
     values = curve.factor.values()[scores.rows]
     # A gap of a periodic factor may contain its wrap.
     is_wrapped = np.any(np.diff(values) < 0)
@@ -114,10 +118,10 @@ def _make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
         dict(zip(R2_NAMES.values(), numbers, strict=True)),
         xlabel=curve.factor.label,
         ylabel="R² in pixel space",
-        title=_name_curve(study, curve),
+        title=_name_curve(analysis, curve),
     )
     return _show_curve(
-        study,
+        analysis,
         curve,
         "interpolation",
         "Interpolation of the edges",
@@ -138,12 +142,14 @@ def _make_weights(study: Study, curve: Curve, scores: Interpolation) -> Exhibit:
     )
 
 
-def summarize_curve(study: Study, curve: Curve, scores: Interpolation) -> Row:
+def summarize_curve(
+    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+) -> Row:
     """The scores of a curve with a gap, for the table."""
-    error = study.error[curve.rows[scores.rows]]
+    error = analysis.error[curve.rows[scores.rows]]
     steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
     return {
-        "run": study.name,
+        "run": analysis.name,
         "curve": curve.label,
         "gap_width": steps * curve.factor.step,
         **interpolation.summarize_interpolation(scores),
@@ -177,10 +183,10 @@ def _make_table(rows: Sequence[Row]) -> Exhibit:
 
 def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
     rows = [
-        {"run": study.name, "curve": curve.label, "stage": stage}
-        | study.compare_gap(curve, stage)
-        for study, curve, _ in gaps
-        for stage in [*study.stages, TRUTH]
+        {"run": analysis.name, "curve": curve.label, "stage": stage}
+        | analysis.compare_gap(curve, stage)
+        for analysis, curve, _ in gaps
+        for stage in [*analysis.stages, TRUTH]
     ]
     ylabel = "inside the gap / outside"
     return Exhibit(
@@ -198,16 +204,16 @@ def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
 
 
 def _show_curve(
-    study: Study, curve: Curve, kind: str, title: str, *content: object
+    analysis: RunAnalysis, curve: Curve, kind: str, title: str, *content: object
 ) -> Exhibit:
     """An exhibit of one curve, whose name is told if there are several."""
-    name = f"{study.name}_{kind}"
-    if len(study.curves) > 1:
+    name = f"{analysis.name}_{kind}"
+    if len(analysis.curves) > 1:
         name += f"_{curve.label.replace(' ', '_')}"
-    return Exhibit(name, f"{title}: {_name_curve(study, curve)}", *content)
+    return Exhibit(name, f"{title}: {_name_curve(analysis, curve)}", *content)
 
 
-def _name_curve(study: Study, curve: Curve) -> str:
-    if len(study.curves) == 1:
-        return study.name
-    return f"{study.name}, {curve.label}"
+def _name_curve(analysis: RunAnalysis, curve: Curve) -> str:
+    if len(analysis.curves) == 1:
+        return analysis.name
+    return f"{analysis.name}, {curve.label}"

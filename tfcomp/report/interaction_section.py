@@ -7,7 +7,7 @@ import numpy as np
 
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import summarize_tuning
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.figures.tuning_plots import draw_index_distribution
@@ -30,14 +30,16 @@ TUNING_LABEL = "additive share of variance"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def make_interactions(studies: Sequence[Study]) -> Section:
+def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows how far a stage is from a sum over factors, and from the others."""
-    several = [s for s in studies if len(s.dataset.space) > 1]
+    several = [s for s in analyses if len(s.dataset.space) > 1]
     exhibits = make_charts(several, "interactions", SHOWN)
-    exhibits += [_make_similarities(study) for study in studies]
-    groups: dict[bytes, list[Study]] = {}
-    for study in studies:
-        groups.setdefault(study.compared_points.tobytes(), []).append(study)
+    exhibits += [_make_similarities(analysis) for analysis in analyses]
+    groups: dict[bytes, list[RunAnalysis]] = {}
+    for analysis in analyses:
+        groups.setdefault(analysis.compared_points.tobytes(), []).append(
+            analysis
+        )
     exhibits += [
         _make_comparison(group, f"similarity_{number}")
         for number, group in enumerate(groups.values())
@@ -55,28 +57,28 @@ def make_interactions(studies: Sequence[Study]) -> Section:
     )
 
 
-def _make_similarities(study: Study) -> Exhibit:
-    rows, count = study.similarities, len(study.stages)
+def _make_similarities(analysis: RunAnalysis) -> Exhibit:
+    rows, count = analysis.similarities, len(analysis.stages)
     maps = np.tile(np.eye(count), (len(SIMILARITIES), 1, 1))
     for found in rows:
-        i, j = (study.stages.index(found[key]) for key in ("stage", "other"))
+        i, j = (analysis.stages.index(found[key]) for key in ("stage", "other"))
         maps[:, i, j] = [found[name] for name in SIMILARITIES.values()]
         maps[1, i, j] = 1 - maps[1, i, j] ** 2 / 2
         maps[:, j, i] = maps[:, i, j]
     panels = dict(zip(SIMILARITIES, maps, strict=True))
-    figure = draw_gram_matrices(panels, count, names=study.stages)
+    figure = draw_gram_matrices(panels, count, names=analysis.stages)
     what = "similarity", "Similarity of stages", CAPTION
-    return run_exhibits.show_run(study, *what, figure, rows)
+    return run_exhibits.show_run(analysis, *what, figure, rows)
 
 
-def _make_comparison(studies: Sequence[Study], name: str) -> Exhibit:
+def _make_comparison(analyses: Sequence[RunAnalysis], name: str) -> Exhibit:
     rows = [
         {
             "run": f"{first.name} and {second.name}",
             "stage": stage,
             **summarize_similarity(first.shapes[stage], second.shapes[stage]),
         }
-        for first, second in itertools.combinations(studies, 2)
+        for first, second in itertools.combinations(analyses, 2)
         for stage in first.stages
         if stage in second.stages
     ]
@@ -85,13 +87,13 @@ def _make_comparison(studies: Sequence[Study], name: str) -> Exhibit:
     return Exhibit(name, "The same stage of two runs", CAPTION, figure, rows)
 
 
-def make_tuning(studies: Sequence[Study]) -> Section:
+def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether units answer to one factor or to combinations."""
-    studies = [
-        s for s in studies if len(s.dataset.space) > 1 and s.splits.is_complete
+    analyses = [
+        s for s in analyses if len(s.dataset.space) > 1 and s.splits.is_complete
     ]
-    exhibits = [_make_shares(studies)] if studies else []
-    exhibits += [_make_distribution(study) for study in studies]
+    exhibits = [_make_shares(analyses)] if analyses else []
+    exhibits += [_make_distribution(analysis) for analysis in analyses]
     name = "the additive share of a unit"
     return Section(
         "tuning",
@@ -106,9 +108,9 @@ def make_tuning(studies: Sequence[Study]) -> Section:
     )
 
 
-def _make_shares(studies: Sequence[Study]) -> Exhibit:
+def _make_shares(analyses: Sequence[RunAnalysis]) -> Exhibit:
     rows = run_exhibits.list_stages(
-        studies, lambda s, name: summarize_tuning(s.tuning[name])
+        analyses, lambda s, name: summarize_tuning(s.tuning[name])
     )
     panels = {"": "additive_share_mean"}
     return Exhibit(
@@ -123,8 +125,8 @@ def _make_shares(studies: Sequence[Study]) -> Exhibit:
     )
 
 
-def _make_distribution(study: Study) -> Exhibit:
-    shares = {stage: t.additive_share for stage, t in study.tuning.items()}
+def _make_distribution(analysis: RunAnalysis) -> Exhibit:
+    shares = {stage: t.additive_share for stage, t in analysis.tuning.items()}
     rows = [
         {"stage": stage, "quantile": q, "additive_share": float(value)}
         for stage, values in shares.items()
@@ -134,12 +136,14 @@ def _make_distribution(study: Study) -> Exhibit:
         )
     ]
     return run_exhibits.show_run(
-        study,
+        analysis,
         "additive_share",
         "Additive share of all units",
         "Distribution of the additive share over the units of every stage, "
         "with its mean and its median. Units that do not vary are left out; "
         "their share is written above.",
-        draw_index_distribution(shares, label=TUNING_LABEL, title=study.name),
+        draw_index_distribution(
+            shares, label=TUNING_LABEL, title=analysis.name
+        ),
         rows,
     )

@@ -15,7 +15,7 @@ from tfcomp.analysis.gram import (
 from tfcomp.analysis.kernel_anova import summarize_anova
 from tfcomp.analysis.scores import count_finite_peaks
 from tfcomp.analysis.superposition import FAR
-from tfcomp.evaluation.study import FEW_POINTS, Study
+from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
@@ -24,19 +24,23 @@ from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, show_run
 
 
-def make_kernels(studies: Sequence[Study]) -> Section:
+def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows which ideal kernel the outputs of a run resemble."""
     exhibits, alignment, regression = [], [], []
     # Matrices of all pairs of points: few stand for a sample.
-    for study in [study.few for study in studies if study.few.has_hole]:
-        grams = compute_grams(study.bright_outputs)
-        exhibits.append(make_matrices(study, grams))
-        grams["truth, cosine"] = compute_cosine_gram(study.bright_truth)
-        alignment += _list_alignments(study, grams)
-        if study.is_plane:
-            regression += _list_regressions(study)
-        if study.splits.is_complete:
-            exhibits.append(_make_terms(study, grams))
+    for analysis in [
+        analysis.for_pairs
+        for analysis in analyses
+        if analysis.for_pairs.has_hole
+    ]:
+        grams = compute_grams(analysis.bright_outputs)
+        exhibits.append(make_matrices(analysis, grams))
+        grams["truth, cosine"] = compute_cosine_gram(analysis.bright_truth)
+        alignment += _list_alignments(analysis, grams)
+        if analysis.is_plane:
+            regression += _list_regressions(analysis)
+        if analysis.splits.is_complete:
+            exhibits.append(_make_terms(analysis, grams))
     tables = [
         Exhibit(
             "kernel_alignment",
@@ -83,13 +87,15 @@ def compute_grams(outputs: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def _list_alignments(study: Study, grams: dict[str, np.ndarray]) -> list[Row]:
+def _list_alignments(
+    analysis: RunAnalysis, grams: dict[str, np.ndarray]
+) -> list[Row]:
     rows = []
     for name, gram in grams.items():
-        found = study.align(gram)
+        found = analysis.align(gram)
         rows.append(
             {
-                "run": study.name,
+                "run": analysis.name,
                 "similarity": name,
                 "factorized": found["alignment_factorized"],
                 "conjunctive": found["alignment_conjunctive"],
@@ -100,9 +106,11 @@ def _list_alignments(study: Study, grams: dict[str, np.ndarray]) -> list[Row]:
     return rows
 
 
-def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
+def make_matrices(
+    analysis: RunAnalysis, grams: dict[str, np.ndarray]
+) -> Exhibit:
     """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
-    is_ood, grid = study.splits.is_ood, study.splits.grid
+    is_ood, grid = analysis.splits.is_ood, analysis.splits.grid
     order = np.argsort(is_ood, kind="stable")
     matrices = {
         **grams,
@@ -112,10 +120,10 @@ def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
     figure = draw_gram_matrices(
         {name: gram[np.ix_(order, order)] for name, gram in matrices.items()},
         num_id=int((~is_ood).sum()),
-        title=study.name,
+        title=analysis.name,
     )
     return show_run(
-        study,
+        analysis,
         "gram",
         "Gram matrices",
         "Similarity of the outputs at all pairs of grid points: ID points "
@@ -128,14 +136,14 @@ def make_matrices(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
         [
             {"similarity": name, **row}
             for name, gram in matrices.items()
-            for row in average_pairs(study, gram)
+            for row in average_pairs(analysis, gram)
         ],
     )
 
 
-def average_pairs(study: Study, gram: np.ndarray) -> list[Row]:
+def average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
     """Means over different points, by split and by shared factors."""
-    grid, is_ood = study.splits.grid, study.splits.is_ood
+    grid, is_ood = analysis.splits.grid, analysis.splits.is_ood
     shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
     pairs = is_ood[:, None].astype(int) + is_ood[None]
     rows = []
@@ -147,13 +155,17 @@ def average_pairs(study: Study, gram: np.ndarray) -> list[Row]:
     return rows
 
 
-def _make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
-    grid, figure = study.splits.grid, None
+def _make_terms(analysis: RunAnalysis, grams: dict[str, np.ndarray]) -> Exhibit:
+    grid, figure = analysis.splits.grid, None
     rows = [
-        {"run": study.name, "similarity": name, **summarize_anova(gram, grid)}
+        {
+            "run": analysis.name,
+            "similarity": name,
+            **summarize_anova(gram, grid),
+        }
         for name, gram in grams.items()
     ]
-    if study.is_plane:
+    if analysis.is_plane:
         shares = {}
         for row, (name, gram) in zip(rows, grams.items(), strict=True):
             row |= schmidt.summarize_schmidt(gram, grid)
@@ -166,7 +178,7 @@ def _make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
             ylabel="explained fraction",
         )
     return show_run(
-        study,
+        analysis,
         "schmidt" if figure else "kernel_orders",
         "Terms of the kernel",
         "Of two ordered factors, the share of the squared norm of the kernel "
@@ -181,10 +193,10 @@ def _make_terms(study: Study, grams: dict[str, np.ndarray]) -> Exhibit:
     )
 
 
-def _list_regressions(study: Study) -> list[Row]:
+def _list_regressions(analysis: RunAnalysis) -> list[Row]:
     return [
         {
-            "run": study.name,
+            "run": analysis.name,
             "target": target,
             "kernel": name,
             "scales": " ".join(f"{scale:g}" for scale in fit.scales),
@@ -192,14 +204,14 @@ def _list_regressions(study: Study) -> list[Row]:
             "r2_id": fit.r2_id,
             "r2_ood": fit.r2_ood,
         }
-        for target, fits in study.kernel_fits.items()
+        for target, fits in analysis.kernel_fits.items()
         for name, fit in fits.items()
     ]
 
 
-def make_superposition(studies: Sequence[Study]) -> Section:
+def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether OOD outputs are sums of what was memorized."""
-    rows = [r for s in studies if s.has_hole for r in list_scores(s)]
+    rows = [r for s in analyses if s.has_hole for r in list_scores(s)]
     table = Exhibit(
         "superposition",
         "Scores",
@@ -230,22 +242,22 @@ def make_superposition(studies: Sequence[Study]) -> Section:
     )
 
 
-def list_scores(study: Study) -> list[Row]:
+def list_scores(analysis: RunAnalysis) -> list[Row]:
     """The scores of a run and, for comparison, of a true composer."""
-    known = study.bright_outputs[study.splits.is_id]
-    is_ood = study.splits.is_ood
+    known = analysis.bright_outputs[analysis.splits.is_id]
+    is_ood = analysis.splits.is_ood
     rows = []
     for name, scores, unseen in (
-        ("model", study.superposition, study.bright_outputs[is_ood]),
-        ("truth", study.composed, study.bright_truth[is_ood]),
+        ("model", analysis.superposition, analysis.bright_outputs[is_ood]),
+        ("truth", analysis.composed, analysis.bright_truth[is_ood]),
     ):
         inputs = np.full(len(unseen), np.nan)
-        if study.superposed_inputs is not None:
-            pair = unseen, study.superposed_inputs
+        if analysis.superposed_inputs is not None:
+            pair = unseen, analysis.superposed_inputs
             inputs = superposition.score_combinations(*pair, known)
         is_multiple = np.full(len(unseen), np.nan)
-        if study.dataset.has_position:
-            images = unseen.reshape(-1, *study.dataset.image_shape)
+        if analysis.dataset.has_position:
+            images = unseen.reshape(-1, *analysis.dataset.image_shape)
             counts = count_finite_peaks(images, "bright")
             is_multiple = np.where(np.isfinite(counts), counts > 1, np.nan)
         for points, distance in (("all", 0.0), ("far", FAR)):
@@ -257,7 +269,7 @@ def list_scores(study: Study) -> list[Row]:
             finite = inputs[chosen & np.isfinite(inputs)]
             rows.append(
                 {
-                    "run": study.name,
+                    "run": analysis.name,
                     "OOD outputs": name,
                     "points": points,
                     **r2,

@@ -7,7 +7,7 @@ from tfcomp.analysis.geometry import compute_chance, compute_pair_scores
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
 from tfcomp.evaluation.measures import tabulate_stages
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section
@@ -23,23 +23,23 @@ READABLE = (
 ).split()
 
 
-def make_layers(studies: Sequence[Study]) -> Section:
+def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows how the representation changes from stage to stage."""
     notes = [
         f"{s.name} is left out: its factors have no order."
-        for s in studies
+        for s in analyses
         if not s.dataset.space.ordered
     ]
-    studies = [s for s in studies if s.dataset.space.ordered]
+    analyses = [s for s in analyses if s.dataset.space.ordered]
     notes += [
         f"{s.name}: {describe_nondifferentiable(s.nondifferentiable)}."
-        for s in studies
+        for s in analyses
         if s.nondifferentiable
     ]
-    exhibits = make_charts(studies, "layers", READABLE)
-    exhibits += _make_worst_pairs(studies)
-    for study in studies:
-        exhibits += make_volume_maps(study)
+    exhibits = make_charts(analyses, "layers", READABLE)
+    exhibits += _make_worst_pairs(analyses)
+    for analysis in analyses:
+        exhibits += make_volume_maps(analysis)
     column = "cosine_factorization", "the factorization (cosine form)"
     return Section(
         "layers",
@@ -53,8 +53,8 @@ def make_layers(studies: Sequence[Study]) -> Section:
     )
 
 
-def _make_worst_pairs(studies: Sequence[Study]) -> list[Exhibit]:
-    several = [s for s in studies if len(s.dataset.space.ordered) > 2]
+def _make_worst_pairs(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
+    several = [s for s in analyses if len(s.dataset.space.ordered) > 2]
     rows = run_exhibits.list_stages(several, _find_worst_pair)
     text = (
         "Of all pairs of factors, the one with the least cosine form of the "
@@ -65,30 +65,30 @@ def _make_worst_pairs(studies: Sequence[Study]) -> list[Exhibit]:
     return [shown] if rows else []
 
 
-def _find_worst_pair(study: Study, stage: str) -> Row:
-    scores = compute_pair_scores(study.metrics[stage])
-    space = study.dataset.space
+def _find_worst_pair(analysis: RunAnalysis, stage: str) -> Row:
+    scores = compute_pair_scores(analysis.metrics[stage])
+    space = analysis.dataset.space
     pair = min(scores, key=scores.__getitem__)
     names = [space.factors[space.ordered[i]].name for i in pair]
     return {
         "pair": " and ".join(names),
         "cosine_factorization": finite_or_none(scores[pair]),
-        "chance": compute_chance(study.stage_sizes[stage]),
+        "chance": compute_chance(analysis.stage_sizes[stage]),
     }
 
 
 def make_charts(
-    studies: Sequence[Study], section: str, others: Sequence[str] = ()
+    analyses: Sequence[RunAnalysis], section: str, others: Sequence[str] = ()
 ) -> list[Exhibit]:
     """Charts that measures of a section declare, with `others` in tables."""
     charts = list_charts(section)
     shown = [m.name for measures in charts.values() for m in measures]
-    tables = {s.name: tabulate_stages(s, [*shown, *others]) for s in studies}
+    tables = {s.name: tabulate_stages(s, [*shown, *others]) for s in analyses}
     rows = run_exhibits.list_stages(
-        studies, lambda study, stage: tables[study.name][stage]
+        analyses, lambda analysis, stage: tables[analysis.name][stage]
     )
     return [
-        _make_chart(studies, chart, found, rows, others)
+        _make_chart(analyses, chart, found, rows, others)
         for chart, measures in charts.items()
         if (found := [m for m in measures if has_numbers(rows, m.name)])
     ]
@@ -100,7 +100,7 @@ def has_numbers(rows: Sequence[Row], name: str) -> bool:
 
 
 def _make_chart(
-    studies: Sequence[Study],
+    analyses: Sequence[RunAnalysis],
     chart: Chart,
     measures: Sequence[Measure],
     rows: Sequence[Row],
@@ -114,7 +114,9 @@ def _make_chart(
             continue
         panels[m.label] = m.name
         texts += [f"{m.label}: {m.about}."] if m.about else []
-    units = {pictures.label_volume(study.dataset.space) for study in studies}
+    units = {
+        pictures.label_volume(analysis.dataset.space) for analysis in analyses
+    }
     mixed = "log(volume / units of the factors)"
     ylabel = chart.axis or (units.pop() if len(units) == 1 else mixed)
     columns = ["run", "stage", *(m.name for m in measures), *others]
@@ -128,22 +130,22 @@ def _make_chart(
     )
 
 
-def make_volume_maps(study: Study) -> list[Exhibit]:
+def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
     """Maps of log-volumes, one for each pair of factors, with one table."""
-    study = study.mapped
-    dataset, volumes = study.dataset, study.log_volume
+    analysis = analysis.for_maps
+    dataset, volumes = analysis.dataset, analysis.log_volume
     is_pair = len(dataset.space) == 2
     return [
         run_exhibits.show_run(
-            study,
+            analysis,
             "log_volume" if is_pair else f"log_volume_{plane.name}",
             "Log-volume maps",
             "log sqrt(det g) at every grid point less its mean over the stage, "
             "a map for each, all on one color scale with 0 in its middle: the "
             "stage stretches what is red and shrinks what is blue. The "
             "held-out region is outlined." + pictures.describe_planes(dataset),
-            pictures.picture_volumes(dataset, volumes, study.name, [plane]),
-            [] if number else run_exhibits.list_points(study, volumes),
+            pictures.picture_volumes(dataset, volumes, analysis.name, [plane]),
+            [] if number else run_exhibits.list_points(analysis, volumes),
         )
         for number, plane in enumerate(dataset.planes)
     ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from tfcomp.analysis.manifolds import UMAP_HINT, compute_umap, has_umap
 from tfcomp.evaluation.pictures import picture_embedding
-from tfcomp.evaluation.study import FEW_POINTS, Study
+from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.manifold_plots import draw_manifolds
 from tfcomp.report import run_exhibits
@@ -26,10 +26,10 @@ EMBEDDING_CAPTIONS = {
 }
 
 
-def make_manifolds(studies: Sequence[Study]) -> Section:
+def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows how the grid of factors lies in the space of a stage."""
     rows = run_exhibits.list_stages(
-        studies, lambda s, stage: dict(s.few.numbers[stage].ranks)
+        analyses, lambda s, stage: dict(s.for_pairs.numbers[stage].ranks)
     )
     panels = {s.upper(): s for s in ("id", "ood") if has_numbers(rows, s)}
     draw = run_exhibits.draw_stage_rows
@@ -48,33 +48,33 @@ def make_manifolds(studies: Sequence[Study]) -> Section:
         "Every combination of factors is a point in the space of a stage's "
         f"activations; of a sample, at most {FEW_POINTS:,} are shown. "
         "The same data are in TensorBoard's projector tab.",
-        [ranks, *map(make_pca, studies)],
+        [ranks, *map(make_pca, analyses)],
         describe_course(rows, "id", "the effective rank over ID points"),
     )
 
 
-def make_umap(studies: Sequence[Study]) -> Section:
+def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the neighborhoods of points in every stage, by UMAP."""
     return Section(
         "umap",
         "UMAP",
         "It keeps neighborhoods, not distances.",
-        [shown for study in studies for shown in try_umap(study)],
+        [shown for analysis in analyses for shown in try_umap(analysis)],
         "" if has_umap() else UMAP_HINT,
     )
 
 
-def make_pca(study: Study) -> Exhibit:
+def make_pca(analysis: RunAnalysis) -> Exhibit:
     """Draws the first two principal components of every stage."""
-    study, shares, points = study.few, [], {}
-    for stage, numbers in study.numbers.items():
+    analysis, shares, points = analysis.for_pairs, [], {}
+    for stage, numbers in analysis.numbers.items():
         found = numbers.components
         shares.append(f"{stage} {found.explained[:2].sum():.0%}")
         # A code of one unit has a line, at 0.
         missing = max(2 - found.features.shape[1], 0)
         points[stage] = np.pad(found.features[:, :2], ((0, 0), (0, missing)))
     return _show_points(
-        study,
+        analysis,
         "pca",
         "Principal components",
         "The first two principal components of the activations, colored by "
@@ -84,21 +84,21 @@ def make_pca(study: Study) -> Exhibit:
     )
 
 
-def try_umap(study: Study) -> list[Exhibit]:
+def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
     """UMAP of every stage, if it is installed and does not fail."""
     try:
-        return [draw_umap(study)] if has_umap() else []
+        return [draw_umap(analysis)] if has_umap() else []
     except OSError as error:
-        print(f"UMAP of {study.name} is left out: {error}", file=sys.stderr)
+        print(f"UMAP of {analysis.name} is left out: {error}", file=sys.stderr)
         return []
 
 
-def draw_umap(study: Study) -> Exhibit:
+def draw_umap(analysis: RunAnalysis) -> Exhibit:
     """Draws UMAP of every stage."""
-    study = study.few
-    found = study.numbers.items()
+    analysis = analysis.for_pairs
+    found = analysis.numbers.items()
     return _show_points(
-        study,
+        analysis,
         "umap",
         "UMAP",
         "UMAP of the first 50 principal components (15 neighbors, least "
@@ -108,7 +108,7 @@ def draw_umap(study: Study) -> Exhibit:
 
 
 def _show_points(
-    study: Study,
+    analysis: RunAnalysis,
     kind: str,
     title: str,
     caption: str,
@@ -117,23 +117,23 @@ def _show_points(
     """Draws and lists two coordinates of every grid point in every stage."""
     figure = draw_manifolds(
         points,
-        study.splits.grid,
-        study.splits.is_ood,
-        space=study.dataset.space.factors,
-        title=f"{study.name}, {kind.upper()}",
+        analysis.splits.grid,
+        analysis.splits.is_ood,
+        space=analysis.dataset.space.factors,
+        title=f"{analysis.name}, {kind.upper()}",
     )
     columns = {
         f"{stage}_{axis}": column
         for stage, values in points.items()
         for axis, column in enumerate(values.T, 1)
     }
-    rows = run_exhibits.list_points(study, columns)
-    return run_exhibits.show_run(study, kind, title, caption, figure, rows)
+    rows = run_exhibits.list_points(analysis, columns)
+    return run_exhibits.show_run(analysis, kind, title, caption, figure, rows)
 
 
-def make_embeddings(studies: Sequence[Study]) -> Section:
+def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows what forced rendering has learned to render."""
-    found = [(s, factor) for s in studies for factor in s.embeddings]
+    found = [(s, factor) for s in analyses for factor in s.embeddings]
     ranks = [
         {"run": s.name, "factor": factor, **s.embeddings[factor].summary}
         for s, factor in found
@@ -148,10 +148,10 @@ def make_embeddings(studies: Sequence[Study]) -> Section:
     )
 
 
-def show_embedding(study: Study, factor: str) -> list[Exhibit]:
+def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
     """Shows the matrices of one factor and what they are made of."""
-    embedding = study.embeddings[factor]
-    figures = picture_embedding(study.dataset.space[factor], embedding)
+    embedding = analysis.embeddings[factor]
+    figures = picture_embedding(analysis.dataset.space[factor], embedding)
     rows = {
         "embedding": [{"factor": factor, **embedding.summary}],
         "spectrum": [
@@ -166,7 +166,7 @@ def show_embedding(study: Study, factor: str) -> list[Exhibit]:
     }
     return [
         run_exhibits.show_run(
-            study,
+            analysis,
             f"{kind}_{factor}",
             f"{kind.capitalize()} of {factor}",
             EMBEDDING_CAPTIONS[kind],

@@ -10,7 +10,7 @@ from tfcomp import __version__
 from tfcomp.config.quiet import show_progress
 from tfcomp.evaluation.ahead import computed_ahead
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.draw_process import Drawing, drawn_elsewhere
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.explorer_data import count_combinations
@@ -22,24 +22,26 @@ from tfcomp.storage.files import write_text
 
 
 def build_report(
-    studies: Sequence[Study], folder: Path, names: Sequence[str]
+    analyses: Sequence[RunAnalysis], folder: Path, names: Sequence[str]
 ) -> Path:
     """Writes the named sections and a page, and the projector data of runs."""
-    for study in studies:
-        study.is_reported = "tuning" in names or "manifolds" in names
+    for analysis in analyses:
+        analysis.is_reported = "tuning" in names or "manifolds" in names
         if "explorer" in names:
-            study.explored = study.explore(count_combinations(studies))
-    with computed_ahead(studies, names) as begin, drawn_elsewhere() as drawing:
+            analysis.explored = analysis.for_explorer(
+                count_combinations(analyses)
+            )
+    with computed_ahead(analyses, names) as begin, drawn_elsewhere() as drawing:
         explorer = None
-        if "explorer" in names and studies:
-            explorer = begin(lambda: explorer_fragment(studies))
-        page = _build(studies, folder, names, drawing, explorer)
+        if "explorer" in names and analyses:
+            explorer = begin(lambda: explorer_fragment(analyses))
+        page = _build(analyses, folder, names, drawing, explorer)
     write_text(folder / "report.html", page)
     return folder / "report.html"
 
 
 def _build(
-    studies: Sequence[Study],
+    analyses: Sequence[RunAnalysis],
     folder: Path,
     names: Sequence[str],
     drawing: Drawing,
@@ -48,16 +50,16 @@ def _build(
     built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
     made: list[Section] = []
     for name in show_progress(built_in, "report", "section", len(built_in)):
-        made.append(find_section(name)(studies))
+        made.append(find_section(name)(analyses))
         drawing.save(made[-1].exhibits, folder)
-    own = make_own_sections(studies, names)
+    own = make_own_sections(analyses, names)
     for section in own:
         drawing.save(section.exhibits, folder)
-    for study in studies:
-        if "manifolds" in names and study.run.path is not None:
-            write_projections(study)
+    for analysis in analyses:
+        if "manifolds" in names and analysis.run.path is not None:
+            write_projections(analysis)
     # Last, since it waits for all that is computed meanwhile.
-    answer = make_answer(studies, with_map=explorer is None)
+    answer = make_answer(analyses, with_map=explorer is None)
     drawing.save(answer.exhibits, folder)
     fragment = explorer() if explorer else ""
     drawing.wait()
@@ -71,12 +73,12 @@ def _build(
         for section in made
     ]
     notes = [
-        f" {study.name}: {study.dataset.sample_note}."
-        for study in studies
-        if study.dataset.sample_note
+        f" {analysis.name}: {analysis.dataset.sample_note}."
+        for analysis in analyses
+        if analysis.dataset.sample_note
     ]
     return render_page(
-        "Analysis of " + ", ".join(study.name for study in studies),
+        "Analysis of " + ", ".join(analysis.name for analysis in analyses),
         f"Made by tfcomp {__version__} from finished runs.{''.join(notes)}",
         answer,
         [*sections, *own],
@@ -85,25 +87,25 @@ def _build(
     )
 
 
-def write_projections(study: Study) -> None:
+def write_projections(analysis: RunAnalysis) -> None:
     """Puts the stages of a run into TensorBoard's projector."""
-    study = study.few
-    splits, pixels = study.splits, study.evaluation.images
-    upright = study.dataset.first_row == "bottom"
+    analysis = analysis.for_pairs
+    splits, pixels = analysis.splits, analysis.evaluation.images
+    upright = analysis.dataset.first_row == "bottom"
     # TensorBoard sorts by name and opens on the first: the last stage within
     # that shows anything, since the code shows what everybody knows.
-    found = {s: n.components for s, n in study.numbers.items()}
+    found = {s: n.components for s, n in analysis.numbers.items()}
     inner = [s for s in [*found][1:-1] if found[s].explained.any()]
     order = dict.fromkeys([*inner[-1:], *found])
     write_projector(
-        study.run.path,
+        analysis.run.path,
         {
             f"{place:02d} {stage}": found[stage].features[:, :MAX_COMPONENTS]
             for place, stage in enumerate(order, 1)
         },
         {
             "split": np.where(splits.is_ood, "OOD", "ID"),
-            **name_values(study.dataset.space, splits.grid),
+            **name_values(analysis.dataset.space, splits.grid),
         },
         np.clip(pixels if upright else pixels[:, ::-1], 0.0, 1.0),
     )

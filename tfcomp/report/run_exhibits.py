@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_course
@@ -16,18 +16,22 @@ from tfcomp.report.findings import describe_course
 Row = dict[str, Any]
 
 
-def group_runs(studies: Sequence[Study]) -> list[list[Study]]:
+def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
     """Runs that have the same factors, region and true images."""
-    groups: dict[tuple, list[Study]] = {}
-    for study in studies:
-        truth = study.evaluation.truth.tobytes()
-        key = (study.dataset.space, study.dataset.region.spec, hash(truth))
-        groups.setdefault(key, []).append(study)
+    groups: dict[tuple, list[RunAnalysis]] = {}
+    for analysis in analyses:
+        truth = analysis.evaluation.truth.tobytes()
+        key = (
+            analysis.dataset.space,
+            analysis.dataset.region.spec,
+            hash(truth),
+        )
+        groups.setdefault(key, []).append(analysis)
     return list(groups.values())
 
 
 def show_run(
-    study: Study,
+    analysis: RunAnalysis,
     kind: str,
     title: str,
     caption: str,
@@ -35,7 +39,7 @@ def show_run(
     rows: Sequence[Row] = (),
 ) -> Exhibit:
     """The exhibit `<run>_<kind>`, whose heading names the run, too."""
-    name, heading = f"{study.name}_{kind}", f"{title}: {study.name}"
+    name, heading = f"{analysis.name}_{kind}", f"{title}: {analysis.name}"
     return Exhibit(name, heading, caption, figure, rows)
 
 
@@ -48,10 +52,12 @@ def to_rows(columns: Mapping[str, ArrayLike]) -> list[Row]:
     ]
 
 
-def list_points(study: Study, columns: Mapping[str, np.ndarray]) -> list[Row]:
+def list_points(
+    analysis: RunAnalysis, columns: Mapping[str, np.ndarray]
+) -> list[Row]:
     """The factors of every grid point, whether it is OOD, and columns [n]."""
-    factors = name_values(study.dataset.space, study.splits.grid)
-    return to_rows({**factors, "is_ood": study.splits.is_ood, **columns})
+    factors = name_values(analysis.dataset.space, analysis.splits.grid)
+    return to_rows({**factors, "is_ood": analysis.splits.is_ood, **columns})
 
 
 def name_values(space: FactorSpace, grid: np.ndarray) -> dict[str, np.ndarray]:
@@ -65,13 +71,13 @@ def name_values(space: FactorSpace, grid: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def list_stages(
-    studies: Sequence[Study], measure: Callable[[Study, str], Row]
+    analyses: Sequence[RunAnalysis], measure: Callable[[RunAnalysis, str], Row]
 ) -> list[Row]:
     """All stages of all runs: their names, and what `measure` says."""
     return [
-        {"run": study.name, "stage": stage, **measure(study, stage)}
-        for study in studies
-        for stage in study.stages
+        {"run": analysis.name, "stage": stage, **measure(analysis, stage)}
+        for analysis in analyses
+        for stage in analysis.stages
     ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tfcomp.datasets import solvable
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.models.acting_rules import CHANNELS, describe_channels
 from tfcomp.report.page import Section
@@ -12,17 +12,17 @@ from tfcomp.report.page import Section
 SETTINGS = "dataset encoding model depth width epochs seed".split()
 
 
-def make_runs(studies: Sequence[Study]) -> Section:
+def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows settings, coverage and flags."""
-    settings, channels = _make_settings(studies), _make_channels(studies)
-    tables = [settings, _make_coverage(studies), channels]
+    settings, channels = _make_settings(analyses), _make_channels(analyses)
+    tables = [settings, _make_coverage(analyses), channels]
     return Section(
         "runs",
         "Runs and flags",
         "Settings, what training covered, and the flags that made the runs.",
         [table for table in tables if table.rows],
         _describe_settings(settings.rows),
-        {study.name: study.run.description for study in studies},
+        {analysis.name: analysis.run.description for analysis in analyses},
     )
 
 
@@ -37,8 +37,8 @@ def _describe_settings(rows: Sequence[dict]) -> str:
     return f"The runs {text}."
 
 
-def _make_settings(studies: Sequence[Study]) -> Exhibit:
-    flags = [s.run.config.identity() if s.run.path else {} for s in studies]
+def _make_settings(analyses: Sequence[RunAnalysis]) -> Exhibit:
+    flags = [s.run.config.identity() if s.run.path else {} for s in analyses]
     names = dict.fromkeys(
         name
         for found in flags
@@ -50,19 +50,19 @@ def _make_settings(studies: Sequence[Study]) -> Exhibit:
         "Settings",
         "The main settings, and those in which the runs differ.",
         rows=[
-            {"run": study.name, "held out": study.dataset.region.spec}
+            {"run": analysis.name, "held out": analysis.dataset.region.spec}
             | {name: found.get(name) for name in names}
-            for study, found in zip(studies, flags, strict=True)
+            for analysis, found in zip(analyses, flags, strict=True)
         ],
     )
 
 
-def _make_coverage(studies: Sequence[Study]) -> Exhibit:
+def _make_coverage(analyses: Sequence[RunAnalysis]) -> Exhibit:
     rows = [
-        {"run": study.name, "region": study.dataset.region.spec}
-        | solvable.measure_coverage(study.dataset)
-        | _list_certified(study)
-        for study in studies
+        {"run": analysis.name, "region": analysis.dataset.region.spec}
+        | solvable.measure_coverage(analysis.dataset)
+        | _list_certified(analysis)
+        for analysis in analyses
     ]
     # Runs with more factors have more orders.
     columns = dict.fromkeys(name for row in rows for name in row)
@@ -80,11 +80,11 @@ def _make_coverage(studies: Sequence[Study]) -> Exhibit:
     )
 
 
-def _list_certified(study: Study) -> dict[str, float | None]:
-    found = study.run.metrics.get("certificate")
+def _list_certified(analysis: RunAnalysis) -> dict[str, float | None]:
+    found = analysis.run.metrics.get("certificate")
     if found is None:
-        found = solvable.certify_dataset(study.dataset)
-        found = solvable.summarize_certificates(study.dataset, found)
+        found = solvable.certify_dataset(analysis.dataset)
+        found = solvable.summarize_certificates(analysis.dataset, found)
     names = {"certified": "certified", "missing_rank": "missing"}
     return {
         f"{short}_{order}": numbers[name]
@@ -93,11 +93,11 @@ def _list_certified(study: Study) -> dict[str, float | None]:
     }
 
 
-def _make_channels(studies: Sequence[Study]) -> Exhibit:
+def _make_channels(analyses: Sequence[RunAnalysis]) -> Exhibit:
     found = [
-        (study.name, factor, channels)
-        for study in studies
-        for factor, channels in study.run.metrics.get("channels", {}).items()
+        (analysis.name, factor, channels)
+        for analysis in analyses
+        for factor, channels in analysis.run.metrics.get("channels", {}).items()
     ]
     return Exhibit(
         "channels",

@@ -17,7 +17,7 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.page import Section
 
 if TYPE_CHECKING:
-    from tfcomp.evaluation.study import Study
+    from tfcomp.evaluation.run_analysis import RunAnalysis
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -122,7 +122,7 @@ def forget_own() -> None:
 
 
 def make_own_sections(
-    studies: Sequence["Study"], names: Sequence[str]
+    analyses: Sequence["RunAnalysis"], names: Sequence[str]
 ) -> list[Section]:
     """Registered sections; one that fails is left out, which is said."""
     found = []
@@ -130,7 +130,7 @@ def make_own_sections(
         if name not in names:
             continue
         try:
-            exhibits = list(function(list(studies)))
+            exhibits = list(function(list(analyses)))
             _check(exhibits)
         except Exception as error:
             where = describe_plugin_error(error)

@@ -64,7 +64,7 @@ class Measure:
     It has a value for each stage, for each image (and a mean over ID and over
     OOD), or for each run. Figures of sweeps show it if it is leading, cut off
     below its floor; its chart is where stages are compared by it. The function
-    is of a `study` (`evaluation.study`), of a `stage` or of `images` (as those
+    is of a `study` (`RunAnalysis`), of a `stage` or of `images` (as those
     of users, which are their own), or takes something else.
     """
 

@@ -43,7 +43,7 @@ class PreparedModels:
             optimizer.variables, self.optimizer_start, strict=True
         ):
             variable.assign(value)
-        self.evaluator.turn_to(dataset, config.training.seed)
+        self.evaluator.set_dataset(dataset, config.training.seed)
 
 
 # Those of the last run; at most one, since models fill memory.
@@ -66,9 +66,11 @@ def prepare_models(
     if models is None:
         trained = make_training_model(config, dataset, strategy)
         observed = make_model(config, dataset, "float32")
-        known = [other for other in others if other.fits(observed, dataset)]
+        known = [
+            other for other in others if other.is_compatible(observed, dataset)
+        ]
         evaluator = known[0] if known else Evaluator(observed, dataset)
-        evaluator.turn_to(dataset, config.training.seed)
+        evaluator.set_dataset(dataset, config.training.seed)
         start = [variable.numpy() for variable in trained.optimizer.variables]
         models = PreparedModels(trained, evaluator, start)
     else:

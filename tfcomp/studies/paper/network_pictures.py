@@ -20,7 +20,7 @@ from tfcomp.evaluation.pictures import (
     describe_points,
     get_pixel_mask,
 )
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures import image_rows
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.map_plots import draw_gram_matrices
@@ -63,7 +63,7 @@ def draw_rows(found: Found, start: str) -> Drawn:
     return {caption: exhibit.figure}
 
 
-def load_studies(found: Found, start: str = "") -> dict[str, Study]:
+def load_studies(found: Found, start: str = "") -> dict[str, RunAnalysis]:
     """The networks, each named by its label, which starts so."""
     chosen = {k: p for k, p in found.networks.items() if k.startswith(start)}
     studies = {label: load_study(path) for label, path in chosen.items()}
@@ -73,12 +73,12 @@ def load_studies(found: Found, start: str = "") -> dict[str, Study]:
 
 
 @functools.lru_cache(MAX_NETWORKS)
-def load_study(path: Path) -> Study:
+def load_study(path: Path) -> RunAnalysis:
     """Loads the network of a run."""
-    return Study(load_run(path))
+    return RunAnalysis(load_run(path))
 
 
-def show_superposition(study: Study) -> list[Exhibit]:
+def show_superposition(study: RunAnalysis) -> list[Exhibit]:
     """Memorized outputs sharing a factor, their sum, and the output."""
     words = (
         "Rows at held-out positions (titles): the mean ID output with the "
@@ -93,7 +93,7 @@ def show_superposition(study: Study) -> list[Exhibit]:
     return [show_run(study, "superposition_images", title, words, figure)]
 
 
-def draw_superposition(study: Study) -> Figure:
+def draw_superposition(study: RunAnalysis) -> Figure:
     """Draws a row of images for each of some OOD points."""
     shown = choose_spread(np.flatnonzero(study.splits.is_ood))
     outputs, grid = study.bright_outputs, study.splits.grid
@@ -136,7 +136,7 @@ def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
     return regressors @ weights
 
 
-def show_kernel(study: Study) -> list[Exhibit]:
+def show_kernel(study: RunAnalysis) -> list[Exhibit]:
     """Similarities of OOD outputs beside the binary factorized kernel."""
     is_ood = study.splits.is_ood
     grams = {
@@ -148,13 +148,13 @@ def show_kernel(study: Study) -> list[Exhibit]:
     return [show_run(study, "kernel", "Kernel over OOD", words, figure)]
 
 
-def show_grams(study: Study) -> list[Exhibit]:
+def show_grams(study: RunAnalysis) -> list[Exhibit]:
     """All similarities of all outputs."""
     grams = kernel_section.compute_grams(study.bright_outputs)
     return [kernel_section.make_matrices(study, grams)]
 
 
-def show_units(study: Study, *stages: int) -> list[Exhibit]:
+def show_units(study: RunAnalysis, *stages: int) -> list[Exhibit]:
     """The most telling units of some stages, all of them by default."""
     names = [f"stage_{n}" for n in stages] or study.stages[1:-1]
     exhibits = []
@@ -182,7 +182,7 @@ def show_units(study: Study, *stages: int) -> list[Exhibit]:
     return exhibits
 
 
-def show_gap(study: Study) -> list[Exhibit]:
+def show_gap(study: RunAnalysis) -> list[Exhibit]:
     """Images across a gap beside the interpolation of its edges."""
     return [
         gap_section.make_images(study, curve, study.score_gap(curve))
@@ -190,7 +190,7 @@ def show_gap(study: Study) -> list[Exhibit]:
     ]
 
 
-EACH: dict[str, Callable[[Study], Iterable[Exhibit]]] = {
+EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "errors": lambda study: [
         make_landscapes([study]),
         make_output_rows([study]),

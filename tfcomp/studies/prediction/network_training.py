@@ -20,7 +20,7 @@ from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.point_scores import score_points
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.studies.prediction.design import ALL_POINTS, ID_ONLY, TIMES
 from tfcomp.training.fit import count_steps, fit_without_pause
 from tfcomp.training.prepared_models import prepare_models
@@ -127,7 +127,7 @@ def _measure(
     numbers: dict[str, float] = {}
     for prefix, view in views.items():
         run = LoadedRun(None, config, view, evaluator.model, {}, "")
-        measures = measure_study(Study(run, evaluator, is_repeated=True))
+        measures = measure_study(RunAnalysis(run, evaluator, is_repeated=True))
         stages = measures.pop("stages")
         for name, value in measures.items():
             # Where there are ID points alone, those of ID points are all.

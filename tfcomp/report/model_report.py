@@ -35,7 +35,7 @@ from tfcomp.evaluation.kept_property import open_kept
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.published_models import load_published_run
-from tfcomp.evaluation.study import Study
+from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import figure_to_png
 from tfcomp.models.stages import make_stage_model
 from tfcomp.report.explorer import Explorer
@@ -50,10 +50,10 @@ from tfcomp.storage.output_folders import check_folder
 NUMBERS = {"float_format": "{:.4g}".format}
 
 
-class Evaluated:
+class ModelReport:
     """A model on data with held-out combinations; computed when asked for.
 
-    What `load_run`, `train_run` and `evaluate` give; `study` has all that a
+    What `load_run`, `train_run` and `evaluate` give; `analysis` has all that a
     report looks at. Where methods take factors, these are values [n, F], or go
     by name (`x=3, shape="heart"`, lists of values, a table with such columns);
     without any they are all combinations that are looked at.
@@ -63,7 +63,7 @@ class Evaluated:
         self, run: loading.LoadedRun, kept: KeptResults | None = None
     ) -> None:
         self.run = run
-        self.study = Study(run, kept=kept)
+        self.analysis = RunAnalysis(run, kept=kept)
 
     def __repr__(self) -> str:
         table = pd.DataFrame(self.scores).to_string(**NUMBERS, na_rep="-")
@@ -82,10 +82,15 @@ class Evaluated:
         data, every = self.dataset, self.dataset.splits.all
         factors = ", ".join(f"{f.name} ({f.size})" for f in data.space)
         return (
-            f"{self.study.name}: {self.run.config.data.dataset} of {factors}; "
+            f"{self.name}: {self.run.config.data.dataset} of {factors}; "
             f"{len(every):,} combinations, {int(every.is_ood.sum()):,} held "
             f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
         )
+
+    @property
+    def study(self) -> RunAnalysis:
+        """Returns `analysis`, by its former name."""
+        return self.analysis
 
     @property
     def name(self) -> str:
@@ -110,12 +115,12 @@ class Evaluated:
     @property
     def stages(self) -> list[str]:
         """Names of the stages in the order of the data flow."""
-        return self.study.stages
+        return self.analysis.stages
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
         """ID and OOD scores, as in `metrics.json`, that any subset has."""
-        found = self.study.evaluation.scores
+        found = self.analysis.evaluation.scores
         known = {
             name
             for values in found.values()
@@ -135,7 +140,7 @@ class Evaluated:
     @cached_property
     def measures(self) -> dict[str, Any]:
         """All numbers of `measures.json`, but those of the start."""
-        return measure_study(self.study)
+        return measure_study(self.analysis)
 
     def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
         """Images that the model draws, float32 [n, H, W, C].
@@ -169,7 +174,7 @@ class Evaluated:
         """
         self._check_stage(stage)
         if factors is None and not by_name:
-            return self.study.metrics[stage]
+            return self.analysis.metrics[stage]
         part = make_stage_model(self.model, [stage])
         jacobian_fn = choose_jacobian(self.model, self.dataset.space)
         return evaluate_in_batches(
@@ -184,13 +189,13 @@ class Evaluated:
         (`is_ood`), `mse`, and `relative_mse`: over the error of the reference
         (`dataset.reference`) there.
         """
-        study, splits = self.study, self.study.splits
+        analysis, splits = self.analysis, self.analysis.splits
         return pd.DataFrame(
             {
-                **name_values(study.dataset.space, splits.grid),
+                **name_values(analysis.dataset.space, splits.grid),
                 "is_ood": splits.is_ood,
-                "mse": study.error,
-                "relative_mse": study.error_ratio,
+                "mse": analysis.error,
+                "relative_mse": analysis.error_ratio,
             }
         )
 
@@ -201,40 +206,42 @@ class Evaluated:
             ConfigError: If there is no such subset.
         """
         words = {"id": "in distribution", "ood": "held out"}
-        if not self.study.splits.is_ood.any():
+        if not self.analysis.splits.is_ood.any():
             del words["ood"]
         subset = subset or list(words)[-1]
         if subset not in words:
             rule = f"must be among {', '.join(words)}"
             raise ConfigError("subset", rule, subset)
-        title = f"{self.study.name}: {words[subset]}"
-        found = self.dataset, self.study.evaluation
+        title = f"{self.analysis.name}: {words[subset]}"
+        found = self.dataset, self.analysis.evaluation
         return pictures.picture_samples(*found, subset, title)
 
     def plot_error(self) -> Figure:
         """The error as a map, or as a curve over one ordered factor."""
-        study = self.study
-        if study.has_map:
-            mapped = study.mapped
+        analysis = self.analysis
+        if analysis.has_map:
+            mapped = analysis.for_maps
             return pictures.picture_landscape(mapped.dataset, mapped.evaluation)
-        if not study.curves:
+        if not analysis.curves:
             self._refuse_order("and all combinations to be plotted")
-        return pictures.picture_error_curve(study.dataset, study.evaluation)
+        return pictures.picture_error_curve(
+            analysis.dataset, analysis.evaluation
+        )
 
     def plot_layers(self) -> Figure:
         """Factorization, probes and volumes, stage by stage."""
         if not self.dataset.space.ordered:
             self._refuse_order("to have a geometry")
-        charts = make_charts([self.study], "layers")
+        charts = make_charts([self.analysis], "layers")
         return next(chart.figure for chart in charts if chart.figure)
 
-    def explore(self, *others: Evaluated | str | Path) -> Explorer:
+    def explore(self, *others: ModelReport | str | Path) -> Explorer:
         """What is drawn at every combination, by pointing at a map.
 
         A notebook shows it; `.write("explorer.html")` makes it a file. The
         others are models, or folders of runs (RunError if one is none).
         """
-        return Explorer(_find_studies([self, *others]))
+        return Explorer(_find_analyses([self, *others]))
 
     def write_report(
         self, folder: str | Path, sections: Sequence[str] = ()
@@ -258,7 +265,10 @@ class Evaluated:
         return stage
 
 
-def load_run(path: str | Path) -> Evaluated:
+Evaluated = ModelReport  # its former name, kept for a release
+
+
+def load_run(path: str | Path) -> ModelReport:
     """Loads a finished run from its folder.
 
     What is computed of it is kept there (in `computed`), and not computed
@@ -269,16 +279,21 @@ def load_run(path: str | Path) -> Evaluated:
             imported.
     """
     run = loading.load_run(path)
-    return Evaluated(run, open_kept(Path(path), run.config.plugins))
+    return ModelReport(run, open_kept(Path(path), run.config.plugins))
 
 
-def _find_studies(models: Sequence[Evaluated | str | Path]) -> list[Study]:
+def _find_analyses(
+    models: Sequence[ModelReport | str | Path],
+) -> list[RunAnalysis]:
     return [
-        (m if isinstance(m, Evaluated) else load_run(m)).study for m in models
+        (m if isinstance(m, ModelReport) else load_run(m)).analysis
+        for m in models
     ]
 
 
-def load_published(name: str, source: str = "", sha256: str = "") -> Evaluated:
+def load_published(
+    name: str, source: str = "", sha256: str = ""
+) -> ModelReport:
     """Loads a published model; `tfcomp.list_published()` has the names.
 
     Nothing is downloaded unless the source is an address.
@@ -296,7 +311,7 @@ def load_published(name: str, source: str = "", sha256: str = "") -> Evaluated:
             that was published, or asks for code.
         ConfigError: If the name or the source cannot be one.
     """
-    return Evaluated(load_published_run(name, source, sha256))
+    return ModelReport(load_published_run(name, source, sha256))
 
 
 def evaluate(
@@ -308,7 +323,7 @@ def evaluate(
     stages: Sequence[str] = (),
     inputs: str = "values",
     eval_points: int = 4096,
-) -> Evaluated:
+) -> ModelReport:
     """Scores a model that may come from anywhere.
 
     Args:
@@ -355,18 +370,18 @@ def evaluate(
         f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
         f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
     )
-    return Evaluated(loading.LoadedRun(None, config, data, wrapped, {}, text))
+    return ModelReport(loading.LoadedRun(None, config, data, wrapped, {}, text))
 
 
 def write_report(
-    models: Sequence[Evaluated | str | Path],
+    models: Sequence[ModelReport | str | Path],
     folder: str | Path,
     sections: Sequence[str] = (),
 ) -> Path:
     """Writes one report that compares models, and finished runs.
 
     Args:
-        models: Evaluated models, or folders of finished runs.
+        models: ModelReport models, or folders of finished runs.
         folder: Where pictures, tables and `report.html`, the page whose path
             is returned, are written.
         sections: Names of those to make, as `tfcomp analyze --sections=list`
@@ -380,9 +395,9 @@ def write_report(
     folder = Path(folder)
     check_folder("output", str(folder))
     names = choose_sections(sections)
-    studies = _find_studies(models)
-    runs = [study.name for study in studies]
+    analyses = _find_analyses(models)
+    runs = [analysis.name for analysis in analyses]
     if len(set(runs)) < len(runs):
         raise ConfigError("name", "must differ between the models", runs)
     folder.mkdir(parents=True, exist_ok=True)
-    return build_report(studies, folder, names)
+    return build_report(analyses, folder, names)

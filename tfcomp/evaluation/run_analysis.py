@@ -53,7 +53,7 @@ TRUTH_POINTS = 32
 FEW_POINTS = 1024
 
 
-class Study:
+class RunAnalysis:
     """Results of a finished run, each computed when it is first asked for.
 
     An evaluator of the run's model is not to be used for other weights before
@@ -77,14 +77,14 @@ class Study:
         # Whether all that is shown of stages is wanted, in one pass over them.
         self.is_reported = False
         # The run as the explorer of a report shows it, where there is one.
-        self.explored: Study | None = None
-        self._explored: dict[int, Study] = {}  # by the limit of points
+        self.explored: RunAnalysis | None = None
+        self._explored: dict[int, RunAnalysis] = {}  # by the limit of points
         # The same run at its own points, where this is a look at other ones.
-        self._origin: Study | None = None
+        self._origin: RunAnalysis | None = None
         seed = run.config.training.seed
         self._is_repeated = is_repeated
         self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
-        self._evaluator.turn_to(run.dataset, seed)
+        self._evaluator.set_dataset(run.dataset, seed)
         # Numbers of units, in the order of the data flow.
         self.stage_sizes = self._evaluator.stage_sizes
 
@@ -104,31 +104,33 @@ class Study:
         return len(self.dataset.space) > 1 and bool(self.splits.is_ood.any())
 
     @cached_property
-    def mapped(self) -> Study:
+    def for_maps(self) -> RunAnalysis:
         """The run at the points of its maps; itself on a complete grid."""
-        return self._look_at(self.dataset.mapped, metrics={})
+        return self._at_points(self.dataset.mapped, metrics={})
 
     @cached_property
-    def few(self) -> Study:
+    def for_pairs(self) -> RunAnalysis:
         """The run at few points, where each is compared with every other one;
         itself on a complete grid, and if it has no more."""
-        return self._look_at(choose_few(self.dataset, FEW_POINTS))
+        return self._at_points(choose_few(self.dataset, FEW_POINTS))
 
-    def explore(self, limit: int) -> Study:
+    def for_explorer(self, limit: int) -> RunAnalysis:
         """The run at the points that an explorer shows; itself if at its
         own."""
         if limit not in self._explored:
             dataset = choose_explored(self.dataset, limit)
-            self._explored[limit] = self._look_at(dataset, metrics={})
+            self._explored[limit] = self._at_points(dataset, metrics={})
         return self._explored[limit]
 
-    def _look_at(self, dataset: Dataset, **changes: Any) -> Study:
+    def _at_points(self, dataset: Dataset, **changes: Any) -> RunAnalysis:
         """The run at other points; of other ones than its own, what it has
         recorded (`metrics`) does not hold."""
         if dataset is self.dataset:
             return self
         run = dataclasses.replace(self.run, dataset=dataset, **changes)
-        look = Study(run, self._evaluator.look_at(dataset), kept=self.kept)
+        look = RunAnalysis(
+            run, self._evaluator.at_points(dataset), kept=self.kept
+        )
         look._origin = self
         return look
 

@@ -21,12 +21,12 @@ CLASSES = np.stack(
 
 
 @pytest.fixture(scope="module")
-def run(smoke_run: RunConfig) -> tfcomp.Evaluated:
+def run(smoke_run: RunConfig) -> tfcomp.ModelReport:
     return tfcomp.load_run(smoke_run.run_dir)
 
 
 @pytest.fixture(scope="module")
-def shapes() -> tfcomp.Evaluated:
+def shapes() -> tfcomp.ModelReport:
     """A model that draws every image as it is, of shapes at places."""
     images = np.random.default_rng(0).uniform(size=(18, 4, 4)).astype("f4")
     table = tfcomp.FactorTable(
@@ -38,7 +38,7 @@ def shapes() -> tfcomp.Evaluated:
     return tfcomp.evaluate(table.draw, table, "shape:ring,x:2", name="own")
 
 
-def test_factors_by_name_and_as_an_array(run: tfcomp.Evaluated) -> None:
+def test_factors_by_name_and_as_an_array(run: tfcomp.ModelReport) -> None:
     grid = run.dataset.splits.grid
     expected = run.model.predict(grid, verbose=0)
     np.testing.assert_allclose(run.draw(), expected, atol=1e-6)
@@ -55,7 +55,7 @@ def test_factors_by_name_and_as_an_array(run: tfcomp.Evaluated) -> None:
     np.testing.assert_allclose(row, chosen, atol=1e-6)
 
 
-def test_levels_by_name(shapes: tfcomp.Evaluated) -> None:
+def test_levels_by_name(shapes: tfcomp.ModelReport) -> None:
     found = shapes.draw(shape=["ring", "disc"], x=1, y=2)
     rows = [np.flatnonzero((CLASSES == [s, 1, 2]).all(1))[0] for s in (1, 0)]
     truth = shapes.dataset.render_array(shapes.dataset.splits.grid)
@@ -77,13 +77,13 @@ def test_levels_by_name(shapes: tfcomp.Evaluated) -> None:
     ],
 )
 def test_mistakes_say_what_there_is(
-    run: tfcomp.Evaluated, call: Callable, words: str
+    run: tfcomp.ModelReport, call: Callable, words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         call(run)
 
 
-def test_activations_and_geometry(run: tfcomp.Evaluated) -> None:
+def test_activations_and_geometry(run: tfcomp.ModelReport) -> None:
     points = np.array([[3, 4], [5.5, 6]], np.float32)
     stages = make_stage_model(run.model)
     slow = compute_stage_jacobians(stages, points)
@@ -100,7 +100,7 @@ def test_activations_and_geometry(run: tfcomp.Evaluated) -> None:
     np.testing.assert_allclose(some, whole[:7], rtol=1e-5)
 
 
-def test_frame_has_the_scores(run: tfcomp.Evaluated) -> None:
+def test_frame_has_the_scores(run: tfcomp.ModelReport) -> None:
     frame = run.to_frame()
     assert list(frame.columns) == ["x", "y", "is_ood", "mse", "relative_mse"]
     for subset, rows in frame.groupby("is_ood"):
@@ -110,7 +110,7 @@ def test_frame_has_the_scores(run: tfcomp.Evaluated) -> None:
 
 
 def test_what_a_notebook_shows(
-    run: tfcomp.Evaluated, shapes: tfcomp.Evaluated
+    run: tfcomp.ModelReport, shapes: tfcomp.ModelReport
 ) -> None:
     text = repr(run)
     assert "gaussian_bumps of x (12), y (12)" in text
@@ -126,7 +126,7 @@ def test_what_a_notebook_shows(
     )
 
 
-def test_pictures(run: tfcomp.Evaluated, shapes: tfcomp.Evaluated) -> None:
+def test_pictures(run: tfcomp.ModelReport, shapes: tfcomp.ModelReport) -> None:
     for model in (run, shapes):
         for figure in (
             model.plot_samples(),
@@ -164,7 +164,7 @@ def test_train_run_takes_names_and_gives_the_object(
 ) -> None:
     quick = {"epochs": 1, "steps_per_epoch": 1, "pictures": False, "width": 4}
     run = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
-    assert isinstance(run, tfcomp.Evaluated) and run.name == "first"
+    assert isinstance(run, tfcomp.ModelReport) and run.name == "first"
     again = tfcomp.train_run("smoke", run_name="first", export=False, **quick)
     assert again.scores == run.scores
     page = run.path
