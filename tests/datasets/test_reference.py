@@ -8,7 +8,7 @@ import pytest
 import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.dataset import brighten, make_dataset
-from tfcomp.report.evaluated import Evaluated
+from tfcomp.report.model_report import ModelReport
 
 CLASSES = np.array(list(itertools.product(range(3), range(6), range(6))))
 REGION = "size:2,x:3-5,y:3-5"
@@ -28,7 +28,7 @@ def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
 
 def score(
     images: np.ndarray, classes: np.ndarray, shown: np.ndarray
-) -> Evaluated:
+) -> ModelReport:
     """The scores of a model that draws one image everywhere."""
     table = tfcomp.FactorTable(images, classes, names=["size", "x", "y"])
 
