@@ -20,12 +20,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfcomp.config.quiet import GPU_FILE
 from tfcomp.config.run_config import RunConfig
 
 # Multiplications of a forward pass below which a second thread of TensorFlow
 # costs more than it brings (docs/speed.md).
 _MIN_MULTIPLICATIONS = 200e6
-CPU_FILE, GPU_FILE = Path("/proc/cpuinfo"), Path("/dev/nvidiactl")
+CPU_FILE = Path("/proc/cpuinfo")
 PREFIX = "tfcomp-"
 MAKE_SECONDS = 3600  # enough for a folder to get its file
 ALIVE = ".alive"  # locked as long as the process runs

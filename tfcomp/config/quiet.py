@@ -12,10 +12,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import RunError, explain_failure
 
+GPU_FILE = Path("/dev/nvidiactl")
+# Kernels of XLA on GPUs that add in a fixed order (docs/gpu_and_cluster.md).
+XLA_FLAG = "--xla_gpu_deterministic_ops=true"
 # What a shell may have set up for other programs, as ours needs it.
 KERAS = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
 LAYERS = ("tensorflow", "channels_last", "float32")
@@ -66,6 +70,8 @@ def start_tensorflow(is_ours: bool = True) -> Iterator[None]:
     with quiet_startup():
         if "keras" not in sys.modules:
             os.environ |= KERAS
+            if is_ours and GPU_FILE.exists():
+                choose_deterministic_kernels()
             _import_keras()
             tensorflow = importlib.import_module("tensorflow")
             # It looks for GPUs once, and complains where it has no driver.
@@ -79,6 +85,13 @@ def start_tensorflow(is_ours: bool = True) -> Iterator[None]:
             )
         _set_up_gpus(is_ours)
         yield
+
+
+def choose_deterministic_kernels() -> None:
+    """Lets programs of XLA repeat their bits; before TensorFlow starts."""
+    given = os.environ.get("XLA_FLAGS", "")
+    if "deterministic_ops" not in given:
+        os.environ["XLA_FLAGS"] = f"{given} {XLA_FLAG}".strip()
 
 
 def _set_up_gpus(is_ours: bool) -> None:

@@ -83,6 +83,13 @@ class TrainingConfig(Settings):
         "one on the CPU.",
         maximum=1024,
     )
+    compiled: str = setting(
+        "auto",
+        "Whether the training steps of an epoch run as one program of XLA: "
+        "always, never, or (auto) on one GPU, where the training images fit "
+        "into a quarter of its memory.",
+        choices=("auto", "always", "never"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

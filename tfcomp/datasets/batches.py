@@ -34,13 +34,9 @@ def make_batches(
 ) -> tf.data.Dataset:
     """Batches of (factors [B, F], images [B, *image_shape]), with noise.
 
-    The batch size B is the global one. Batches are those from `first_step`
-    on, `num_steps` of them or (None) without end.
+    The arguments are those of `make_row_batches`.
     """
     table = tf.constant(dataset.splits.train)
-    drawn = np.arange(len(table))
-    if dataset.balance:
-        drawn = repeat_rare(dataset.space, dataset.splits.train)
     stored = dataset.train_images
     num_bytes = 4 * len(table) * math.prod(dataset.image_shape)
     if stored is None and num_bytes <= MAX_STORED:
@@ -49,8 +45,7 @@ def make_batches(
     if stored is not None:
         stored = tf.constant(stored)
 
-    def make_batch(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        rows = tf.gather(drawn, shuffle_numbers(numbers, len(drawn), seed))
+    def make_batch(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factors = tf.gather(table, rows)
         if stored is not None:
             images = tf.gather(stored, rows)
@@ -58,18 +53,62 @@ def make_batches(
             images = dataset.render(factors)
         return factors, _add_noise(images, rows, dataset.noise)
 
+    rows = make_row_batches(dataset, batch_size, seed, first_step, num_steps)
+    batches = rows.map(make_batch, num_parallel_calls=1, deterministic=True)
+    return batches.prefetch(4).with_options(_do_not_tune())
+
+
+def make_row_batches(
+    dataset: Dataset,
+    batch_size: int,
+    seed: int,
+    first_step: int = 0,
+    num_steps: int | None = None,
+) -> tf.data.Dataset:
+    """Batches of rows [B] of the training table.
+
+    The batch size B is the global one. Batches start at `first_step`. There are
+    `num_steps` of them, or (None) no end.
+    """
+    drawn = np.arange(len(dataset.splits.train))
+    if dataset.balance:
+        drawn = repeat_rare(dataset.space, dataset.splits.train)
     end = tf.int64.max // batch_size
     if num_steps is not None:
         end = first_step + num_steps
     numbers = tf.data.Dataset.range(first_step * batch_size, end * batch_size)
-    batches = numbers.batch(batch_size, drop_remainder=True).map(
-        make_batch, num_parallel_calls=1, deterministic=True
+    return (
+        numbers.batch(batch_size, drop_remainder=True)
+        .map(
+            lambda n: tf.gather(drawn, shuffle_numbers(n, len(drawn), seed)),
+            num_parallel_calls=1,
+            deterministic=True,
+        )
+        .with_options(_do_not_tune())
     )
-    # Nothing is left to tune, and the end of a training may wait for the thread
-    # that does it (see `training.strategy.give_to_devices`).
+
+
+def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
+    """Factors [n, F] and images [n, *image_shape], with noise, as tensors."""
+    table = dataset.splits.train
+    images = dataset.train_images
+    if images is None:
+        images = dataset.render_array(table)
+    images = tf.convert_to_tensor(images, tf.float32)
+    rows = tf.range(len(table), dtype=tf.int64)
+    noisy = _add_noise(images, rows, dataset.noise)
+    return tf.constant(table, tf.float32), noisy
+
+
+def _do_not_tune() -> tf.data.Options:
+    """Options without tuning.
+
+    Nothing is left to tune, and the end of a training may wait for the thread
+    that does it (see `training.strategy.give_to_devices`).
+    """
     options = tf.data.Options()
     options.autotune.enabled = False
-    return batches.prefetch(4).with_options(options)
+    return options
 
 
 def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import KerasTensor, ops
 
+from tfcomp.models.lookup import take_rows
 from tfcomp.models.model_rules import AXES
 from tfcomp.models.value_embedding import Size, ValueEmbedding
 
@@ -68,7 +69,7 @@ class AxisEmbedding(ValueEmbedding):
             self._profiles.append(weight)
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
-        chosen = (ops.take(p, rows, axis=0) for p in self._profiles)
+        chosen = (take_rows(p, rows) for p in self._profiles)
         return self._draw([ops.where(valid[:, None], p, 0.0) for p in chosen])
 
     def matrices(self) -> KerasTensor:

@@ -3,6 +3,7 @@
 import keras
 from keras import KerasTensor, ops
 
+from tfcomp.models.lookup import take_rows
 from tfcomp.models.value_embedding import Size, ValueEmbedding, check_positive
 
 # A shorter vector is divided by this, which bounds the gradient at a zero one.
@@ -91,11 +92,11 @@ class LowRankEmbedding(ValueEmbedding):
         )
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
-        coefficients = ops.take(self.coefficients, rows, axis=0)
+        coefficients = take_rows(self.coefficients, rows)
         return self._render(
             ops.where(valid[:, None], coefficients, 0.0),  # [batch, R]
-            ops.take(self.left, rows, axis=0),  # [batch, R, rows]
-            ops.take(self.right, rows, axis=0),  # [batch, R, columns]
+            take_rows(self.left, rows),  # [batch, R, rows]
+            take_rows(self.right, rows),  # [batch, R, columns]
         )
 
     def matrices(self) -> KerasTensor:

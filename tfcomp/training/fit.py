@@ -15,6 +15,7 @@ from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
 from tfcomp.training.checkpoints import EpochTimer, SaveState, TrainingState
+from tfcomp.training.compiled import fit_compiled, is_compiled
 from tfcomp.training.plateau import PlateauSchedule, PruneAxes, make_rate
 from tfcomp.training.strategy import give_to_devices
 
@@ -119,6 +120,11 @@ def fit_without_pause(
     """Trains a compiled model from an epoch on; callbacks alone write files."""
     training = config.training
     steps = count_steps(training, dataset)
+    if is_compiled(training, dataset, model.distribute_strategy):
+        fit_compiled(
+            model, dataset, training, steps, first_epoch, list(callbacks)
+        )
+        return
     batches = make_batches(
         dataset,
         training.batch_size,

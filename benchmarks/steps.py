@@ -1,0 +1,154 @@
+"""Time of a training step on any device: `python -m benchmarks.steps`.
+
+    python -m benchmarks.steps --models=donut,mlp --compiled=never,always
+
+Prints milliseconds a step of shipped flagfiles, as `tfcomp train` trains them
+step by step (`never`) and as one program of XLA (`always`), and, where PyTorch
+is installed, of the same networks written plainly and run eagerly. All take
+turns in one process. XLA makes convolutions slower on a CPU, where a step of
+the donut takes minutes: without a GPU only `never` is measured by default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.run_flags import parse_config
+
+if TYPE_CHECKING:
+    import torch
+
+    from tfcomp.config.model_config import ModelConfig
+
+STEPS = 50  # of an epoch
+REPEATS = 5
+MODELS = "donut,low_rank,hard_rendering,mlp"
+Epoch = Callable[[], float]  # trains one epoch, returns its seconds
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=MODELS)
+    parser.add_argument("--compiled", default="")
+    options = parser.parse_args()
+    with start_tensorflow():
+        import tensorflow as tf
+    gpus = tf.config.list_physical_devices("GPU")
+    choices = (options.compiled or ("never,always" if gpus else "never")).split(
+        ","
+    )
+    print(f"device: {'GPU' if gpus else 'CPU'}, {STEPS} steps an epoch")
+    for name in options.models.split(","):
+        jobs = {c: make_epoch(name, c) for c in choices}
+        if importlib.util.find_spec("torch") and name in ("donut", "mlp"):
+            jobs["PyTorch"] = make_torch_epoch(name, bool(gpus))
+        for job in jobs.values():
+            job()  # traces and compiles
+        seconds: dict[str, list[float]] = {choice: [] for choice in jobs}
+        for _ in range(REPEATS):
+            for choice, job in jobs.items():
+                seconds[choice].append(job())
+        cells = (
+            f"{choice} {1000 * statistics.median(found) / STEPS:8.3f} ms"
+            for choice, found in seconds.items()
+        )
+        print(f"{name:15} {'   '.join(cells)}")
+
+
+def make_epoch(name: str, compiled: str) -> Epoch:
+    """An epoch of a shipped flagfile."""
+    import keras
+
+    from tfcomp.datasets import make_dataset
+    from tfcomp.training.fit import fit_without_pause
+    from tfcomp.training.prepared_models import make_training_model
+    from tfcomp.training.strategy import make_strategy
+
+    config = parse_config(
+        [
+            f"--flagfile={name}.flags",
+            f"--steps_per_epoch={STEPS}",
+            "--epochs=2",
+            f"--compiled={compiled}",
+        ]
+    )
+    dataset = make_dataset(config)
+    model = make_training_model(config, dataset, make_strategy())
+    starts: list[float] = []
+    clock = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, logs: starts.append(time.perf_counter()),
+        on_epoch_end=lambda epoch, logs: starts.append(time.perf_counter()),
+    )
+
+    def train() -> float:
+        # The first epoch of a call starts the data pipeline.
+        starts.clear()
+        fit_without_pause(model, dataset, config, [clock])
+        return starts[-1] - starts[-2]
+
+    return train
+
+
+def make_torch_epoch(name: str, on_gpu: bool) -> Epoch:
+    """An epoch of the same network, written plainly in PyTorch."""
+    import torch
+
+    config = parse_config([f"--flagfile={name}.flags"])
+    device = "cuda" if on_gpu else "cpu"
+    side, batch = config.data.grid_size, config.training.batch_size
+    network = make_torch_network(config.model, side).to(device)
+    optimizer = torch.optim.AdamW(
+        network.parameters(),
+        lr=config.training.learning_rate,
+        weight_decay=config.training.weight_decay,
+    )
+    rng = np.random.default_rng(0)
+    codes = rng.random((STEPS, batch, 2 * side), np.float32)
+    images = rng.random((STEPS, batch, side**2), np.float32)
+    codes, images = (torch.tensor(a, device=device) for a in (codes, images))
+
+    def train() -> float:
+        start = time.perf_counter()
+        for code, image in zip(codes, images, strict=True):
+            optimizer.zero_grad()
+            output = network(code).reshape(batch, -1)
+            loss = torch.mean((output - image) ** 2)
+            loss.backward()
+            optimizer.step()
+        if on_gpu:
+            torch.cuda.synchronize()
+        return time.perf_counter() - start
+
+    return train
+
+
+def make_torch_network(model: ModelConfig, side: int) -> torch.nn.Module:
+    """The CNN of `tfcomp.models.plain`, or the MLP, of codes [B, 2 sides]."""
+    from torch import nn
+
+    if model.model == "mlp":
+        sizes = [2 * side] + [model.width] * model.depth
+        layers: list[nn.Module] = []
+        for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+            layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+        return nn.Sequential(*layers, nn.Linear(sizes[-1], side**2))
+    width = model.width
+    first = nn.ConvTranspose2d(2 * side, width, side // 4)
+    layers = [nn.Unflatten(1, (2 * side, 1, 1)), first, nn.ReLU()]
+    for number in range(model.depth):
+        shape = (4, 2, 1) if number < 2 else (3, 1, 1)
+        layers += [nn.ConvTranspose2d(width, width, *shape), nn.ReLU()]
+    return nn.Sequential(*layers, nn.ConvTranspose2d(width, 1, 3, 1, 1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""Compiled training: an epoch as one XLA program, against ordinary steps.
+
+XLA needs seconds for the smallest convolution on a CPU, so networks are tiny.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.training.test_resume import StopAfter, check_equal
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets.batches import make_training_table
+from tfcomp.models import MODELS, lookup
+from tfcomp.models.low_rank_embedding import LowRankEmbedding
+from tfcomp.training import compiled
+from tfcomp.training.prepared_models import make_training_model
+from tfcomp.training.strategy import make_strategy
+
+TINY = ("--epochs=5", "--steps_per_epoch=10", "--batch_size=8", "--width=2")
+CNN = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4", *TINY)
+LOW_RANK = (
+    "--flagfile=low_rank.flags",
+    "--noise=0.05",
+    "--decay=linear",
+    "--clip_norm=1",
+    "--grid_size=6",
+    "--region=corner:2",
+    "--rank=3",
+    "--depth=1",
+    *TINY,
+)
+HARD = (
+    "--flagfile=hard_rendering.flags",
+    "--grid_size=6",
+    "--region=corner:2",
+    "--id_target=0",
+    *TINY,
+)
+SLOTS = ("--flagfile=smoke.flags", "--grid_size=6", "--region=square:2-3")
+SLOTS = (*SLOTS, "--model=slots", "--encoding=one_hot", *TINY)
+ACTING = (
+    "--flagfile=acting.flags",
+    "--grid_size=6",
+    "--sprite_sizes=2,1,2,3,3",
+    "--region=random:.2",
+    "--candidates=2",
+)
+Fit = Callable[..., keras.Model]
+
+
+def make_tiny(model: str) -> tuple[keras.Model, Dataset]:
+    """A compiled model of a registered decoder, and its data."""
+    flags = ACTING if model == "acting" else (*SLOTS, f"--model={model}")
+    if model in ("low_rank", "hard_rendering"):
+        flags = (*LOW_RANK, f"--model={model}")
+    elif model in ("cnn", "rotation"):
+        flags = (*CNN, f"--model={model}")
+    if model in ("attention", "coordinate", "film", "transformer"):
+        flags = (*flags, "--width=8")
+    config = parse_config([*flags, "--region=random:.2", "--grid_size=8"])
+    dataset = make_dataset(config)
+    return make_training_model(config, dataset, make_strategy()), dataset
+
+
+class Losses(keras.callbacks.Callback):
+    """The loss of every epoch, as callbacks of users see it."""
+
+    def on_train_begin(self, logs: dict | None = None) -> None:
+        self.found: list[float] = []
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        self.found.append(logs["loss"])
+
+
+@pytest.fixture(scope="module")
+def fit_once(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
+    """Trains without an interruption, once for all tests."""
+
+    @functools.cache
+    def train(flags: tuple[str, ...]) -> tuple[keras.Model, list[float]]:
+        losses = Losses()
+        model = fit(flags, tmp_path_factory.mktemp("run"), losses)
+        return model, losses.found
+
+    return train
+
+
+@pytest.mark.parametrize("flags", [CNN, LOW_RANK, HARD, SLOTS])
+def test_compiled_training_agrees(
+    flags: tuple[str, ...], fit_once: Fit
+) -> None:
+    """After 50 steps, with penalties; losses reach callbacks as before."""
+    ordinary, losses = fit_once((*flags, "--compiled=never"))
+    program, found = fit_once((*flags, "--compiled=always"))
+    pairs = zip(ordinary.get_weights(), program.get_weights(), strict=True)
+    for one, other in pairs:
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+    assert program.optimizer.iterations.numpy() == 50
+    np.testing.assert_allclose(found, losses, rtol=1e-4)
+    assert len(found) == 5
+
+
+def test_a_killed_run_resumes_to_the_same_bits(
+    fit_once: Fit, fit: Fit, tmp_path: Path
+) -> None:
+    flags = (*LOW_RANK, "--compiled=always")
+    with pytest.raises(KeyboardInterrupt):
+        fit(flags, tmp_path, StopAfter(2))
+    check_equal(fit_once(flags)[0], fit(flags, tmp_path))
+
+
+def test_equal_shapes_compile_once(fit_once: Fit) -> None:
+    """A second training of one model, from another seed, traces nothing."""
+    model, _ = fit_once((*LOW_RANK, "--compiled=always"))
+    config = parse_config([*LOW_RANK, "--seed=1"])
+    compiled.fit_compiled(
+        model, make_dataset(config), config.training, 10, 0, []
+    )
+    assert model._tfcomp_program.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS.names())
+def test_every_decoder_becomes_a_program(name: str) -> None:
+    """XLA's input is made, with exact products; nothing is compiled."""
+    model, dataset = make_tiny(name)
+    program = compiled.make_program(model)
+    table = make_training_table(dataset)
+    rows = tf.zeros([2, 4], tf.int64)
+    text = program.experimental_get_compiler_ir(rows, *table)(stage="hlo")
+    assert "while" in text
+    assert "HloModule" in text
+
+
+def test_products_are_exact_without_tensor_float_32() -> None:
+    """What a GPU is told: no factor is rounded to ten bits."""
+    program = compiled.make_program(make_tiny("cnn")[0])
+    table = make_training_table(make_tiny("cnn")[1])
+    rows = tf.zeros([2, 4], tf.int64)
+    before = tf.config.experimental.tensor_float_32_execution_enabled()
+    try:
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        text = program.experimental_get_compiler_ir(rows, *table)(stage="hlo")
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(before)
+    products = [
+        line
+        for line in text.splitlines()
+        if " convolution(" in line or " dot(" in line
+    ]
+    assert products
+    assert all("highest,highest" in line for line in products)
+
+
+def test_products_look_up_what_take_does(rng: np.random.Generator) -> None:
+    """Values to the bit, also absent ones; gradients up to rounding."""
+    layer = LowRankEmbedding(5, (4, 3), 2)
+    index = tf.constant([0.0, 3.0, np.nan, 3.0, 7.0])
+    layer(index)
+    found = {}
+    for use in (False, True):
+        with lookup.use_products() if use else tf.name_scope("plain"):
+            with tf.GradientTape() as tape:
+                image = layer(index)
+                loss = tf.reduce_sum(image**2)
+            gradients = tape.gradient(loss, layer.trainable_variables)
+        found[use] = [image, *map(tf.convert_to_tensor, gradients)]
+    np.testing.assert_array_equal(found[False][0], found[True][0])
+    for one, other in zip(found[False], found[True], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_when_steps_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one GPU, if the table fits; on request; never with replicas."""
+    config = parse_config(LOW_RANK)
+    dataset, strategy = make_dataset(config), make_strategy()
+
+    def ask(choice: str, gpus: int = 0, memory: int = 2**40) -> bool:
+        devices = ["GPU"] * gpus
+        monkeypatch.setattr(
+            tf.config, "list_physical_devices", lambda kind: devices
+        )
+        monkeypatch.setattr(compiled, "count_device_memory", lambda: memory)
+        flags = parse_config([*LOW_RANK, f"--compiled={choice}"])
+        return compiled.is_compiled(flags.training, dataset, strategy)
+
+    assert ask("auto", gpus=1)
+    assert not ask("auto", gpus=0)
+    assert not ask("never", gpus=1)
+    assert ask("always", gpus=0)
+    assert not ask("auto", gpus=1, memory=1000)
+    with pytest.raises(ConfigError, match="quarter of the memory"):
+        ask("always", memory=1000)
+
+
+def test_several_replicas_train_as_before() -> None:
+    class Two:
+        num_replicas_in_sync = 2
+
+    config = parse_config([*LOW_RANK, "--compiled=always"])
+    dataset = make_dataset(config)
+    with pytest.raises(ConfigError, match="with 2 replicas"):
+        compiled.is_compiled(config.training, dataset, Two())

@@ -1,0 +1,142 @@
+"""The training steps of an epoch as one XLA program.
+
+A step of a small network on a GPU takes as long as its kernels take to be
+launched. Here the loop over steps, the gradient and the optimizer are compiled
+into one program. The training table lies on the device, and the host sends row
+numbers. Keras `fit`, its callbacks, checkpoints and the order of batches stay
+as they are in `fit`.
+
+XLA makes convolutions slower on a CPU, so this is for GPUs.
+"""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.machine import count_memory
+from tfcomp.config.training_config import TrainingConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.batches import make_row_batches, make_training_table
+from tfcomp.models.lookup import use_products
+from tfcomp.training.strategy import give_to_devices
+
+# Share of the memory of the device that the training table may fill.
+SHARE = 4
+
+
+def is_compiled(
+    config: TrainingConfig, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> bool:
+    """True if the steps of an epoch run as one program (`--compiled`).
+
+    Raises:
+        ConfigError: If `always` is asked for and impossible.
+    """
+    if config.compiled == "never":
+        return False
+    replicas = strategy.num_replicas_in_sync
+    images = 4 * len(dataset.splits.train) * math.prod(dataset.image_shape)
+    is_small = SHARE * images <= count_device_memory()
+    if config.compiled == "auto":
+        gpus = tf.config.list_physical_devices("GPU")
+        return bool(gpus) and replicas == 1 and is_small
+    if replicas > 1:
+        rule = f"must be auto or never with {replicas} replicas"
+        raise ConfigError("compiled", rule, config.compiled)
+    if not is_small:
+        rule = (
+            f"must be auto or never where training images ({images >> 20:,} "
+            "MB) fill more than a quarter of the memory of the device"
+        )
+        raise ConfigError("compiled", rule, config.compiled)
+    return True
+
+
+def count_device_memory() -> int:
+    """Bytes of memory that TensorFlow may use on the first GPU, or here."""
+    if not tf.config.list_physical_devices("GPU"):
+        return count_memory()
+    from tensorflow.python.client import device_lib
+
+    devices = device_lib.list_local_devices()
+    return max(d.memory_limit for d in devices if d.device_type == "GPU")
+
+
+def fit_compiled(
+    model: keras.Model,
+    dataset: Dataset,
+    config: TrainingConfig,
+    steps: int,
+    first_epoch: int,
+    callbacks: list[keras.callbacks.Callback],
+) -> None:
+    """Trains a compiled model, each epoch of `steps` steps as one program.
+
+    Of two calls with one model and equal shapes the second compiles nothing.
+    """
+    strategy = model.distribute_strategy
+    table = make_training_table(dataset)
+    _build_loss(model, table)
+    program = getattr(model, "_tfcomp_program", None) or make_program(model)
+    model._tfcomp_program = program
+
+    def train_epoch(iterator: tf.data.Iterator) -> dict[str, tf.Tensor]:
+        return program(iterator.get_next(), *table)
+
+    rows = make_row_batches(
+        dataset,
+        config.batch_size,
+        config.seed,
+        first_step=first_epoch * steps,
+        num_steps=(config.epochs - first_epoch) * steps,
+    ).batch(steps, drop_remainder=True)
+    before = model.steps_per_execution, model.train_function
+    model.steps_per_execution, model.train_function = 1, train_epoch
+    try:
+        model.fit(
+            give_to_devices(rows, strategy),
+            epochs=config.epochs,
+            initial_epoch=first_epoch,
+            steps_per_epoch=1,  # an epoch is one batch of batches
+            shuffle=False,
+            verbose=0,
+            callbacks=callbacks,
+        )
+    finally:
+        model.steps_per_execution, model.train_function = before
+
+
+def make_program(
+    model: keras.Model, jit_compile: bool = True
+) -> tf.types.experimental.PolymorphicFunction:
+    """A function that trains a model on rows [K, B] of a training table.
+
+    Its arguments are the rows and the table: factors [n, F] and images
+    [n, H, W, C]. It returns the metrics of the model.
+    """
+    strategy = model.distribute_strategy
+
+    def train(
+        rows: tf.Tensor, factors: tf.Tensor, images: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        def step(number: tf.Tensor) -> tuple[tf.Tensor]:
+            batch = tf.gather(factors, rows[number])
+            truth = tf.gather(images, rows[number])
+            strategy.run(model.train_step, args=((batch, truth),))
+            return (number + 1,)
+
+        count = tf.shape(rows)[0]
+        with use_products():
+            tf.while_loop(lambda n: n < count, step, [tf.constant(0)])
+        return model.get_metrics_result()
+
+    return tf.function(train, autograph=False, jit_compile=jit_compile)
+
+
+def _build_loss(model: keras.Model, table: tuple[tf.Tensor, tf.Tensor]) -> None:
+    """Builds the loss, for which `fit` would take row numbers as a batch."""
+    factors, images = (part[:1] for part in table)
+    with model.distribute_strategy.scope():
+        model.compute_loss(x=factors, y=images, y_pred=model(factors))
