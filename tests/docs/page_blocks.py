@@ -1,4 +1,6 @@
-"""The code blocks of a page: run in order, compared with what it shows.
+"""Runs the code blocks of a page in order and compares their output.
+
+    python page_blocks.py PAGE
 
 In the pages, a block of `bash` is run by a shell and one of `python` in one
 interpreter for the page, all in one folder. With a title, as in
@@ -7,7 +9,7 @@ interpreter for the page, all in one folder. With a title, as in
 
 a block is written to a file of that name. A block of `text` shows what the
 block before it printed; a line `...` stands for any number of lines. A block
-below the comment `<!-- not run -->` is left alone.
+below the comment `<!-- not run -->` is skipped.
 """
 
 import contextlib
@@ -32,15 +34,15 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 # Of numbers that a page shows: trainings end alike on other machines, but for
 # the last digits.
 TOLERANCE = 0.05
-# The command as it is installed, of the code that is tested.
+# The installed command, for the code that is tested.
 SHELL = f'tfcomp() {{ "{sys.executable}" -m tfcomp "$@"; }}\n'
-# Who follows a page has no extra; its compiler takes half a minute.
+# A reader has no extras, and the compiler of UMAP takes half a minute.
 WITHOUT_UMAP = 'import sys\nsys.modules["umap"] = None\n'
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block of a page that counts, and where its body is."""
+    """A block that is run or compared, and the place of its body."""
 
     language: str
     title: str
@@ -49,7 +51,7 @@ class Block:
 
 
 def list_blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page that are run or compared."""
+    """Lists the blocks of a page that are run or compared."""
     for found in FENCE.finditer(page):
         if not found["skip"]:
             title = found["title"] or ""
@@ -59,10 +61,10 @@ def list_blocks(page: str) -> Iterator[Block]:
 
 
 class Reader:
-    """Somebody who does all that a page says, in a folder."""
+    """Follows a page in a folder; `paths` are where Python finds modules."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, paths: tuple[Path, ...] = (ROOT,)) -> None:
+        self.folder, self.paths = folder, paths
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
         (folder / "sitecustomize.py").write_text(WITHOUT_UMAP)
@@ -86,7 +88,9 @@ class Reader:
             env=os.environ
             | {
                 "PATH": os.pathsep.join([binaries, os.environ["PATH"]]),
-                "PYTHONPATH": f"{ROOT}{os.pathsep}{self.folder}",
+                "PYTHONPATH": os.pathsep.join(
+                    map(str, (*self.paths, self.folder))
+                ),
             },
             capture_output=True,
             text=True,
@@ -96,7 +100,7 @@ class Reader:
 
 
 def find_difference(shown: str, printed: str) -> str:
-    """What of a page differs from what was printed; empty if nothing does."""
+    """Describes how the output differs from a page; empty if it does not."""
     pattern, expected = "", []
     for line in shown.strip().splitlines():
         if line.strip() == "...":
@@ -117,3 +121,20 @@ def find_difference(shown: str, printed: str) -> str:
         if not math.isclose(number, float(text), rel_tol=TOLERANCE)
     ]
     return "; ".join(wrong)
+
+
+def main(page: str) -> None:
+    """Follows a page in the current folder; differences end the process."""
+    reader = Reader(Path.cwd(), paths=())
+    sys.path.insert(0, str(reader.folder))
+    differences = []
+    for block in list_blocks(Path(page).read_text("utf-8")):
+        if block.language != "text":
+            reader.read(block)
+        elif difference := find_difference(block.body, reader.printed):
+            differences.append(difference)
+    sys.exit("\n".join(differences))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,9 +1,8 @@
-"""Every tutorial does what it says, and prints what it shows.
+"""Tutorials print what they show.
 
-CI walks all pages in one folder (`.ci/walk`), so that these tests, of each page
-in a folder of its own, are for who changes a page: `pytest -m slow tests/docs`.
-With `UPDATE_PAGES=1` in the environment, the pages are changed to show what
-their blocks print.
+CI follows all pages in one folder with the wheel (`.ci/walk`). The slow test
+follows each page in a folder of its own, for those who change it. With
+`UPDATE_PAGES=1` in the environment, it writes what the blocks print.
 """
 
 import os
