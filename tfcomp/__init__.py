@@ -9,7 +9,7 @@ only by what computes with it.
 import pkgutil
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where the public names are; those of `evaluated` need TensorFlow. Their types
 # are in `__init__.pyi`.

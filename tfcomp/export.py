@@ -3,8 +3,8 @@
     tfcomp export --run=tensorboard_logs/donut --format=onnx,litert
 
 writes <output>/<run>/<format>/ and a README.md that model hubs read. Each
-format is opened by its own runtime, and what it draws is compared with the
-network on every combination before it is kept.
+format is opened by its own runtime. It is kept if its outputs equal those of
+the network for every combination.
 """
 
 import os
@@ -34,12 +34,12 @@ FLAGS = {
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     return run_command(argv, __doc__, make_flags(FLAGS), export_formats)
 
 
 def export_formats(settings: dict[str, Any]) -> int:
-    """Checks the flags, then loads TensorFlow and writes the formats."""
+    """Checks the settings, then loads TensorFlow and writes the formats."""
     if not settings["run"]:
         raise ConfigError("run", "must name a run folder", "")
     path = Path(os.path.expanduser(settings["run"]))
@@ -58,10 +58,9 @@ def export_formats(settings: dict[str, Any]) -> int:
         )
 
         run = load_run(path)
-        found = {name: export_format(run, name, folder) for name in names}
-        rows = list_rows(run, found)
-        write_hub_card(run, found, folder)
-    print("\n".join(rows))
+        exports = {name: export_format(run, name, folder) for name in names}
+        write_hub_card(run, exports, folder)
+    print("\n".join(list_rows(exports)))
     print(f"\nto upload: {folder}")
     return 0
 

@@ -5,10 +5,10 @@
     tfcomp published --pack=RUN --name=sprites/acting/montero_range
     tfcomp published --pack=SWEEP --name=sprites/{model}/{region}
 
-Words are what the names must have, or patterns with *. In Python,
-tfcomp.load_published(NAME) gives what tfcomp.load_run gives. To pack writes
-<output>/<name>/ with weights, flags, scores, hashes and a card that model hubs
-read: a folder to upload as it stands.
+Words select the models whose names contain them; patterns with * match whole
+names. In Python, tfcomp.load_published(NAME) returns the same as
+tfcomp.load_run. --pack writes <output>/<name>/ with weights, flags, scores,
+hashes and a card that model hubs read: a folder that can be uploaded.
 """
 
 import fnmatch
@@ -30,11 +30,11 @@ from tfcomp.storage.run_folder import FLAGS_FILE, check_run
 from tfcomp.storage.run_search import find_runs
 
 FLAGS = {
-    "search": ("", "What names must have, separated by commas; or patterns."),
+    "search": ("", "Words in the names, separated by commas; or patterns."),
     "source": (
         "",
         "Folder of published models, or its address (file:// or https://); "
-        f"default {published_folder.DEFAULT} here, else that of the clone.",
+        f"default {published_folder.DEFAULT} here, else in the clone.",
     ),
     "pack": (
         "",
@@ -43,11 +43,11 @@ FLAGS = {
     ),
     "name": (
         "",
-        "Of the model to pack, as sprites/acting/montero_range; flags in "
+        "Name of the model to pack, as sprites/acting/montero_range; flags in "
         "braces stand for their values, as {model}/{region}.",
     ),
     "output": (str(published_folder.DEFAULT), "Where --pack writes <name>/."),
-    "half": (False, "Store weights as float16; scores are those of these."),
+    "half": (False, "Store weights as float16, and score these."),
     "evidence": (
         "",
         "With --pack: finished runs or packed evidence with more seeds of the "
@@ -68,13 +68,16 @@ NOTE = (
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     return run_command(argv, __doc__, make_flags(FLAGS), list_or_pack)
 
 
 def list_or_pack(settings: dict[str, Any]) -> int:
-    """Does what the flags ask for; a RunError if a model is damaged, or a run
-    cannot be packed."""
+    """Lists models or packs runs.
+
+    Raises:
+        RunError: A model is damaged, or a run cannot be packed.
+    """
     if settings["pack"]:
         return pack(settings)
     if settings["name"]:
@@ -82,22 +85,22 @@ def list_or_pack(settings: dict[str, Any]) -> int:
     source = published_folder.find_source(settings["source"])
     words = split_names(settings["search"])
     patterns = [w if set(w) & set("*?[") else f"*{w}*" for w in words]
-    found = [
+    models = [
         model
         for model in published_folder.list_published(source)
         if all(fnmatch.fnmatchcase(model.name, p) for p in patterns)
     ]
-    if not found:
+    if not models:
         rule = f"must be part of names in {source}"
         raise ConfigError("search", rule, settings["search"])
-    print("\n".join([HEAD, *map(format_row, found)]))
-    size = sum(model.size for model in found)
-    print(f"{len(found)} models, {size / 1e6:.1f} MB in {source}\n{NOTE}")
+    print("\n".join([HEAD, *map(format_row, models)]))
+    size = sum(model.size for model in models)
+    print(f"{len(models)} models, {size / 1e6:.1f} MB in {source}\n{NOTE}")
     return 0
 
 
 def format_row(model: published_folder.Published) -> str:
-    """A line of the list."""
+    """Formats a line of the list."""
     errors = "".join(
         f"{'-':>11}" if error is None else f"{error:11.4g}"
         for error in (model.id, model.ood)
@@ -108,7 +111,7 @@ def format_row(model: published_folder.Published) -> str:
 
 
 def pack(settings: dict[str, Any]) -> int:
-    """Packs runs, one after the other, and prints where they are."""
+    """Packs runs one after the other and prints their folders."""
     if settings["source"]:
         rule = "is where models are listed; --output is where --pack writes"
         raise ConfigError("source", rule, settings["source"])
@@ -138,8 +141,11 @@ def pack(settings: dict[str, Any]) -> int:
 
 
 def fill_name(form: str, config: RunConfig) -> str:
-    """A name with the values of flags for those in braces; ConfigError if it is
-    none, or there is no such flag."""
+    """Fills the flags in braces into a name.
+
+    Raises:
+        ConfigError: There is no such flag, or the result is no valid name.
+    """
     flags = {
         flag: re.sub("[^a-z0-9.-]+", "_", str(value).lower()).strip("_.-")
         for flag, value in config.to_flags().items()
@@ -154,8 +160,15 @@ def fill_name(form: str, config: RunConfig) -> str:
 
 
 def score_seeds(config: RunConfig, evidence: str) -> dict[str, Statistics]:
-    """Relative MSE and R^2, ID and OOD, over the runs of some evidence with the
-    settings of a run; nothing of one seed."""
+    """Computes relative MSE and R^2 over the seeds of the same training.
+
+    Args:
+        config: The settings of the training.
+        evidence: Finished runs or packed evidence; empty for none.
+
+    Returns:
+        Statistics by name of the score, for at least two seeds.
+    """
     if not evidence:
         return {}
     from tfcomp.studies.claims import read_some_evidence
@@ -168,9 +181,9 @@ def score_seeds(config: RunConfig, evidence: str) -> dict[str, Statistics]:
     scores = {}
     for name, limits in SEED_SCORES.items():
         values = [run.get(name) for run in by_seed.values()]
-        found = compute_statistics(values, limits=limits)
-        if found and found.count > 1:
-            scores[name] = found
+        statistics = compute_statistics(values, limits=limits)
+        if statistics and statistics.count > 1:
+            scores[name] = statistics
     return scores
 
 

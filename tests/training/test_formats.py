@@ -115,9 +115,9 @@ def test_planted_difference_is_refused(
 
 
 def test_missing_output_is_refused(run: LoadedRun) -> None:
-    ask = formats.ask_network(run.model)
+    predict = formats.predict_keras(run.model)
     with pytest.raises(RunError, match="has outputs"):
-        compare(lambda x: {"image": ask(x)["image"]}, run)
+        compare(lambda x: {"image": predict(x)["image"]}, run)
 
 
 def test_every_point_is_compared_once() -> None:

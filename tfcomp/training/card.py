@@ -1,4 +1,4 @@
-"""Cards of a model: `card.md` beside its SavedModel, `README.md` for hubs."""
+"""Formats model cards: `card.md` for a SavedModel, `README.md` for hubs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,11 +26,17 @@ def format_card(
     calls: Sequence[str] = (),
     seeds: Mapping[str, Statistics] | None = None,
 ) -> str:
-    """What a model is, its data, split, scores, limits and use, in Markdown.
+    """Formats the card of a model in Markdown.
 
-    It says nothing of the machine and of the time: the same run has the same
-    card. The calls are how the formats beside it are called, by default the
-    SavedModel; `seeds` has scores of the same training with other seeds.
+    It has data, split, scores, limits and use, but neither machine nor date:
+    the same run has the same card.
+
+    Args:
+        config: The settings of the run.
+        dataset: Its dataset.
+        metrics: The content of its `metrics.json`.
+        calls: Code that calls each format; by default the SavedModel's.
+        seeds: Scores of the same training with other seeds.
     """
     environment = jinja2.Environment(
         trim_blocks=True, keep_trailing_newline=True
@@ -65,14 +71,14 @@ def format_hub_card(
     calls: Sequence[str],
     seeds: Mapping[str, Statistics] | None = None,
 ) -> str:
-    """The card behind the header that model hubs read."""
+    """Formats the card, below the header that model hubs read."""
     card = format_card(run.config, run.dataset, run.metrics, calls, seeds)
     header = yaml.safe_dump(make_header(run), sort_keys=False)
     return f"---\n{header}---\n\n{card}"
 
 
 def make_header(run: LoadedRun) -> dict[str, Any]:
-    """Library, tags, data and scores for hubs; the license is the owner's."""
+    """Returns the header for hubs; the license is left to the owner."""
     data, subsets = run.config.data, select_scores(run.metrics)
     results = [
         {

@@ -1,4 +1,4 @@
-"""SavedModels for inference, in TensorFlow Serving's layout.
+"""Exports SavedModels for inference, in TensorFlow Serving's layout.
 
 `<export_dir>/<run_name>/<version>/` needs TensorFlow alone. Its signatures:
 
@@ -6,7 +6,7 @@
     activations       factors [n, F] -> {stage: activation [n, ...]}
     geometry          factors [n, F] -> {stage: metric tensor [n, F, F]}
 
-`card.md` beside them says what the model is.
+`card.md` beside them describes the model.
 """
 
 import hashlib
@@ -36,10 +36,16 @@ def export_model(
     jacobian_fn: Callable,
     card: str = "",
 ) -> Path:
-    """Exports the next version, or finds that the last one is this model.
+    """Exports the next version, unless the last one is the same model.
 
-    The float32 model has named stages, whose derivatives are `jacobian_fn`. The
-    folder is the parent of the versions; that of the model is returned.
+    Args:
+        model: A float32 model with named stages.
+        folder: The parent of the versions.
+        jacobian_fn: Computes the derivatives of the stages.
+        card: The text of `card.md`.
+
+    Returns:
+        The folder of the version that has the model.
     """
     digest = hashlib.sha256(model.to_json().encode())
     for weight in model.get_weights():
@@ -55,18 +61,18 @@ def export_model(
 
     def is_same(version: Path) -> bool:
         file = version / FINGERPRINT
-        known = file.read_bytes() if file.exists() else b""
-        return known == fingerprint.encode() and is_loadable(version)
+        other = file.read_bytes() if file.exists() else b""
+        return other == fingerprint.encode() and is_loadable(version)
 
     version, _ = add_version(Path(folder), write, is_same)
     return version
 
 
 def export_run(run: Path, folder: Path) -> Path:
-    """Exports a finished run to a version, or has a RunError of `load_run`."""
-    found = load_run(run)
+    """Exports a finished run; errors are those of `load_run`."""
+    loaded = load_run(run)
     return export_scored(
-        found.model, found.config, found.dataset, found.metrics, folder
+        loaded.model, loaded.config, loaded.dataset, loaded.metrics, folder
     )
 
 
@@ -77,7 +83,7 @@ def export_scored(
     metrics: Mapping[str, Any],
     folder: str | Path = "",
 ) -> Path:
-    """As `export_model`, with a card; by default where the run exports to."""
+    """Exports a model with its card, by default to the run's export folder."""
     jacobian_fn = choose_jacobian(model, dataset.space)
     card = format_card(config, dataset, metrics)
     return export_model(model, folder or config.export_path, jacobian_fn, card)

@@ -1,8 +1,7 @@
-"""The formats of other programs: how each is written, read back and asked.
+"""Writes and reads a model in the formats of other programs.
 
-Whatever the format, a file takes `factors` [n, F], float32 and any n, and has
-one output for each stage by its name; that of the last stage, `image`, is the
-image [n, H, W, C].
+In every format a file takes `factors` [n, F], float32 and any n, and has one
+output per stage, by its name; the last one is `image` [n, H, W, C].
 """
 
 from __future__ import annotations
@@ -21,25 +20,27 @@ import numpy as np
 from tfcomp.config.errors import ConfigError
 
 if TYPE_CHECKING:
+    import keras
+
     from tfcomp.evaluation.loading import LoadedRun
 
 Arrays = dict[str, np.ndarray]
-Ask = Callable[[np.ndarray], Arrays]
+Predict = Callable[[np.ndarray], Arrays]
 
 
 @dataclass(frozen=True)
 class Format:
-    """How a format is written and asked; `_TABLE` explains the rest."""
+    """A format; `templates/formats.toml` explains `file` and the rest."""
 
     write: Callable[[LoadedRun, Path], None]
-    read: Callable[[Path], Ask]
+    read: Callable[[Path], Predict]
     file: str
     call: str
     packages: dict[str, str] = field(default_factory=dict)
 
 
 def check_formats(names: Sequence[str]) -> None:
-    """A ConfigError for unknown formats, or with packages to install."""
+    """Raises a ConfigError for unknown formats, or for missing packages."""
     known = ", ".join(FORMATS)
     if not names:
         raise ConfigError("format", f"must name some of {known}", "")
@@ -53,8 +54,8 @@ def check_formats(names: Sequence[str]) -> None:
             raise ConfigError("format", rule, name)
 
 
-def ask_network(model: object) -> Ask:
-    """The stages of a Keras model, as what a format is compared with."""
+def predict_keras(model: keras.Model) -> Predict:
+    """Returns a function that computes all stages of a Keras model."""
     import tensorflow as tf
 
     from tfcomp.models.stages import make_stage_model
@@ -86,7 +87,7 @@ def _write(kind: str, run: LoadedRun, path: Path) -> None:
             stages.export(str(path), format=kind, verbose=False)
 
 
-def _read_saved_model(path: Path) -> Ask:
+def _read_saved_model(path: Path) -> Predict:
     import tensorflow as tf
 
     model = tf.saved_model.load(str(path))
@@ -95,13 +96,13 @@ def _read_saved_model(path: Path) -> Ask:
     )
 
 
-def _read_keras(path: Path) -> Ask:
+def _read_keras(path: Path) -> Predict:
     import keras
 
-    return ask_network(keras.models.load_model(path))
+    return predict_keras(keras.models.load_model(path))
 
 
-def _read_onnx(path: Path) -> Ask:
+def _read_onnx(path: Path) -> Predict:
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path)
@@ -111,7 +112,7 @@ def _read_onnx(path: Path) -> Ask:
     )
 
 
-def _read_openvino(path: Path) -> Ask:
+def _read_openvino(path: Path) -> Predict:
     import openvino
 
     # Else it computes in bfloat16 where the processor can.
@@ -122,23 +123,23 @@ def _read_openvino(path: Path) -> Ask:
     }
 
 
-def _read_litert(path: Path) -> Ask:
+def _read_litert(path: Path) -> Predict:
     from ai_edge_litert.interpreter import Interpreter
 
-    ask = Interpreter(str(path)).get_signature_runner("serving_default")
-    return lambda x: ask(factors=x)
+    predict = Interpreter(str(path)).get_signature_runner("serving_default")
+    return lambda x: predict(factors=x)
 
 
-def _read_torch(path: Path) -> Ask:
+def _read_torch(path: Path) -> Predict:
     import torch
 
     program = torch.export.load(path).module()
 
-    def ask(x: np.ndarray) -> Arrays:
+    def predict(x: np.ndarray) -> Arrays:
         with torch.no_grad():
             return _fetch(program(torch.from_numpy(x)))
 
-    return ask
+    return predict
 
 
 _READERS = {

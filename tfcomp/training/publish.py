@@ -1,4 +1,4 @@
-"""A finished run -> a published model: packed, read back, scored, then kept."""
+"""Packs a finished run as a published model, reads it back and scores it."""
 
 import dataclasses
 import json
@@ -22,10 +22,10 @@ from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, select_scores
 from tfcomp.training.card import format_hub_card
 
-# Entries of `metrics.json` that are taken over.
+# Entries of `metrics.json` that a published model keeps.
 KEPT = ("coverage", "points", "channels")
 COSTS = ("epochs", "weights")
-# Of scores that another machine computes from the same weights, relative.
+# Relative, of scores that another machine computes from the same weights.
 TOLERANCE = 1e-3
 CALL = """\
 import tfcomp
@@ -49,12 +49,23 @@ def publish_run(
 ) -> Path:
     """Packs a finished run as a model of a folder of published ones.
 
-    What is written is read back as users read it, and its scores are computed
-    from what was read. One of that name, as `sprites/acting/montero_range`, is
-    replaced. The dtype is that of weights, float32 or float16; the card has the
-    scores of the same training with other seeds. A RunError if the run cannot
-    be loaded, has weights that are not finite, or not the scores that it has
-    recorded; a ConfigError if it needs code or files, or for a bad name.
+    The files are read back as users read them, and their scores are computed
+    again. A model of the same name is replaced.
+
+    Args:
+        path: The run folder.
+        name: The name, such as `sprites/acting/montero_range`.
+        folder: The folder of published models.
+        dtype: The type of the stored weights, float32 or float16.
+        seeds: Scores of the same training with other seeds, for the card.
+
+    Returns:
+        The folder of the model.
+
+    Raises:
+        RunError: The run cannot be loaded, its weights are not finite, or its
+            model does not have the recorded scores.
+        ConfigError: The run needs code or files, or the name is invalid.
     """
     published_folder.check_name(name)
     run = load_run(path)
@@ -77,7 +88,7 @@ def _pack_contents(
     dtype: str,
     seeds: Mapping[str, Statistics] | None,
 ) -> dict[str, bytes]:
-    """All files of a published model, `SHA256SUMS` among them."""
+    """Returns all files of a published model, with `SHA256SUMS`."""
     weights = format_weights(run.model.get_weights(), dtype)
     contents = {
         FLAGS_FILE: _format_flags(run).encode(),
@@ -102,18 +113,20 @@ def _pack_contents(
 
 
 def score_stored(run: LoadedRun) -> dict[str, Any]:
-    """The scores of what was read, and R^2; entries of `metrics.json`."""
+    """Computes the scores of a model and its R^2, as in `metrics.json`."""
     run.dataset.prepare()
     seed = run.config.training.seed
-    found = Evaluator(run.model, run.dataset, seed).evaluate()
-    return {**found.scores, "r2": score_certified(run.dataset, found, None)}
+    result = Evaluator(run.model, run.dataset, seed).evaluate()
+    return {**result.scores, "r2": score_certified(run.dataset, result, None)}
 
 
-def check_scores(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuses scores that are not those of the run, by the first of them."""
+def check_scores(
+    recorded: Mapping[str, Any], computed: Mapping[str, Any]
+) -> None:
+    """Raises a RunError for the first score that differs from the record."""
     for subset, scores in select_scores(recorded).items():
         for name, value in scores.items():
-            other = found.get(subset, {}).get(name)
+            other = computed.get(subset, {}).get(name)
             if not is_close(value, other):
                 raise RunError(
                     f"the model of this run has {subset}/{name}={other}, its "
@@ -122,18 +135,21 @@ def check_scores(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> None:
 
 
 def is_close(value: float | None, other: float | None) -> bool:
-    """Whether two computations of a score agree."""
+    """Checks that two computations of a score agree."""
     if value is None or other is None:
         return value is other
     return math.isclose(value, other, rel_tol=TOLERANCE, abs_tol=1e-7)
 
 
 def _format_flags(run: LoadedRun) -> str:
-    """The flags, below the versions that the run has recorded."""
+    """Formats the flags, below the versions that the run has recorded."""
     header = [ln for ln in run.description.splitlines() if ln.startswith("#")]
-    places = {"log_dir": "tensorboard_logs", "export_dir": "saved_models"}
-    data = dataclasses.replace(run.config.data, data_dir="", examples_dir="")
-    config = dataclasses.replace(run.config, data=data, **places)
+    config = dataclasses.replace(
+        run.config,
+        data=dataclasses.replace(run.config.data, data_dir="", examples_dir=""),
+        log_dir="tensorboard_logs",
+        export_dir="saved_models",
+    )
     return "\n".join([*header, format_flags(config)])
 
 
@@ -141,7 +157,7 @@ def _format_metrics(metrics: Mapping[str, Any]) -> str:
     kept = {name: metrics[name] for name in KEPT if name in metrics}
     kept["train"] = {name: metrics["train"][name] for name in COSTS}
     if "r2" in metrics:
-        known = metrics["r2"]
-        kept["r2"] = {key: known[key] for key in ("id", "ood") if key in known}
-    found = {**select_scores(metrics), **kept}
-    return json.dumps(found, indent=2, allow_nan=False) + "\n"
+        r2 = metrics["r2"]
+        kept["r2"] = {key: r2[key] for key in ("id", "ood") if key in r2}
+    content = {**select_scores(metrics), **kept}
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"

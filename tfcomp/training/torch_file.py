@@ -1,10 +1,10 @@
-"""A Keras file as a PyTorch program (`.pt2`), in a process of its own.
+"""Converts a Keras file to a PyTorch program (`.pt2`), in its own process.
 
     KERAS_BACKEND=torch python -m tfcomp.training.torch_file IN.keras OUT.pt2
 
-Keras computes with one library in a process, and tfcomp has chosen TensorFlow.
-Layers are written with `keras.ops`, so that Keras can load the same file with
-PyTorch and export it; the program then needs PyTorch alone.
+Keras has one backend per process, and tfcomp has chosen TensorFlow. Layers
+are written with `keras.ops`, so Keras can load the same file with PyTorch and
+export it; the program then needs PyTorch alone.
 """
 
 import importlib
@@ -22,27 +22,27 @@ from tfcomp.evaluation.loading import LoadedRun
 
 
 def write_torch(run: LoadedRun, path: Path) -> None:
-    """Writes the stages of a run's model; a RunError if PyTorch cannot."""
+    """Writes the stages of a run's model; a RunError if Keras cannot."""
     # "" is the current folder, in which plugins are looked for last.
     places = os.pathsep.join(place or os.getcwd() for place in sys.path)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "model.keras")
         run.model.save(source)
-        found = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-P", "-m", "tfcomp.training.torch_file"]
             + [source, path, *split_names(run.config.plugins)],
             env=os.environ | {"PYTHONPATH": places, "KERAS_BACKEND": "torch"},
             capture_output=True,
             text=True,
         )
-    if found.returncode:
-        lines = found.stderr.strip().splitlines()
-        reason = lines[-1] if lines else f"status {found.returncode}"
+    if process.returncode:
+        lines = process.stderr.strip().splitlines()
+        reason = lines[-1] if lines else f"status {process.returncode}"
         raise RunError(f"--format=torch: Keras cannot write it ({reason})")
 
 
 def main(source: str, path: str, *plugins: str) -> None:
-    """What the process does."""
+    """Loads a Keras file and writes the program."""
     import keras
     import torch
 
@@ -58,7 +58,7 @@ def main(source: str, path: str, *plugins: str) -> None:
             dynamic_shapes={0: torch.export.Dim("n", min=1)},
         )
     except Exception as error:  # whatever a layer does with a tensor of PyTorch
-        # What Keras says of it, in one line without colors and tensors.
+        # Keras's reason on one line, without colors and tensors.
         text = str(error).rpartition("Original error: ")[2]
         text = re.sub(r"\x1b\[\d*m", "", text)
         text = text.partition("Arguments received")[0]
