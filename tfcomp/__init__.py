@@ -25,6 +25,7 @@ _LATER = {
     ),
     "report.sections": "register_section",
     "statistics.measure": "register_measure",
+    "tables": "read_runs",
 }
 __all__ = sorted(" ".join(_LATER.values()).split())
 

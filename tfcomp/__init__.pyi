@@ -18,5 +18,6 @@ from tfcomp.report.model_report import load_run as load_run
 from tfcomp.report.model_report import write_report as write_report
 from tfcomp.report.sections import register_section as register_section
 from tfcomp.statistics.measure import register_measure as register_measure
+from tfcomp.tables import read_runs as read_runs
 
 __version__: str

@@ -4,7 +4,9 @@
 
 groups runs that differ in nothing but their seed and prints mean and standard
 deviation of their scores; --output also writes them as CSV (with 95 %
-intervals) and Markdown.
+intervals) and Markdown. `--tables=FOLDER` writes every flag and number of the
+runs instead, as runs.csv and numbers.csv (see `tfcomp.tables`); packed evidence
+and sweeps may be named there.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import tfcomp
 from tfcomp.config.command import exit_on_user_error, run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import split_names
@@ -25,6 +28,7 @@ from tfcomp.statistics import setting_table
 from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures, find_measure
 from tfcomp.statistics.seed_statistics import get_score
 from tfcomp.storage.files import DamagedFileError, write_table, write_text
+from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run, read_metrics
 
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ FLAGS = {
         "default the main ones that the runs have.",
     ),
     "output": ("", "Path without ending, for .csv and .md."),
+    "tables": ("", "A folder for runs.csv and numbers.csv."),
 }
 
 
@@ -55,6 +60,8 @@ def compare_runs(settings: dict[str, Any]) -> int:
     output = settings["output"]
     if output and os.path.basename(output) in ("", ".", ".."):
         raise ConfigError("output", "must end with a name", output)
+    if settings["tables"]:
+        return write_tables(settings["runs"], settings["tables"])
     scores = split_names(settings["scores"])
     runs = read_runs(settings["runs"])
     if scores == ["list"]:
@@ -136,6 +143,21 @@ def write_output(path: str, table: pd.DataFrame, text: str) -> None:
         write_text(Path(f"{path}.md"), text)
     except OSError as error:
         raise RunError(f"--output must be writable: {error}") from error
+
+
+def write_tables(pattern: str, output: str) -> int:
+    """Writes the runs and their numbers, and prints how many there are."""
+    check_folder("tables", output)
+    tables = tfcomp.read_runs(*split_names(pattern))
+    folder = Path(os.path.expanduser(output))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in zip(("runs", "numbers"), tables, strict=True):
+            write_table(folder / f"{name}.csv", table)
+            print(f"{len(table):9,} {name:8} {folder / name}.csv")
+    except OSError as error:
+        raise RunError(f"--tables must be writable: {error}") from error
+    return 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import lzma
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # What the names of unfinished files begin with.
 PARTIAL = ".partial-"
+# Of one compressed file; the largest in docs/ has 21 MB.
+MAX_UNPACKED = 2**28
 
 
 class DamagedFileError(RunError):
@@ -69,6 +72,39 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     if not text.endswith("\n") or None in cells:
         raise DamagedFileError(path, "its rows are incomplete")
     return rows
+
+
+def read_xz(path: Path) -> bytes:
+    """Returns what an xz file holds.
+
+    Raises DamagedFileError if it is none, or holds more than `MAX_UNPACKED`.
+    """
+    check_file(path)
+    decompressor = lzma.LZMADecompressor(memlimit=MAX_UNPACKED)
+    parts, size = [], 0
+    with open(path, "rb") as file:
+        while not decompressor.eof:
+            block = b""
+            if decompressor.needs_input and not (block := file.read(2**16)):
+                raise DamagedFileError(path, "it ends too early")
+            try:
+                parts.append(decompressor.decompress(block, 2**20))
+            except lzma.LZMAError as error:
+                raise DamagedFileError(path, error) from error
+            size += len(parts[-1])
+            if size > MAX_UNPACKED:
+                limit = f"it holds more than {MAX_UNPACKED >> 20} MB"
+                raise DamagedFileError(path, limit)
+    return b"".join(parts)
+
+
+def write_xz(path: Path, content: bytes) -> bool:
+    """Compresses content to a file; returns False if it has it already."""
+    packed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+    if path.exists() and path.read_bytes() == packed:
+        return False
+    write_bytes(path, packed)
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

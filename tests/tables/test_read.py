@@ -1,0 +1,238 @@
+"""Runs as two tables: every number of every file, exactly, from any place."""
+
+import json
+import lzma
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import tfcomp
+from tfcomp import compare
+from tfcomp.config.errors import ConfigError
+from tfcomp.storage.files import DamagedFileError
+from tfcomp.tables import read_results
+from tfcomp.tables.packs import KEYS, read_pack, write_pack
+from tfcomp.tables.read import make_tables
+
+ROOT = Path(__file__).parents[2]
+EVIDENCE = ROOT / "docs" / "evidence"
+METRICS: dict[str, Any] = {
+    "id": {"mse": 0.1, "hit_rate": None, "mine": 3},
+    "ood": {"mse": 1 / 3, "relative_mse": 1e-300},
+    "r2": {"ood": 0.25},
+    "layers": {"code": {"factorization": 1.0}, "image": {"factorization": 0.5}},
+    "train": {"seconds": 9, "attempts": [{"seed": 1}, {"seed": 7}]},
+    "own_measures": {"mine": {"label": "a count", "limits": [0, 9]}},
+}
+MEASURES: dict[str, Any] = {
+    "version": "abc",
+    "stages": ["code", "image"],
+    "factorization": [0.9, 0.8],
+    "probe": [0.3, None],
+    "border_relative_mse": [0.5, 0.25],
+    "axis_ratio": 2,
+    "start": {"factorization": [0.7, 0.6], "axis_ratio": 1.5},
+}
+# As a person would list them.
+EXPECTED = [
+    ("end", "all", "code", "factorization", 1.0),
+    ("end", "all", "image", "factorization", 0.5),
+    ("end", "id", "", "mse", 0.1),
+    ("end", "id", "", "hit_rate", math.nan),
+    ("end", "id", "", "mine", 3.0),
+    ("end", "ood", "", "mse", 1 / 3),
+    ("end", "ood", "", "relative_mse", 1e-300),
+    ("end", "all", "", "r2/ood", 0.25),
+    ("end", "all", "", "train/seconds", 9.0),
+    ("end", "all", "", "train/attempts/0/seed", 1.0),
+    ("end", "all", "", "train/attempts/1/seed", 7.0),
+    ("end", "all", "code", "probe", 0.3),
+    ("end", "all", "image", "probe", math.nan),
+    ("end", "all", "", "border_relative_mse/0", 0.5),
+    ("end", "all", "", "border_relative_mse/1", 0.25),
+    ("end", "all", "", "axis_ratio", 2.0),
+    ("start", "all", "code", "factorization", 0.7),
+    ("start", "all", "image", "factorization", 0.6),
+    ("start", "all", "", "axis_ratio", 1.5),
+]
+
+
+def write_run(folder: Path, *flags: str, merged: bool = False) -> Path:
+    """A finished run, whose measures stand in `metrics.json` or beside it."""
+    folder.mkdir(parents=True)
+    lines = ["# tfcomp: 0.1.0", "# tensorflow: 2.21.0", *flags]
+    (folder / "run.flags").write_text("\n".join(lines) + "\n")
+    metrics = METRICS | ({"measures": MEASURES} if merged else {})
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    if not merged:
+        (folder / "measures.json").write_text(json.dumps(MEASURES))
+    return folder
+
+
+def list_rows(numbers: pd.DataFrame) -> list[tuple]:
+    return list(numbers.drop(columns="run").itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_every_number_of_a_run(tmp_path: Path, merged: bool) -> None:
+    write_run(tmp_path / "r", "--seed=105", "--depth=3", merged=merged)
+    runs, numbers = tfcomp.read_runs(tmp_path)
+    assert repr(list_rows(numbers)) == repr(EXPECTED)
+    (run,) = runs.to_dict("records")
+    assert set(numbers["run"]) == {run["run"]}
+    assert (run["seed"], run["round"], run["depth"]) == (105, 1, 3)
+    assert (run["name"], run["study"], run["folder"]) == (
+        "r",
+        "r",
+        str(tmp_path / "r"),
+    )
+    assert (run["tensorflow"], run["measured_with"]) == ("2.21.0", "abc")
+    assert run["model"] == "cnn"  # the default
+
+
+def test_epochs_are_those_of_the_history(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r")
+    (folder / "history.csv").write_text(
+        "epoch,train/loss,id/mse\n1,0.5,0.25\n2,0.125,\n"
+    )
+    _, numbers = tfcomp.read_runs(folder)
+    assert list_rows(numbers)[len(EXPECTED) :] == [
+        ("epoch 1", "all", "", "train/loss", 0.5),
+        ("epoch 1", "id", "", "mse", 0.25),
+        ("epoch 2", "all", "", "train/loss", 0.125),
+    ]
+
+
+def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
+    sweep = tmp_path / "logs" / "sweep"
+    # A shallow network first, whose stages are some of those of a deeper one.
+    for number, stages in enumerate(
+        (["code", "image"], ["code", "s_0", "image"])
+    ):
+        folder = write_run(
+            sweep / "trials" / f"{number}",
+            f"--depth={number + 2}",
+            f"--seed={number * 200}",
+            "--learning_rate=3e-4",
+            "--log_dir=/home/me",
+            "--flag_of_1999=no",
+        )
+        layers = {s: {"f": n / 7} for n, s in enumerate(stages)}
+        content = METRICS | {"layers": layers}
+        (folder / "metrics.json").write_text(json.dumps(content))
+    before = read_results([str(sweep)])
+    tables = before.runs, before.numbers
+    path, is_new = write_pack(tmp_path, "sweep", tables)
+    assert is_new and write_pack(tmp_path, "sweep", tables) == (path, False)
+    assert b"/home/me" not in lzma.decompress(path.read_bytes())
+    runs, numbers = make_tables(*read_pack(path))
+    pd.testing.assert_frame_equal(
+        runs.drop(columns="folder"), before.runs.drop(columns="folder")
+    )
+    assert list(runs["flag_of_1999"]) == ["no", "no"]
+    for run in runs["run"]:
+        old, new = (t[t["run"] == run] for t in (before.numbers, numbers))
+        index = [n.set_index(KEYS)["value"].sort_index() for n in (old, new)]
+        pd.testing.assert_series_equal(*index, check_exact=True)
+        stages = [n["stage"].drop_duplicates().tolist() for n in (old, new)]
+        assert stages[0] == sorted(stages[1], key=stages[0].index)
+        assert [s for s in stages[1] if s] == [s for s in stages[0] if s]
+
+
+def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
+    """An old table has no such column, and its runs are the same ones."""
+    folder = write_run(tmp_path / "r", "--depth=3", "--rank=16")
+    table = read_results([str(folder)])
+    tables = table.runs.drop(columns="noise"), table.numbers
+    path, _ = write_pack(tmp_path, "old", tables)
+    (row,), _ = read_pack(path)
+    assert row["run"] == table.runs["run"][0] and row["noise"] == 0.0
+
+
+def test_repeats_are_left_out(tmp_path: Path) -> None:
+    for number in range(3):
+        folder = write_run(tmp_path / f"r{number}", "--seed=2")
+        os.utime(folder / "metrics.json", (1000 - number, 1000 - number))
+    found = read_results([str(tmp_path)])
+    assert list(found.runs["name"]) == ["r0"]
+    assert len(found.numbers) == len(EXPECTED)
+    assert found.notes == ("r2 repeats r0", "r1 repeats r0")
+
+
+def test_damaged_runs_are_named(tmp_path: Path) -> None:
+    write_run(tmp_path / "good")
+    bad = write_run(tmp_path / "bad")
+    (bad / "run.flags").write_text("--depth=many\n")
+    found = read_results([str(tmp_path)])
+    assert list(found.runs["name"]) == ["good"]
+    assert "bad cannot be read" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"no archive", "Input format not supported"),
+        (lzma.compress(b"\xff\xfe"), "utf-8"),
+        (lzma.compress(b""), "not enough values"),
+        (lzma.compress(b"name\nx\n"), "no column seed"),
+        (lzma.compress(b"name,seed\nx\n"), "not of equal length"),
+        (lzma.compress(b"name,seed\nx,ten\n"), "invalid literal"),
+        (lzma.compress(b"name,seed,end|a\nx,1,2\n"), "not enough values"),
+        (lzma.compress(b"name,seed,a|b||c\nx,1,2e\n"), "could not convert"),
+        (lzma.compress(b"name,seed\nx,1\ny,1\n"), "has a run twice"),
+        (lzma.compress(b'name,seed\n"x,1\n'), "unexpected end of data"),
+    ],
+)
+def test_damaged_packs_are_one_line(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    (tmp_path / "x.csv.xz").write_bytes(content)
+    with pytest.raises(DamagedFileError, match=reason) as caught:
+        tfcomp.read_runs(tmp_path)
+    assert "x.csv.xz is damaged" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_archives_of_an_earlier_version(tmp_path: Path) -> None:
+    (tmp_path / "a.tar.xz").touch()
+    with pytest.raises(ConfigError, match="tar xf"):
+        tfcomp.read_runs(tmp_path / "a.tar.xz")
+    with pytest.raises(ConfigError, match="must match finished runs"):
+        tfcomp.read_runs(tmp_path)
+
+
+def test_the_command_writes_both_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    write_run(tmp_path / "logs" / "r", "--seed=1")
+    output = tmp_path / "out"
+    flags = [f"--runs={tmp_path / 'logs'}", f"--tables={output}"]
+    assert compare.main(["", *flags]) == 0
+    assert "19 numbers" in capsys.readouterr().out
+    numbers = pd.read_csv(output / "numbers.csv", dtype=str).fillna("")
+    numbers["value"] = [float(text or "nan") for text in numbers["value"]]
+    assert repr(list_rows(numbers)) == repr(EXPECTED)
+    assert list(pd.read_csv(output / "runs.csv")["seed"]) == [1]
+
+
+@pytest.mark.skipif(not EVIDENCE.exists(), reason="no evidence is committed")
+def test_the_number_of_a_claim_in_five_lines() -> None:
+    """C6 with bump codes, as its verdict has it (docs/outputs.md)."""
+    text = (ROOT / "docs" / "outputs.md").read_text("utf-8")
+    (example,) = (
+        part for part in text.split("```python\n")[1:] if "fall" in part
+    )
+    names: dict[str, Any] = {}
+    folder = os.getcwd()
+    os.chdir(ROOT)
+    try:
+        exec(example.partition("```")[0], names)
+    finally:
+        os.chdir(folder)
+    assert names["fall"].count() == 19
+    assert f"{names['fall'].mean():.6f}" == "-0.053027"
+    assert names["works"].tolist() == [18 / 19, 1.0]

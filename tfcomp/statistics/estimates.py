@@ -1,0 +1,146 @@
+"""Estimates over seeds: a number for each seed, and what they say together.
+
+estimate_mean({0: 0.81, 1: 0.84, 2: 0.79}, limits=SHARE)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tfcomp.statistics import seed_tests
+from tfcomp.statistics.limits import CORRELATION, REAL, Limits
+from tfcomp.statistics.seed_statistics import compute_statistics
+
+# By seed; None for a seed that lacks its number.
+Values = Mapping[int, float | None]
+Rows = Mapping[int, Sequence[float | None]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes:
+        mean: The mean over seeds, or a fitted number.
+        low: Lower end of the 95 % interval, if there is one; the mean if seeds
+            are all alike.
+        values: The number of every seed, if it is a mean.
+        unit: What is counted: `seeds`, `sizes`, or seeds of a `share`.
+        test: Computes the p at which the interval just reaches a bound.
+        trend: Page's p of a rising and of a falling trend, if it is the mean
+            rank correlation of one.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    count: int
+    values: Mapping[int, float]
+    unit: str = "seeds"
+    test: Callable[[float], float] | None = field(default=None, compare=False)
+    trend: tuple[float, float] | None = None
+
+
+Estimator = Callable[..., Estimate | None]
+
+
+def estimate_mean(values: Values, limits: Limits = REAL) -> Estimate | None:
+    """Returns the mean over seeds and Student's interval.
+
+    None without seeds, or if one lacks its value: the mean over the rest could
+    flatter.
+    """
+    numbers = _complete(values)
+    if numbers is None:
+        return None
+    limits = limits.widen(list(numbers.values()))
+    found = compute_statistics(list(numbers.values()), limits=limits)
+    assert found is not None
+    mean, low, high = found.mean, found.low, found.high
+    if low is None and found.count > 1:  # all alike
+        low = high = mean
+
+    def test(bound: float) -> float:
+        from scipy import stats
+
+        if found.low is None or found.deviation is None:  # all alike
+            return float(mean == bound)
+        error = found.deviation / math.sqrt(found.count)
+        error *= limits.measure_slope(mean)
+        distance = abs(limits.stretch(mean) - limits.stretch(bound))
+        return float(2 * stats.t.sf(distance / error, found.count - 1))
+
+    return Estimate(mean, low, high, found.count, numbers, test=test)
+
+
+def _complete(values: Values) -> dict[int, float] | None:
+    """Returns the values; None without any, or if one is missing."""
+    known = {seed: v for seed, v in values.items() if v is not None}
+    return known if values and len(known) == len(values) else None
+
+
+def estimate_geometric(values: Values, _: Limits = REAL) -> Estimate | None:
+    """Returns the geometric mean, and Student's interval of the logarithms."""
+    numbers = _complete(values)
+    if numbers is None or min(numbers.values()) <= 0:
+        return None
+    found = estimate_mean({s: math.log(v) for s, v in numbers.items()})
+    assert found is not None and found.test is not None
+    test = found.test
+    low, high = (
+        None if x is None else math.exp(x) for x in (found.low, found.high)
+    )
+    return Estimate(
+        math.exp(found.mean),
+        low,
+        high,
+        found.count,
+        numbers,
+        test=lambda bound: test(math.log(bound)),
+    )
+
+
+def estimate_share(values: Values, _: Limits = REAL) -> Estimate | None:
+    """Returns the share of seeds whose value is 1 (else 0).
+
+    The interval is Clopper and Pearson's.
+    """
+    numbers = _complete(values)
+    if numbers is None:
+        return None
+    wins, count = int(sum(numbers.values())), len(numbers)
+    ends = seed_tests.compute_share_interval(wins, count)
+    test = functools.partial(seed_tests.compute_share_p, wins, count)
+    return Estimate(wins / count, *ends, count, numbers, "share", test=test)
+
+
+def estimate_fact(values: Values, limits: Limits = REAL) -> Estimate | None:
+    """Returns the share of seeds as a fact about them, without uncertainty."""
+    found = estimate_share(values, limits)
+    if found is None:
+        return None
+    share = found.mean
+    return Estimate(share, share, share, found.count, found.values, "share")
+
+
+def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
+    """Returns the mean rank correlation with the place, and Page's p.
+
+    `rows` has the numbers of each seed in order, at least three.
+    """
+    numbers = [[x for x in row if x is not None] for row in rows.values()]
+    sizes = {len(row) for row in (*rows.values(), *numbers)}
+    if len(sizes) != 1 or min(sizes) < 3:
+        return None
+    ranks = {
+        seed: seed_tests.correlate_ranks(row) for seed, row in rows.items()
+    }
+    found = estimate_mean(ranks, CORRELATION)
+    if found is None:
+        return None
+    trend = seed_tests.compute_trend_p(numbers) if len(numbers) > 1 else None
+    values = found.values
+    return Estimate(found.mean, None, None, found.count, values, trend=trend)

@@ -1,0 +1,160 @@
+"""One run as rows: its flags, and every number of its files."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
+from tfcomp.statistics.seed_statistics import IGNORED
+
+Flags = dict[str, Any]
+# When, subset, stage, name, value; NaN for a null.
+Row = tuple[str, str, str, str, float]
+
+# Flags that do not change what a run computes.
+UNIMPORTANT = frozenset(LOCATION_FLAGS) | set(IGNORED)
+# Comments of `run.flags`.
+ORIGIN = "tfcomp tensorflow keras numpy devices cores threads onednn".split()
+MEASURED = "measured_with"
+IDENTITY = ["run", "name", "study", "folder", "setting", "seed", "round"]
+START, END, ALL = "start", "end", "all"
+# Lists whose places are no stages, though they may be as many.
+PLACES = ("border_relative_mse", "curve_mse", "curve_values")
+SKIPPED = ("own_measures", "measures", "stages", "version", "start", "name")
+
+
+@functools.cache
+def get_defaults() -> Mapping[str, Any]:
+    """Returns all flags of a run with their defaults."""
+    return RunConfig().to_flags()
+
+
+def parse_value(name: str, text: str) -> Any:
+    """Converts a flag to its type; one that is not known stays text.
+
+    Raises ValueError if a number is none.
+    """
+    kind = type(get_defaults().get(name, ""))
+    return text in ("true", "True") if kind is bool else kind(text)
+
+
+def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
+    """Returns flags and comments of a `run.flags` of any version.
+
+    A flag that the file lacks has its default. Raises ValueError if a number
+    is none.
+    """
+    flags, origin = dict(get_defaults()), {}
+    for line in text.splitlines():
+        if line.startswith("# "):
+            name, _, value = line[2:].partition(": ")
+            origin[name] = value
+        elif line.startswith("--"):
+            name, _, value = line[2:].partition("=")
+            flags[name] = parse_value(name, value)
+    return flags, origin
+
+
+def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
+    """Returns 16 hex digits of what decides a run, and of its seed.
+
+    Flags that have their default are left out, so that a flag that a later
+    version adds changes no hash.
+    """
+    defaults = get_defaults()
+    kept = sorted(
+        (name, value)
+        for name, value in flags.items()
+        if name not in UNIMPORTANT and value != defaults.get(name)
+    )
+    text = repr(kept if seed is None else (kept, seed))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def describe_run(
+    folder: str,
+    study: str,
+    flags: Flags,
+    origin: Mapping[str, str],
+    measured: str,
+) -> dict[str, Any]:
+    """Returns the row of a run."""
+    seed = flags["seed"]
+    return {
+        "run": hash_setting(flags, seed),
+        "name": folder.rpartition("/")[2],
+        "study": study,
+        "folder": folder,
+        "setting": hash_setting(flags),
+        "seed": seed,
+        "round": min(seed // 100, 2),
+        **{
+            k: v for k, v in flags.items() if k not in (*LOCATION_FLAGS, "seed")
+        },
+        **{name: origin.get(name, "") for name in ORIGIN},
+        MEASURED: measured,
+    }
+
+
+def list_numbers(
+    metrics: Mapping[str, Any], measures: Mapping[str, Any]
+) -> Iterator[Row]:
+    """Yields the numbers of `metrics.json` and `measures.json`.
+
+    Where both have a number of a stage, it is the one that training wrote.
+    """
+    layers = metrics.get("layers", {})
+    for stage, scores in layers.items():
+        for name, value in _walk(scores):
+            yield END, ALL, stage, name, value
+    for part, scores in metrics.items():
+        if part.startswith(("id", "ood")):
+            for name, value in _walk(scores):
+                yield END, part, "", name, value
+        elif part != "layers" and part not in SKIPPED:
+            for name, value in _walk(scores, part):
+                yield END, ALL, "", name, value
+    known = {name for scores in layers.values() for name in scores}
+    stages = measures.get("stages") or []
+    yield from _list_measures(measures, END, stages, known)
+    yield from _list_measures(measures.get("start") or {}, START, stages, set())
+
+
+def _list_measures(
+    measures: Mapping[str, Any],
+    when: str,
+    stages: Sequence[str],
+    known: set[str],
+) -> Iterator[Row]:
+    for name, value in measures.items():
+        if name in SKIPPED:
+            continue
+        is_list = isinstance(value, list) and name not in PLACES
+        if is_list and len(value) == len(stages):
+            if name not in known:
+                for stage, number in zip(stages, value, strict=True):
+                    yield when, ALL, stage, name, _to_float(number)
+        else:
+            for path, number in _walk(value, name):
+                yield when, ALL, "", path, number
+
+
+def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Yields numbers at any depth with their path; skips texts."""
+    if value is None or isinstance(value, int | float):
+        yield name, _to_float(value)
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
+    for part, inner in parts:
+        yield from _walk(inner, f"{name}/{part}" if name else str(part))
+
+
+def _to_float(value: float | None) -> float:
+    return math.nan if value is None else float(value)

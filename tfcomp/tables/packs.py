@@ -1,0 +1,144 @@
+"""Packed runs: `<study>.csv.xz`, one file a study and one row a run.
+
+Its columns are flags and versions, and then numbers, whose names say when, of
+which subset and stage: `end|ood||mse`, `start|all|stage_0|factorization`. Cells
+without a number are empty; a null of the run is `null`. All digits are kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import glob
+import io
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.storage.files import DamagedFileError, read_xz, write_xz
+from tfcomp.storage.run_search import find_folders
+from tfcomp.tables.flatten import (
+    IDENTITY,
+    MEASURED,
+    ORIGIN,
+    Row,
+    describe_run,
+    get_defaults,
+    parse_value,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ENDING, OLD_ENDING = ".csv.xz", ".tar.xz"
+KEYS = ["run", "when", "subset", "stage", "name"]
+# What follows from the other columns.
+DERIVED = ["run", "study", "folder", "setting", "round"]
+NULL = "null"
+_NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED}
+
+
+def find_packs(patterns: Sequence[str]) -> list[Path]:
+    """Returns packed files that patterns match, or that lie in such folders.
+
+    Raises ConfigError for an archive of an earlier version.
+    """
+    found = {match for p in patterns for match in _match(p)}
+    for path in sorted(found):
+        if path.name.endswith(OLD_ENDING) and path.is_file():
+            rule = (
+                "must name folders or .csv.xz files; unpack an archive of an "
+                "earlier version by tar xf, and name its folder"
+            )
+            raise ConfigError("runs", rule, str(path))
+    folders = find_folders(
+        patterns, lambda names: any(n.endswith(ENDING) for n in names)
+    )
+    found |= {folder / n for folder in folders for n in os.listdir(folder)}
+    return sorted({p.resolve() for p in found if p.name.endswith(ENDING)})
+
+
+def _match(pattern: str) -> Iterator[Path]:
+    return map(Path, glob.iglob(os.path.expanduser(pattern), recursive=True))
+
+
+def read_pack(path: Path) -> tuple[list[dict[str, Any]], list[list[Row]]]:
+    """Reads rows of runs, and the numbers of each.
+
+    Raises DamagedFileError if the file is no such table.
+    """
+    try:
+        text = io.StringIO(read_xz(path).decode(), newline="")
+        head, *lines = csv.reader(text, strict=True)
+        if missing := {"name", "seed"}.difference(head):
+            raise ValueError(f"it has no column {min(missing)}")
+        if any(len(line) != len(head) for line in lines):
+            raise ValueError("its rows are not of equal length")
+        study = path.name.removesuffix(ENDING)
+        runs, numbers = [], []
+        for line in lines:
+            run, found = _restore(study, zip(head, line, strict=True))
+            runs.append(run)
+            numbers.append(found)
+        if len({run["run"] for run in runs}) < len(runs):
+            raise ValueError("it has a run twice")
+        return runs, numbers
+    except (OSError, ValueError, csv.Error) as error:
+        raise DamagedFileError(path, error) from error
+
+
+def _restore(
+    study: str, cells: Iterable[tuple[str, str]]
+) -> tuple[dict[str, Any], list[Row]]:
+    """Returns the row of a run, whose flags have types, and its numbers."""
+    texts, numbers = {}, []
+    for column, text in cells:
+        if "|" not in column:
+            texts[column] = text
+        elif text:
+            value = math.nan if text == NULL else float(text)
+            numbers.append((*_split(column), value))
+    flags = dict(get_defaults())
+    for name in texts.keys() - _NO_FLAGS:
+        flags[name] = parse_value(name, texts[name])
+    flags["seed"] = int(texts["seed"])
+    run = describe_run("", study, flags, texts, texts.get(MEASURED, ""))
+    return run | {"name": texts["name"]}, numbers
+
+
+@functools.cache
+def _split(column: str) -> tuple[str, str, str, str]:
+    when, subset, stage, name = column.split("|", 3)
+    return when, subset, stage, name
+
+
+def write_pack(
+    folder: Path, study: str, tables: tuple[DataFrame, DataFrame]
+) -> tuple[Path, bool]:
+    """Writes the runs of a study; returns its file, and False if it was there.
+
+    The same runs give the same bytes. Raises OSError.
+    """
+    import pandas as pd
+
+    runs, numbers = tables
+    # Deep networks first, whose columns have the stages of others in order.
+    counts = numbers.groupby("run")["stage"].transform("nunique")
+    numbers = numbers.loc[
+        counts.sort_values(ascending=False, kind="stable").index
+    ]
+    column = numbers[KEYS[1]].str.cat(numbers[KEYS[2:]], sep="|")
+    texts = numbers["value"].map(repr).where(numbers["value"].notna(), NULL)
+    wide = pd.DataFrame(
+        {"run": numbers["run"], "column": column, "text": texts}
+    )
+    wide = wide.set_index(["run", "column"])["text"].unstack(sort=False)
+    runs = runs.set_index("run").drop(columns=DERIVED[1:])
+    table = runs.join(wide).fillna("").sort_values("name")
+    text = table.to_csv(index=False, lineterminator="\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{study}{ENDING}"
+    return path, write_xz(path, text.encode())

@@ -1,0 +1,243 @@
+"""Reads finished runs, and the tables that earlier readers have written."""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.storage.files import DamagedFileError, read_json, read_text
+from tfcomp.storage.run_folder import (
+    FLAGS_FILE,
+    HISTORY_FILE,
+    METRICS_FILE,
+    read_metrics,
+)
+from tfcomp.storage.run_search import find_runs
+from tfcomp.tables import flatten
+from tfcomp.tables.flatten import ALL, END, IDENTITY, MEASURED, ORIGIN, Row
+from tfcomp.tables.groups import Columns, Group
+from tfcomp.tables.packs import KEYS, find_packs, read_pack
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MEASURES_FILE = "measures.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The two tables (see `tfcomp.tables`), and notes on what was left out."""
+
+    runs: DataFrame
+    numbers: DataFrame
+    notes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def scores(self) -> DataFrame:
+        """Numbers of whole networks at the end, [runs, paths].
+
+        A path begins with the subset, unless that is all: `ood/mse`, `r2/ood`.
+        """
+        table = self.numbers
+        table = table[(table["when"] == END) & (table["stage"] == "")]
+        wide = table.assign(path=join_path(table)).pivot(
+            index="run", columns="path", values="value"
+        )
+        return wide.reindex(self.runs["run"])
+
+    @functools.cached_property
+    def flags(self) -> dict[str, flatten.Flags]:
+        """All flags of each setting that decide what it computes."""
+        first = self.runs.drop_duplicates("setting").set_index("setting")
+        kept = [str(name) for name in first if name not in _NO_FLAGS]
+        rows: list[Any] = first[kept].to_dict("records")
+        return {
+            setting: {k: v for k, v in row.items() if v == v}
+            for setting, row in zip(map(str, first.index), rows, strict=True)
+        }
+
+    @functools.cached_property
+    def groups(self) -> list[Group]:
+        """Runs that differ in their seed alone, in order of appearance."""
+        groups = []
+        place: dict[str, tuple[Columns, int]] = {}
+        for setting, rows in self.runs.groupby("setting", sort=False):
+            columns: Columns = {}
+            runs = {row["seed"]: row for row in rows.to_dict("records")}
+            place |= {row["run"]: (columns, s) for s, row in runs.items()}
+            by_seed = dict(sorted(runs.items()))
+            groups.append(Group(self.flags[str(setting)], by_seed, columns))
+        paths = join_path(self.numbers)
+        keys = (self.numbers[name] for name in ("run", "when"))
+        rest = (self.numbers[name] for name in ("stage", "value"))
+        for run, when, path, stage, value in zip(
+            *keys, paths, *rest, strict=True
+        ):
+            columns, seed = place[run]
+            stages = columns.setdefault((when, path), {})
+            stages.setdefault(stage, {})[seed] = value
+        return groups
+
+    def keep(self, is_kept: Any) -> Results:
+        """Returns some of the runs, given a mask, with their numbers."""
+        runs = self.runs[is_kept]
+        numbers = self.numbers[self.numbers["run"].isin(runs["run"])]
+        return Results(runs, numbers, self.notes)
+
+
+_NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED, *flatten.UNIMPORTANT}
+
+
+def join_path(numbers: DataFrame) -> Any:
+    """Returns names of numbers after their subset, as `ood/mse`."""
+    is_all = numbers["subset"] == ALL
+    joined = numbers["subset"] + "/" + numbers["name"]
+    return joined.where(~is_all, numbers["name"])
+
+
+def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
+    """Reads finished runs, without TensorFlow.
+
+    Args:
+        *paths: Folders of runs, or folders that contain them at any depth, as
+            sweeps; folders of packed tables; patterns with *.
+
+    Returns:
+        The tables `runs` and `numbers`, which `tfcomp.tables` explains.
+
+    Raises:
+        ConfigError: If nothing matches.
+        RunError: If a packed table is damaged.
+    """
+    found = read_results([str(path) for path in paths])
+    if not len(found.runs):
+        raise ConfigError(
+            "runs", "must match finished runs", ",".join(map(str, paths))
+        )
+    return found.runs, found.numbers
+
+
+def read_results(patterns: Sequence[str], history: bool = True) -> Results:
+    """Reads finished runs; those that cannot be read are in the notes.
+
+    Of runs with the same flags and seed, the newest is kept. With `history`,
+    `history.csv` of each run gives numbers of epochs. Raises ConfigError if a
+    pattern matches nothing, RunError for a damaged table.
+    """
+    notes: list[str] = []
+    rows: list[dict[str, Any]] = []
+    numbers: list[list[Row]] = []
+    ages: list[float] = []
+    for folder in find_runs(patterns):
+        try:
+            row, found = read_run(folder, history)
+        except (OSError, ValueError, RunError) as error:
+            notes.append(f"{folder.name} cannot be read: {error}")
+            continue
+        rows.append(row)
+        numbers.append(found)
+        ages.append(os.stat(folder / METRICS_FILE).st_mtime)
+    for pack in find_packs(patterns):
+        packed, lists = read_pack(pack)
+        rows += packed
+        numbers += lists
+        ages += [0.0] * len(packed)
+    kept = leave_out_repeats(rows, ages, notes)
+    tables = make_tables([rows[n] for n in kept], [numbers[n] for n in kept])
+    return Results(*tables, tuple(notes))
+
+
+def read_run(
+    folder: Path, history: bool = True
+) -> tuple[dict[str, Any], list[Row]]:
+    """Reads one run; DamagedFileError, or ValueError for a wrong flag."""
+    flags, origin = flatten.parse_run_flags(read_text(folder / FLAGS_FILE))
+    metrics = read_metrics(folder)
+    measures = metrics.get("measures") or _read_measures(folder)
+    sweep = folder.parents[1] if folder.parent.name == "trials" else folder
+    version = str(measures.get("version", ""))
+    row = flatten.describe_run(
+        folder.as_posix(), sweep.name, flags, origin, version
+    )
+    rows = list(flatten.list_numbers(metrics, measures))
+    if history and (folder / HISTORY_FILE).exists():
+        rows += _list_history(folder / HISTORY_FILE)
+    return row, rows
+
+
+def _read_measures(folder: Path) -> dict[str, Any]:
+    """Reads `measures.json`; empty without it, or if it is damaged."""
+    try:
+        return read_json(folder / MEASURES_FILE)
+    except (OSError, DamagedFileError):
+        return {}
+
+
+def _list_history(path: Path) -> Iterable[Row]:
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(io.StringIO(read_text(path)), index_col="epoch")
+        table = table.astype(float)
+    except ValueError as error:
+        raise DamagedFileError(path, error) from error
+    for epoch, row in table.iterrows():
+        for tag, value in row.dropna().items():
+            subset, _, name = str(tag).partition("/")
+            if not subset.startswith(("id", "ood")):
+                subset, name = ALL, str(tag)
+            yield f"epoch {epoch}", subset, "", name, value
+
+
+def make_tables(
+    rows: Sequence[dict[str, Any]], numbers: Sequence[Sequence[Row]]
+) -> tuple[DataFrame, DataFrame]:
+    """Makes both tables from rows of runs, and the numbers of each."""
+    import pandas as pd
+
+    runs = pd.DataFrame(rows) if rows else pd.DataFrame(columns=IDENTITY)
+    listed = list(itertools.chain.from_iterable(numbers))
+    columns = zip(*listed, strict=True) if listed else [()] * 5
+    table = pd.DataFrame(dict(zip([*KEYS[1:], "value"], columns, strict=True)))
+    counts = list(map(len, numbers))
+    repeated = [
+        r["run"] for r, n in zip(rows, counts, strict=True) for _ in range(n)
+    ]
+    table.insert(0, "run", repeated)
+    return runs, table.astype({"value": float})
+
+
+def leave_out_repeats(
+    rows: Sequence[dict[str, Any]], ages: Sequence[float], notes: list[str]
+) -> list[int]:
+    """Returns the places of rows of distinct runs; notes name the others.
+
+    Of several, the newest is kept: an old one may be of other code. Of two
+    that are equally old, the one with measures.
+    """
+    groups: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(row["run"], []).append(place)
+    kept = []
+    for places in groups.values():
+        *others, best = sorted(
+            places, key=lambda n: (ages[n], bool(rows[n][MEASURED]))
+        )
+        kept.append(best)
+        name = show_name(rows[best])
+        notes += [f"{show_name(rows[n])} repeats {name}" for n in others]
+    return kept
+
+
+def show_name(run: Mapping[str, Any]) -> str:
+    """Returns the name of a run after the one of its sweep."""
+    if run["study"] == run["name"]:
+        return str(run["name"])
+    return f"{run['study']}/{run['name']}"

@@ -1,0 +1,266 @@
+"""Selects the runs that speak for a setting.
+
+Runs are matched by their flags, whatever sweep they come from. Runs that
+differ in nothing but the seed are a group, and only such runs are averaged.
+If several groups match a setting, one is taken by an order that looks at no
+result; `Group.differences` and `Group.others` say what was taken.
+
+    group = Setting("donut.flags", {"model": "cnn"}).find(results.groups)
+    group.get("ood/mse")  # a number for each seed
+
+Settings that are compared are chosen together, from a family: groups that are
+alike in everything but a few free flags.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets.regions import split_region
+from tfcomp.statistics.verdicts import MIN_SEEDS
+from tfcomp.tables.flatten import UNIMPORTANT, Flags
+from tfcomp.tables.groups import Group
+
+Condition = Any  # a value, or a function that accepts values
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Conditions on some flags, and a published setting to be near to.
+
+    The published setting is a shipped flagfile, and changes that follow it.
+    """
+
+    flagfile: str
+    must: Mapping[str, Condition]
+    changes: tuple[str, ...] = ()
+
+    @property
+    def reference(self) -> Flags:
+        """All flags of the published setting."""
+        return read_setting(" ".join([self.flagfile, *self.changes]))
+
+    def require(self, **must: Condition) -> Setting:
+        """Returns the setting with more conditions."""
+        return dataclasses.replace(self, must={**self.must, **must})
+
+    def accepts(self, group: Group) -> bool:
+        """Returns True if the flags of a group meet all conditions."""
+        return all(
+            condition(group.flags.get(name))
+            if callable(condition)
+            else condition == group.flags.get(name)
+            for name, condition in self.must.items()
+        )
+
+    def find(self, groups: Iterable[Group]) -> Group:
+        """Returns the group that speaks for this setting, or an empty one.
+
+        It has enough seeds to decide, then is nearest to the published setting
+        (fewest flags that differ), then has most seeds.
+        """
+
+        def rank(group: Group) -> tuple:
+            distance = len(list_differences(group.flags, self.reference))
+            identity = repr(sorted(group.flags.items()))
+            return min(len(group), MIN_SEEDS), -distance, len(group), identity
+
+        found = sorted(filter(self.accepts, groups), key=rank, reverse=True)
+        if not found:
+            return Group()
+        return describe(found[0], self.reference, found[1:])
+
+
+@dataclass(frozen=True)
+class Series:
+    """Settings that differ in one flag, and are alike in all others.
+
+    Of several families, the one with the most wanted values (that have enough
+    seeds) is taken, then with the most values, then the nearest to the
+    published setting. Where a value has enough seeds, those that have not are
+    left out, so that a stray run does not undo the others; but a wanted value
+    stays.
+    """
+
+    setting: Setting
+    flag: str
+    wanted: Collection[Any] = ()
+
+    def find(self, groups: Iterable[Group]) -> dict[Any, Group]:
+        """Returns the groups of one family by the value of the flag, rising."""
+        found = filter(self.setting.accepts, groups)
+        families = [self._sort(f) for f in list_families(found, [self.flag])]
+        best: dict[Any, Group] = max(
+            reversed(families), key=self._rank, default={}
+        )
+        enough = {value for value, group in best.items() if has_enough(group)}
+        kept = {*enough, *self.wanted} if enough else set(best)
+        stray = [group for value, group in best.items() if value not in kept]
+        reference = self.setting.reference
+        return {
+            value: describe(group, reference | {self.flag: value}, stray)
+            for value, group in best.items()
+            if value in kept
+        }
+
+    def _sort(self, family: Iterable[Group]) -> dict[Any, Group]:
+        by_value = {group.flags[self.flag]: group for group in family}
+        return dict(sorted(by_value.items()))
+
+    def _rank(self, family: Mapping[Any, Group]) -> tuple:
+        enough = [value for value, group in family.items() if has_enough(group)]
+        named = sum(value in self.wanted for value in enough)
+        flags = next(iter(family.values())).flags
+        reference = self.setting.reference
+        distance = len(list_differences(flags, reference, [self.flag]))
+        return named, len(enough), -distance, sum(map(len, family.values()))
+
+
+@dataclass(frozen=True)
+class Arms:
+    """Settings that are compared, and differ in free flags alone.
+
+    With `equal_steps`, all must have been trained for equally many. The family
+    with the most arms that have enough seeds is taken, then the nearest to the
+    published setting, then the one with the most runs.
+    """
+
+    settings: Mapping[str, Setting]
+    free: Collection[str]
+    equal_steps: bool = False
+
+    def find(self, groups: Iterable[Group]) -> dict[str, Group]:
+        """Returns the group of every arm.
+
+        An arm that the family lacks is taken from elsewhere; `find_mismatch`
+        says then why it cannot be compared.
+        """
+        groups = [
+            group
+            for group in groups
+            if any(arm.accepts(group) for arm in self.settings.values())
+        ]
+        choices: list[Mapping[str, Group]] = [
+            {name: arm.find(family) for name, arm in self.settings.items()}
+            for family in list_families(groups, self.free, self.equal_steps)
+        ]
+        best: Mapping[str, Group] = max(choices, key=self._rank, default={})
+        found = dict(best)
+        for name, arm in self.settings.items():
+            if name not in found or not len(found[name]):
+                found[name] = arm.find(groups)
+                continue
+            others = [
+                group
+                for group in filter(arm.accepts, groups)
+                if group.flags != found[name].flags
+            ]
+            found[name] = describe(found[name], arm.reference, others)
+        return found
+
+    def find_mismatch(self, first: Group, second: Group) -> str:
+        """Returns why two groups cannot be compared; empty if they can."""
+        if not (len(first) and len(second)):
+            return ""
+        found = list_differences(second.flags, first.flags, self.free)
+        if found:
+            return f"not comparable: only one has {', '.join(found)}"
+        if not self.equal_steps:
+            return ""
+        steps = [count_steps(group.flags) for group in (first, second)]
+        if None in steps:
+            return "not comparable: the number of training steps is not known"
+        if steps[0] != steps[1]:
+            return f"not comparable: {steps[0]} training steps and {steps[1]}"
+        return ""
+
+    def _rank(self, groups: Mapping[str, Group]) -> tuple:
+        found = {name: group for name, group in groups.items() if len(group)}
+        distances = [
+            list_differences(
+                group.flags, self.settings[name].reference, self.free
+            )
+            for name, group in found.items()
+        ]
+        return (
+            sum(map(has_enough, found.values())),
+            -max(map(len, distances)),
+            -sum(len(group.differences) for group in found.values()),
+            sum(map(len, found.values())),
+        )
+
+
+@functools.cache
+def read_setting(line: str) -> Flags:
+    """Returns all flags of a run, from a flagfile and flags that follow it."""
+    return parse_config(f"--flagfile={line}".split()).to_flags()
+
+
+def list_families(
+    groups: Iterable[Group], free: Collection[str], equal_steps: bool = False
+) -> list[list[Group]]:
+    """Sorts groups into families, in an order that depends on flags alone."""
+    families: dict[str, list[Group]] = {}
+    for group in groups:
+        shared = {k: v for k, v in group.flags.items() if k not in free}
+        steps = count_steps(group.flags) if equal_steps else None
+        key = repr((sorted(shared.items()), steps))
+        families.setdefault(key, []).append(group)
+    return [family for _, family in sorted(families.items())]
+
+
+def has_enough(group: Group) -> bool:
+    """Returns True if there are enough seeds to decide anything."""
+    return len(group) >= MIN_SEEDS
+
+
+def count_steps(flags: Flags) -> int | None:
+    """Returns the steps of a training; None if an epoch is a pass.
+
+    A training that does not reach its last epoch leaves no finished run.
+    """
+    return flags["epochs"] * flags["steps_per_epoch"] or None
+
+
+def list_differences(
+    flags: Flags, reference: Flags, free: Collection[str] = ()
+) -> list[str]:
+    """Returns flags, but the free ones, that are not as in the reference."""
+    return [
+        f"{name}={flags.get(name)}"
+        for name, value in reference.items()
+        if name not in UNIMPORTANT
+        and name not in free
+        and flags.get(name) != value
+    ]
+
+
+def describe(
+    group: Group, reference: Flags, others: Sequence[Group] = ()
+) -> Group:
+    """Adds to a group how it differs from a setting, and what is not used."""
+    unused = [
+        f"{', '.join(list_differences(other.flags, group.flags))} "
+        f"({len(other)} seeds)"
+        for other in others
+    ]
+    differences = list_differences(group.flags, reference)
+    return dataclasses.replace(
+        group, differences=tuple(differences), others=tuple(unused)
+    )
+
+
+def region_is(region: str) -> Callable[[str], bool]:
+    """Accepts regions of one kind, as all corners for `corner:14`."""
+    kind, _ = split_region(region)
+    return lambda spec: split_region(spec)[0] == kind
+
+
+def is_positive(value: float) -> bool:
+    """Accepts numbers above 0."""
+    return value > 0
