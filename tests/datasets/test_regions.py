@@ -1,7 +1,7 @@
 """Regions against slow loops; malformed and impossible specs."""
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -158,7 +158,10 @@ def test_categorical_factor_is_ruled_by_name_only(
         ("cross:30-40", "must lie in the range of x, 0 to 11"),
         ("corner", "must have one number after its kind"),
         ("corner:x", "must have one number after its kind"),
-        ("corner:1e1", "must have one number after its kind"),
+        ("corner:1e", "must have one number after its kind"),
+        ("x:#0-12", "must lie in the range of x, #0 to #11"),
+        ("x:max-min", "must have bounds of the form LOW-HIGH"),
+        ("x:#-3", "must have bounds of the form LOW-HIGH"),
         ("corner:12", "must lie in the range of x, 0 to 11"),
         ("diagonal:", "must have one number after its kind"),
         ("diagonal:-1", "must have a half width of at least 0"),
@@ -211,3 +214,68 @@ def test_user_registers_a_region() -> None:
     region = parse_region("checkers_for_this_test:any", TWO)
     assert region.spec == "checkers_for_this_test:any"
     assert region.contains(TWO.grid()).sum() == 72
+
+
+EVEN = {
+    "hue": (np.arange(10) / 10, True),
+    "scale": (np.linspace(0.75, 1.25, 8), False),
+    "shape": (np.arange(4.0), False),
+    "orientation": (np.linspace(-30, 30, 15), False),
+    "sprite": (np.linspace(0, 1, 32), False),
+    "turn": (np.linspace(0, 2 * np.pi, 40), False),
+    "log": (10.0 ** np.arange(-6, 3), False),
+    "fine": (1000 + np.arange(40) / 8, False),
+}
+
+
+def make_factor(name: str) -> Factor:
+    values, periodic = EVEN[name]
+    high = values[-1] + (values[1] - values[0]) * periodic
+    even = name != "log"
+    levels = () if even else tuple(values.tolist())
+    return Factor(
+        name, len(values), values[0], high, "", periodic, False, levels
+    )
+
+
+@pytest.mark.parametrize("name", EVEN)
+def test_printed_values_are_bounds(name: str) -> None:
+    """All intervals of shipped layouts, with the digits that are printed."""
+    factor = make_factor(name)
+    space = FactorSpace((factor,))
+    grid, values = space.grid(), factor.values().tolist()
+    for low, high in combinations_with_replacement(range(factor.size), 2):
+        expected = np.zeros(factor.size, bool)
+        expected[low : high + 1] = True
+        for show in (factor.describe, "{:.7g}".format):
+            spec = f"{name}:{show(values[low])}-{show(values[high])}"
+            found = parse_region(spec, space).contains(grid)
+            np.testing.assert_array_equal(found, expected, err_msg=spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "classes"),
+    [
+        ("scale:1.0357", [4]),
+        ("scale:0.75-0.892857", [0, 1, 2]),
+        ("scale:1-", [4, 5, 6, 7]),
+        ("scale:1-max", [4, 5, 6, 7]),
+        ("scale:min-0.9", [0, 1, 2]),
+        ("scale:#6-", [6, 7]),
+        ("scale:1.2-1.28", [7]),
+        ("scale:0.72-0.8", [0]),
+        ("scale:0.8217-0.9", [2]),
+    ],
+)
+def test_open_and_rounded_bounds(spec: str, classes: list[int]) -> None:
+    space = FactorSpace((make_factor("scale"),))
+    held_out = parse_region(spec, space).contains(space.grid())
+    assert np.flatnonzero(held_out).tolist() == classes
+
+
+def test_range_that_ends_below_a_round_number() -> None:
+    space = FactorSpace((Factor("x", 20, 0.0, 0.9995),))
+    held_out = parse_region("x:0.5-1", space).contains(space.grid())
+    assert held_out.sum() == 10
+    with pytest.raises(ConfigError, match="range of x, 0 to 0.9995"):
+        parse_region("x:0.5-1.1", space)

@@ -42,11 +42,12 @@ def count_bytes(dataset: Dataset) -> int:
 
 def describe_factor(factor: Factor) -> str:
     """A factor in words, as `x: 28 values from 0 to 27 px`."""
-    if factor.categorical:
-        names = factor.names or map("{:g}".format, factor.values())
-        return f"{factor.name}: {', '.join(names)}"
     values = factor.values()
-    ends = f"{values[0]:g} to {values[-1]:g} {factor.unit}".strip()
+    if factor.categorical:
+        names = map(factor.describe, values.tolist())
+        return f"{factor.name}: {', '.join(names)}"
+    first, last = map(factor.describe, values[[0, -1]].tolist())
+    ends = f"{first} to {last} {factor.unit}".strip()
     kind = ", periodic" if factor.periodic else ""
     return f"{factor.name}: {factor.size} values from {ends}{kind}"
 

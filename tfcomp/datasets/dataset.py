@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -228,6 +229,26 @@ class Dataset:
             f"{len(splits.all):,} combinations, {splits.is_ood.sum():,} of "
             f"them held out (--eval_points); {missing}"
         )
+
+    @property
+    def held_out_note(self) -> str:
+        """Counts the held-out values of each factor that the region limits."""
+        every = self.splits.all
+        if not every.is_ood.any():
+            return ""
+        named = set(re.split("[:,|&]", self.region.spec))
+        index = self.space.to_index(every.factors)
+        parts = []
+        for factor, column in zip(self.space, index.T, strict=True):
+            held_out = np.unique(column[every.is_ood])
+            known = np.intersect1d(held_out, column[~every.is_ood])
+            if factor.name in named or len(held_out) < factor.size:
+                hidden = len(held_out) - len(known)
+                parts.append(
+                    f"{factor.name}: {len(known)} of {factor.size} values in "
+                    f"part, {hidden} altogether"
+                )
+        return f"held out of {'; '.join(parts)}" if parts else ""
 
     def announcements(self) -> list[str]:
         """What a user should know before reading scores of this split."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,14 +83,49 @@ class Factor:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     def describe(self, value: float) -> str:
-        """A value in words: its name, or a number."""
+        """Returns the name of a value, or a number that a region accepts."""
         if self.names:
             return self.names[int(self.to_index(np.array(value)))]
-        return f"{value:.4g}"
+        return f"{value:.{self._digits}g}"
 
     def name_level(self, index: int) -> str:
         """The factor and one of its grid values, as `shape heart` or `x 3`."""
         return f"{self.name} {self.describe(float(self.values()[index]))}"
+
+    @cached_property
+    def _tolerances(self) -> np.ndarray:
+        """Distance within which a number is each grid value, [size].
+
+        It is a thousandth of the distance to the closest other value, or half
+        of the fourth digit, but at most a hundredth of that distance.
+        """
+        values = self.values().astype(np.float64)
+        steps = np.diff(values) if self.size > 1 else np.array([self.step])
+        before, after = [steps[0], *steps], [*steps, steps[-1]]
+        step = np.minimum(before, after)[: self.size]
+        scale = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
+        return np.clip(0.5001 * 10 ** (scale - 3), 1e-3 * step, 1e-2 * step)
+
+    @cached_property
+    def _digits(self) -> int:
+        """Significant digits, at least 4, with which a value is recognized."""
+        values = self.values().tolist()
+        for digits in range(4, 9):
+            rounded = np.array([float(f"{v:.{digits}g}") for v in values])
+            if (np.abs(rounded - values) <= self._tolerances).all():
+                return digits
+        return 9  # which tell apart all numbers of 32 bits
+
+    def find_value(self, value: float) -> int:
+        """Returns the index of the grid value that this number is, or -1.
+
+        The number may be rounded, to four digits or a thousandth of a step.
+        """
+        if np.isnan(value):
+            return -1
+        distances = np.abs(self.values().astype(np.float64) - value)
+        index = int(distances.argmin())
+        return index if distances[index] <= self._tolerances[index] else -1
 
     def to_index(self, values: np.ndarray) -> np.ndarray:
         """Nearest grid index of each value; -1 where the factor is absent."""

@@ -103,9 +103,8 @@ def _parse_cell(number: int, text: str, factor: Factor) -> int:
         value = float(text)
     except ValueError:
         value = np.nan
-    index = int(factor.to_index(np.array(value)))
-    values = factor.values()
-    if index < 0 or abs(values[index] - value) > 1e-3 * factor.step:
+    index = factor.find_value(value)
+    if index < 0:
         raise ValueError(
             f"must name a file of values that occur; line {number} has "
             f"{factor.name} {text!r}"

@@ -24,6 +24,12 @@ an interval, a single value, the name of a level, or a class, counted from 0:
 
     shape:heart,scale:#2-5
 
+An interval may be open: `x:0.5-` goes to the last value, `x:min-0.5` begins at
+the first one (`x:-0.5` is the single value -0.5). A bound within a thousandth
+of a step of a grid value is that value, and so is a value rounded to four
+digits: printed numbers can be typed. A bound less than half a step beyond the
+range is the end of the range.
+
 Categorical factors are ruled by those, `random`, `random_box` and `file` only.
 A periodic factor accepts an interval that wraps (`gap:angle:350-10`). A
 comparison with an absent factor (NaN) is false, so a stripe lies in no square
@@ -44,8 +50,10 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 Predicate = Callable[[np.ndarray], np.ndarray]
 REGIONS = Registry("region")
 
-_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
-_BOUNDS = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
+_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+# A low bound, a dash unless it is a single value, a high bound unless open.
+_BOUNDS = re.compile(rf"({_NUMBER}|min)(?:(-)({_NUMBER}|max)?)?")
+_CLASSES = re.compile(r"#(\d+)(?:(-)(\d+)?)?")
 
 
 @dataclass(frozen=True)
@@ -137,11 +145,10 @@ def make_cross(arguments: str, space: FactorSpace) -> Predicate:
 @REGIONS.register("corner")
 def make_corner(arguments: str, space: FactorSpace) -> Predicate:
     """Every ordered factor at least the bound, as `14`."""
-    bound = _number(arguments)
+    _number(arguments)
     columns = _ordered(space)
-    for column in columns:
-        _check_inside(space.factors[column], bound)
-    return lambda values: np.all(values[:, columns] >= bound, axis=1)
+    bounds = [_read_value(arguments, space.factors[c]) for c in columns]
+    return lambda values: np.all(values[:, columns] >= bounds, axis=1)
 
 
 @REGIONS.register("diagonal")
@@ -153,6 +160,8 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
     columns = _ordered(space)
     if len(columns) < 2:
         raise ValueError("of kind diagonal needs two ordered factors")
+    # Distances of grid values are known to a few digits, as bounds are.
+    half_width += 1e-3 * min(space.factors[c].step for c in columns)
     return lambda values: np.ptp(values[:, columns], axis=1) <= half_width
 
 
@@ -174,7 +183,7 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
 
 def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
     match = _BOUNDS.fullmatch(text)
-    if match is None or match[2] is None:
+    if match is None or not match[2]:
         raise ValueError("must have bounds of the form LOW-HIGH")
     return [_interval_test(column, text, space) for column in _ordered(space)]
 
@@ -182,34 +191,62 @@ def _interval_tests(text: str, space: FactorSpace) -> list[Predicate]:
 def _interval_test(column: int, text: str, space: FactorSpace) -> Predicate:
     factor = space.factors[column]
     low, high, is_class = _parse_bounds(text, factor)
-    _check_inside(factor, low, is_class)
-    _check_inside(factor, high, is_class)
     wraps = low > high
     if wraps and not factor.periodic:
         raise ValueError("must have its lower bound first")
 
     def test(values: np.ndarray) -> np.ndarray:
-        found = values[:, column]
+        column_values = values[:, column]
         if is_class:
-            found = np.where(np.isnan(found), np.nan, factor.to_index(found))
-        above, below = found >= low, found <= high
+            is_absent = np.isnan(column_values)
+            index = factor.to_index(column_values)
+            column_values = np.where(is_absent, np.nan, index)
+        above, below = column_values >= low, column_values <= high
         return above | below if wraps else above & below
 
     return test
 
 
 def _parse_bounds(text: str, factor: Factor) -> tuple[float, float, bool]:
-    """Both bounds, and whether they are classes rather than values."""
+    """Returns both bounds, and True if they are classes and not values."""
     if text in factor.names:
         number = factor.names.index(text)
         return number, number, True
     is_class = text.startswith("#")
-    numbers = text.removeprefix("#")
-    match = _BOUNDS.fullmatch(numbers)
-    if match is None or (is_class and not numbers.replace("-", "").isdigit()):
+    match = (_CLASSES if is_class else _BOUNDS).fullmatch(text)
+    if match is None:
         names = f", or one of {', '.join(factor.names)}" if factor.names else ""
         raise ValueError(f"must have bounds of the form LOW-HIGH{names}")
-    return float(match[1]), float(match[2] or match[1]), is_class
+    low, dash, high = match.groups()
+    high = (high or "max") if dash else low
+    read = _read_class if is_class else _read_value
+    return read(low, factor), read(high, factor), is_class
+
+
+def _read_class(text: str, factor: Factor) -> float:
+    last = factor.size - 1
+    number = last if text == "max" else int(text)
+    if number > last:
+        raise ValueError(
+            f"must lie in the range of {factor.name}, #0 to #{last}"
+        )
+    return number
+
+
+def _read_value(text: str, factor: Factor) -> float:
+    """Returns a bound as a value, the one on the grid if it is close to it."""
+    ends = {"min": factor.low, "max": factor.high}
+    bound = ends[text] if text in ends else float(text)
+    if (index := factor.find_value(bound)) >= 0:
+        return float(factor.values()[index])
+    if factor.low <= bound <= factor.high:
+        return bound
+    end = factor.low if bound < factor.low else factor.high
+    if factor.periodic or abs(bound - end) >= factor.step / 2:
+        ends_text = f"{factor.low:g} to {factor.high:g}"
+        rule = f"must lie in the range of {factor.name}, {ends_text}"
+        raise ValueError(rule)
+    return end
 
 
 def _ordered(space: FactorSpace) -> list[int]:
@@ -222,11 +259,3 @@ def _number(text: str) -> float:
     if re.fullmatch(_NUMBER, text) is None:
         raise ValueError("must have one number after its kind")
     return float(text)
-
-
-def _check_inside(factor: Factor, bound: float, is_class: bool = False) -> None:
-    low, high = (0, factor.size - 1) if is_class else (factor.low, factor.high)
-    if not low <= bound <= high:
-        mark = "#" if is_class else ""
-        ends = f"{mark}{low:g} to {mark}{high:g}"
-        raise ValueError(f"must lie in the range of {factor.name}, {ends}")

@@ -27,8 +27,10 @@ MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 def check_config(config: RunConfig) -> None:
     """Checks a run, and prints what its user should know; or a ConfigError."""
-    for line in list_announcements(config):
-        print(line)
+    lines = list_announcements(config)
+    if note := make_dataset(config).held_out_note:
+        lines.append(note)
+    print("\n".join(lines))
 
 
 def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
