@@ -58,7 +58,11 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         np.arange(12),
         "classes must be [n, F] (classes[:, None] for one factor), got [12]",
     ),
-    "20 factors": (UNIT[:1].repeat(64, 0) + TWENTY[:, :1, None], TWENTY, None),
+    "20 factors": (
+        UNIT[:1].repeat(64, 0) / 2 + TWENTY[:, :1, None] / 2,
+        TWENTY,
+        None,
+    ),
     "strings": (
         BYTES,
         np.full((48, 3), "a"),
@@ -114,7 +118,7 @@ def test_what_people_have(kind: str) -> None:
     table = tfcomp.FactorTable(images, classes)
     drawn = table.draw(table.points)
     assert drawn.shape[1:] == (expected or (8, 8, 1))
-    assert 0.9 < drawn.max() <= 2 and drawn.dtype == np.float32
+    assert 0.9 < drawn.max() <= 1 and drawn.dtype == np.float32
     assert "FactorTable of" in repr(table)
 
 

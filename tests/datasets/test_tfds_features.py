@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_folders import check_features, read_tfds
+from tfcomp.datasets.tfds_tables import check_features, read_tfds
 
 GOOD = "tensorflow_datasets.core.features.image_feature.Image"
 EVIL = "evil_features.Image"

@@ -87,10 +87,11 @@ def _describe_folder(path: str) -> Iterator[bytes]:
     """Names and sizes of all files, and the content of tables."""
     for folder, below, files in os.walk(path):
         below.sort()
-        for name in sorted(files):
+        # Hidden files are of the system, such as `._a.png` and `.DS_Store`.
+        for name in sorted(n for n in files if not n.startswith(".")):
             file = Path(folder, name)
             _check_regular(file)
             relative = file.relative_to(path)
             yield f"{relative}\0{file.stat().st_size}\0".encode()
-            if file.suffix.lower() == ".csv":
+            if file.suffix.lower() in (".csv", ".tsv"):
                 yield file.read_bytes()

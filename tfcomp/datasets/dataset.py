@@ -51,7 +51,8 @@ class Dataset:
             name that is added to `id` and `ood` in the scores.
         first_row: Where row 0 is in pictures, "bottom" or "top".
         prepare: Called before a run writes anything; raises `RunError` if
-            data that rendering needs cannot be read.
+            data that rendering needs cannot be read. A tuple of notes that it
+            returns is printed.
         notes: More lines for `announcements`.
         size_flag: The flag that the number of combinations grows with.
         stored_bytes: Size of images that are held in memory to be rendered.
@@ -74,7 +75,7 @@ class Dataset:
     has_background: bool | None = None
     other_truths: dict[str, Render] = field(default_factory=dict)
     first_row: str = "bottom"
-    prepare: Callable[[], Any] = lambda: None
+    prepare: Callable[[], Any] = lambda: ()
     notes: tuple[str, ...] = ()
     size_flag: str = "dataset"
     stored_bytes: int = 0

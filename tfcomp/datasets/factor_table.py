@@ -3,40 +3,30 @@
     table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
 
 Every image is one combination of factors; combinations may be missing. Images
-keep their type in memory, a byte per pixel, and are made float32 when they are
-drawn: divided by 255 if they are integers that exceed 1.
+keep their type in memory, a byte per pixel, and are made float32 from 0 to 1
+when they are drawn (`table_images`).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tfcomp.config.machine import count_memory
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.table_factors import TableError, make_factors
+from tfcomp.datasets.table_images import (
+    LazyImages,
+    check_images,
+    check_pixels,
+    find_white,
+    measure_range,
+    note_faint,
+    to_array,
+)
 
-# Largest values of an integer pixel: of masks, and of 8 and 16 bits.
-WHITES = (1, 255, 65535)
-# Images that are looked at together, in bytes.
-BLOCK = 2**26
-COLORS = (1, 3, 4)  # channels that come first in other libraries
-LOOKED_AT = 256  # images whose brightness is looked at
-# Brightness is from 0 to 1; standardized images exceed that a little.
-BRIGHTEST = 10.0
-
-
-@dataclass(frozen=True)
-class LazyImages:
-    """Images [n, H, W] or [n, H, W, C] that are read when they are needed."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    load: Callable[[], np.ndarray]
-    load_first: Callable[[], np.ndarray]
+SAMPLE = 256  # images whose brightness is measured
 
 
 class FactorTable:
@@ -79,23 +69,33 @@ class FactorTable:
         levels: Sequence[Sequence[str] | None] | None = None,
         units: Sequence[str] | None = None,
     ) -> None:
-        self._source = images = _check_images(images)
+        self._source = images = check_images(images)
         shape = tuple(images.shape)
         self.image_shape: tuple[int, int, int] = (*shape[1:], 1)[:3]
+        if names is None and hasattr(classes, "columns"):
+            names = [str(column) for column in classes.columns]
         factors, classes = make_factors(
-            shape[0], classes, values, names, sizes, kinds, levels, units
+            shape[0],
+            to_array(classes),
+            to_array(values) if hasattr(values, "shape") else values,
+            names,
+            sizes,
+            kinds,
+            levels,
+            units,
         )
         varies = np.ptp(classes, axis=0) > 0
         if not varies.any():
             raise TableError("classes", "must vary", classes[0].tolist())
         parts = list(zip(factors, varies, strict=True))
-        self.notes = tuple(
+        self.notes: tuple[str, ...] = tuple(
             f"left out: {factor.name}, which has a single value"
             for factor, is_kept in parts
             if not is_kept
         )
         self.space = FactorSpace(tuple(f for f, is_kept in parts if is_kept))
         classes = classes[:, varies]
+        self.notes += _note_numbering(self.space, classes)
         self._order, self._places = self._sort(classes)
         columns = zip(self.space, classes[self._order].T, strict=True)
         self.points = np.stack([f.values()[c] for f, c in columns], axis=1)
@@ -105,22 +105,25 @@ class FactorTable:
         """All images as they are given; `TableError` if one cannot be."""
         lazy = isinstance(self._source, LazyImages)
         images = self._source.load() if lazy else self._source
-        _check_pixels(images)
+        check_pixels(images)
         return images
 
     @cached_property
+    def _range(self) -> tuple[float, float]:
+        return measure_range(self.images)
+
+    @cached_property
     def scale(self) -> float:
-        """What a white pixel is divided by; 1 for 0/1 images and floats."""
-        if self.images.dtype.kind not in "ui":
-            return 1.0
-        top = 0
-        for _, block in _split_images(self.images):
-            top = max(top, int(block.max()))
-            if self.images.dtype == np.uint8 and top > 1:
-                break  # only images of 0 and 1 are looked at in full
-        if top > WHITES[-1]:
-            raise TableError("images", f"must be at most {WHITES[-1]}", top)
-        return float(min(white for white in WHITES if top <= white))
+        """What pixels are divided by; 1 for 0/1 images and floats."""
+        high = self._range[1]
+        is_float = self.images.dtype.kind == "f"
+        return 1.0 if is_float else float(find_white(int(high)))
+
+    def inspect(self) -> tuple[str, ...]:
+        """Reads all images, checks them and returns notes on them."""
+        notes = note_faint(*self._range, self.scale)
+        lazy = isinstance(self._source, LazyImages)
+        return (*notes, *(self._source.notes if lazy else ()))
 
     @property
     def stored_bytes(self) -> int:
@@ -132,7 +135,7 @@ class FactorTable:
     @property
     def polarity(self) -> str:
         """`dark` if most pixels are bright, of a fixed sample of images."""
-        step = len(self.points) // LOOKED_AT + 1
+        step = len(self.points) // SAMPLE + 1
         brightness = np.median(self.draw(self.points[::step]))
         return "dark" if brightness > 0.5 else "bright"
 
@@ -199,65 +202,13 @@ class FactorTable:
         return order, places
 
 
-def _check_images(images: Any) -> np.ndarray | LazyImages:
-    """Checks what is known of images without looking at them all."""
-    if not hasattr(images, "shape"):
-        images = np.asarray(images)
-    if np.ma.is_masked(images):
-        rule = "must not be masked (images.filled(0) fills them)"
-        raise TableError("images", rule, f"{np.ma.count_masked(images)} pixels")
-    shape = tuple(images.shape)
-    if len(shape) not in (3, 4) or 0 in shape:
-        cure = " (images.reshape(n, H, W))" if len(shape) == 2 else ""
-        rule = f"must be [n, H, W] or [n, H, W, C] and not empty{cure}"
-        raise TableError("images", rule, list(shape))
-    if len(shape) == 4 and shape[1] in COLORS and shape[3] not in COLORS:
-        rule = "must be [n, H, W, C] (images.transpose(0, 2, 3, 1))"
-        raise TableError("images", rule, list(shape))
-    if images.dtype.kind not in "buif":
-        is_ragged = images.dtype.kind == "O"
-        cure = " of one size (np.stack(images))" if is_ragged else ""
-        rule = f"must be integers or floating point numbers{cure}"
-        raise TableError("images", rule, images.dtype)
-    size = math.prod(shape) * images.dtype.itemsize
-    if isinstance(images, LazyImages) and size > (most := count_memory()):
-        rule = f"must fit into the memory ({most >> 20:,} MB)"
-        raise TableError("images", rule, f"{size >> 20:,} MB")
-    return images
-
-
-def _check_pixels(images: np.ndarray) -> None:
-    """Looks at all images, in blocks."""
-    differs = len(images) == 1
-    has_alpha = images.ndim == 4 and images.shape[3] == 4
-    is_float = images.dtype.kind == "f"
-    for start, block in _split_images(images):
-        if is_float:
-            _check_floats(block, start)
-        differs = differs or bool((block != images[0]).any())
-        has_alpha = has_alpha and bool((block[..., 3] == block.flat[3]).all())
-        if differs and not has_alpha and not is_float:
-            return
-    if not differs:
-        got = f"{len(images)} times the same"
-        raise TableError("images", "must differ", got)
-    if has_alpha:
-        rule = "must have channels that vary (images[..., :3] has no alpha)"
-        raise TableError("images", rule, "a fourth one that does not")
-
-
-def _check_floats(block: np.ndarray, start: int) -> None:
-    finite = np.isfinite(block).reshape(len(block), -1).all(axis=1)
-    if not finite.all():
-        rule = "must be finite, there is NaN or infinity in image"
-        raise TableError("images", rule, start + int(finite.argmin()))
-    if (top := float(np.abs(block).max())) > BRIGHTEST:
-        rule = "must be from 0 to 1 if they are floats (images / 255)"
-        raise TableError("images", rule, f"{top:g}")
-
-
-def _split_images(images: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Blocks of images that are small beside all of them, and their start."""
-    size = max(1, BLOCK // max(1, images[0].nbytes))
-    for start in range(0, len(images), size):
-        yield start, images[start : start + size]
+def _note_numbering(space: FactorSpace, classes: np.ndarray) -> tuple[str, ...]:
+    """Returns a note on each factor that has another value in each image."""
+    if len(space) == 1:
+        return ()
+    return tuple(
+        f"every image has its own value of {factor.name}; if it is a number of "
+        "the image and no factor, leave it out"
+        for factor, column in zip(space, classes.T, strict=True)
+        if len(np.unique(column)) == len(column)
+    )

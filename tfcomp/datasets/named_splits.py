@@ -46,9 +46,11 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """One of the splits of Montero et al., as `element`."""
     name = identify(space)
     # Of each factor the first and last held-out class; all must hold.
-    splits: dict[str, dict[str, list[int]]] = PUBLISHED[name]["montero"]
+    splits: dict[str, dict[str, list[int]]]
+    splits = PUBLISHED[name].get("montero", {})
     if arguments not in splits:
-        raise ValueError(f"must be one of {', '.join(splits)} for {name}")
+        rule = f"one of {', '.join(splits)}" if splits else "another region"
+        raise ValueError(f"must be {rule} for {name}")
     columns, scales = _match(space, name, splits[arguments])
     low, high = np.transpose([*splits[arguments].values()])
 

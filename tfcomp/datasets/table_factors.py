@@ -12,6 +12,9 @@ KINDS = ("ordered", "periodic", "categorical")
 # Classes above have been counted otherwise than from 0, if most are missing.
 SPARSE = 1000
 MAX_TEXT = 100  # characters of a name
+# Values closer than this part of the range differ by rounding alone.
+ROUNDING = 1e-7
+ONE_HOT = 3  # columns of a one-hot code, at least
 
 
 class TableError(ValueError):
@@ -45,6 +48,7 @@ def make_factors(
         names = [f"factor_{i}" for i in range(count)]
     names = list(map(str, names))
     _check_names(names)
+    _check_one_hot(names, classes)
     found = classes.max(axis=0) + 1
     sizes = found if sizes is None else _check_sizes(sizes, names, found)
     for name, size, column in zip(names, sizes, classes.T, strict=True):
@@ -86,6 +90,24 @@ def _check_classes(classes: np.ndarray, num_images: int) -> np.ndarray:
             )
             raise TableError("classes", rule, largest)
     return classes.astype(np.int64)
+
+
+def _check_one_hot(names: Sequence[str], classes: np.ndarray) -> None:
+    """Refuses columns next to each other of which each row has one 1."""
+    is_bit = (classes <= 1).all(axis=0)
+    for start in range(len(names)):
+        total = np.zeros(len(classes), int)
+        for end in range(start, len(names)):
+            total += classes[:, end]
+            if not is_bit[end] or (total > 1).any():
+                break
+            if end - start + 1 >= ONE_HOT and (total == 1).all():
+                cure = f"classes[:, {start}:{end + 1}].argmax(1)"
+                rule = f"must not be a one-hot code, but one factor ({cure})"
+                got = (
+                    f"{names[start]} to {names[end]}, one of which is always 1"
+                )
+                raise TableError("classes", rule, got)
 
 
 def _check_axes(field: str, given: Any) -> None:
@@ -161,6 +183,12 @@ def _list_values(
     return found
 
 
+def measure_spread(values: np.ndarray) -> float:
+    """Returns the range of the finite numbers, 0 if there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.ptp(finite)) if finite.size else 0.0
+
+
 def _read_column(
     values: np.ndarray, classes: np.ndarray, name: str, size: int
 ) -> np.ndarray | None:
@@ -169,8 +197,10 @@ def _read_column(
         classes, return_index=True, return_inverse=True
     )
     found = values[first]
-    differs = values != found[place]
-    if differs.any():  # and where they are NaN
+    rounding = ROUNDING * measure_spread(values)
+    # True where they are NaN, too.
+    differs = ~(np.abs(values - found[place]) <= rounding)
+    if differs.any():
         row = int(differs.argmax())
         rule = f"of {name} must be one for class {classes[row]}"
         got = f"{found[place][row]} and {values[row]} (image {row})"

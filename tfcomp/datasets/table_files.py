@@ -11,6 +11,7 @@ ever opened.
 """
 
 import math
+import os
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
@@ -18,14 +19,18 @@ from typing import IO, Any
 
 import numpy as np
 
-from tfcomp.datasets.factor_table import FactorTable, LazyImages
+from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.named_splits import PUBLISHED
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_factors import ROUNDING, TableError
+from tfcomp.datasets.table_images import LazyImages
 
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
-# Of an array that is not the images; dSprites has values of 35 MB.
-MEMBER_BYTES = 2**30
+# Of an array that is not the images, 8 bytes a number; dSprites has 35 MB.
+MEMBER_BYTES = 2**28
+TEXT_BYTES = 2**20  # of all names of factors, or of all levels
+# Compression makes nothing smaller than this; what says so is a lie.
+MAX_RATIO = 1100
 Read = Callable[[str], Any]
 
 
@@ -35,7 +40,7 @@ def read_npz(path: str) -> FactorTable:
     def read(name: str) -> np.ndarray:
         with archive.open(f"{name}.npy") as file:
             shape, _, dtype = _read_header(file)
-            _check_size(name, shape, dtype)
+            _check_size(path, name, shape, dtype)
             file.seek(0)
             return np.lib.format.read_array(file, allow_pickle=False)
 
@@ -59,15 +64,17 @@ def read_h5(path: str) -> FactorTable:
                 again[name].read_direct(found)
                 return found
 
-        def load_first() -> np.ndarray:
-            with h5py.File(path) as again:
-                return again[name][0]
-
-        return LazyImages(file[name].shape, file[name].dtype, load, load_first)
+        _check_declared(path, name, file[name].shape, file[name].dtype)
+        return LazyImages(file[name].shape, file[name].dtype, load)
 
     def read(name: str) -> Any:
-        _check_size(name, file[name].shape, file[name].dtype)
-        return file[name][()]
+        member = file[name]
+        if h5py.check_string_dtype(member.dtype):
+            return _read_texts(name, member)
+        if member.dtype.kind not in "buif":
+            raise TableError(name, "must be numbers or text", member.dtype)
+        _check_size(path, name, member.shape, member.dtype)
+        return member[()]
 
     with h5py.File(path) as file:
         _check_members(file)
@@ -112,9 +119,26 @@ def find_classes(labels: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
     if not np.isfinite(labels).all():
         row = np.argwhere(~np.isfinite(labels))[0, 0]
         raise TableError("labels", "must be finite", f"NaN for image {row}")
-    found = [np.unique(column, return_inverse=True) for column in labels.T]
-    classes = np.stack([index.reshape(-1) for _, index in found], axis=1)
-    return classes, [values for values, _ in found]
+    found = [_group(column) for column in labels.T]
+    classes = np.stack([index for index, _ in found], axis=1)
+    return classes, [values for _, values in found]
+
+
+def _group(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the class of each number and the value of each class.
+
+    Values that differ by rounding alone, as 0.1 and 0.1 + 1e-9, are one.
+    """
+    values, index = np.unique(column, return_inverse=True)
+    is_next = np.diff(values) > ROUNDING * np.ptp(values)
+    classes = np.cumsum([0, *is_next])
+    return classes[index.reshape(-1)], values[np.flatnonzero([1, *is_next])]
+
+
+def drop_absent(classes: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Returns classes without those that never occur, and their numbers."""
+    present, index = np.unique(classes, return_inverse=True)
+    return index.reshape(-1), [f"{number:g}" for number in present]
 
 
 def _make_mpi3d(images: Any) -> FactorTable:
@@ -135,9 +159,11 @@ def _make_mpi3d(images: Any) -> FactorTable:
 
 
 def describe_published(name: str) -> dict[str, list]:
-    """What is published of the factors of a data set, for `FactorTable`."""
+    """Returns the published facts of a data set's factors for `FactorTable`."""
     factors = PUBLISHED[name]["factors"]
+    values = [factor.get("values") for factor in factors]
     return {
+        **({"values": values} if any(values) else {}),
         "names": [factor["name"] for factor in factors],
         "kinds": [factor.get("kind", "ordered") for factor in factors],
         "levels": [factor.get("levels") for factor in factors],
@@ -172,6 +198,7 @@ def _find_images(
         shape, is_fortran, dtype = _read_header(file)
     if dtype.hasobject:
         raise TableError("images", "must be no pickled objects", dtype)
+    _check_declared(path, "images", shape, dtype)
     if info.compress_type == zipfile.ZIP_STORED:
         with open(path, "rb") as raw:
             raw.seek(info.header_offset)
@@ -186,15 +213,7 @@ def _find_images(
         with zipfile.ZipFile(path) as again, again.open(name) as file:
             return np.lib.format.read_array(file, allow_pickle=False)
 
-    def load_first() -> np.ndarray:
-        if is_fortran:
-            return load()[0]
-        with zipfile.ZipFile(path) as again, again.open(name) as file:
-            _read_header(file)
-            pixels = file.read(dtype.itemsize * math.prod(shape[1:]))
-        return np.frombuffer(pixels, dtype).reshape(shape[1:])
-
-    return LazyImages(shape, dtype, load, load_first)
+    return LazyImages(shape, dtype, load)
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -204,11 +223,42 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     return np.lib.format.read_array_header_2_0(file)
 
 
-def _check_size(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Refuses an array that says it is huge before memory is taken for it."""
-    if (size := math.prod(shape) * dtype.itemsize) > MEMBER_BYTES:
+def _check_declared(
+    path: str, name: str, shape: tuple[int, ...], dtype: np.dtype
+) -> None:
+    """Refuses an array that says it is larger than its file can hold."""
+    size, stored = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
+    if size > MAX_RATIO * stored + MEMBER_BYTES // 256:
+        rule = f"must be in the file, which has {stored / 2**20:,.1f} MB"
+        raise TableError(name, rule, f"{size >> 20:,} MB")
+
+
+def _check_size(
+    path: str, name: str, shape: tuple[int, ...], dtype: np.dtype
+) -> None:
+    """Refuses a large array before memory is taken for it."""
+    size = math.prod(shape) * max(dtype.itemsize, 8)
+    if size > MEMBER_BYTES:
         rule = f"must take at most {MEMBER_BYTES >> 20:,} MB"
         raise TableError(name, rule, f"{size >> 20:,} MB")
+    _check_declared(path, name, shape, dtype)
+
+
+def _read_texts(name: str, member: Any) -> np.ndarray:
+    """Reads texts of any length one by one: each may lie there many times."""
+    if member.ndim != 1:
+        got = f"{member.dtype} {list(member.shape)}"
+        raise TableError(name, "must be a list of texts", got)
+    rule = f"must take at most {TEXT_BYTES:,} bytes"
+    if member.dtype.itemsize * member.size > TEXT_BYTES:
+        raise TableError(name, rule, f"{member.size * member.dtype.itemsize:,}")
+    texts, size = [], 0
+    for place in range(member.size):
+        texts.append(member[place])
+        size += len(texts[-1])
+        if size > TEXT_BYTES:
+            raise TableError(name, rule, f"{size:,} or more")
+    return np.array(texts, object)
 
 
 def _check_members(group: Any) -> None:

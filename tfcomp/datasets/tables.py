@@ -78,9 +78,9 @@ def make_table_dataset(
         images = tf.numpy_function(table.draw, [factors], tf.float32)
         return tf.ensure_shape(images, (None, *table.image_shape))
 
-    def prepare() -> None:
+    def prepare() -> tuple[str, ...]:
         with explain_damage(data.data):
-            table.scale  # noqa: B018 (looks at the images)
+            return table.inspect()
 
     has_pixels = {factor.unit for factor in table.space} == {"px"}
     with explain_damage(data.data):
@@ -106,18 +106,33 @@ def make_table_dataset(
 def read_table(data: str, data_dir: str = "") -> FactorTable:
     """Reads what `--data` names; `TableError` if it breaks a rule."""
     # Here: the names of datasets must be known without them.
-    from tfcomp.datasets import table_files, table_folders
+    from tfcomp.datasets import table_files, tfds_tables
 
     if data.startswith(TFDS):
-        return table_folders.read_tfds(data.removeprefix(TFDS), data_dir)
+        return tfds_tables.read_tfds(data.removeprefix(TFDS), data_dir)
     path = Path(data)
     if path.is_dir():
-        return table_folders.read_folder(data)
+        return _read_folder(path)
     if path.suffix.lower() == ".npz":
         return table_files.read_npz(data)
     if path.suffix.lower() in (".h5", ".hdf5"):
         return table_files.read_h5(data)
     raise ConfigError("data", "must be .npz, .h5, a folder or tfds:NAME", data)
+
+
+def _read_folder(folder: Path) -> FactorTable:
+    """Reads a folder with one CSV file, of Cars3D, or of smallNORB."""
+    from tfcomp.datasets import csv_folders, mat_folders
+
+    tables = csv_folders.list_files(folder, *csv_folders.ENDINGS)
+    if len(tables) == 1:
+        return csv_folders.read_csv_folder(folder, tables[0])
+    matrices = csv_folders.list_files(folder, ".mat")
+    if matrices and not tables:
+        return mat_folders.read_mat_folder(matrices)
+    packed = "*.mat.gz (gunzip them) and " if [*folder.glob("*.mat.gz")] else ""
+    rule = "must have one .csv file (or the .mat files of Cars3D or smallNORB)"
+    raise TableError("the folder", rule, f"{packed}{len(tables)} .csv files")
 
 
 @contextlib.contextmanager

@@ -30,7 +30,8 @@ def check_config(config: RunConfig) -> None:
     lines = list_announcements(config)
     if note := make_dataset(config).held_out_note:
         lines.append(note)
-    print("\n".join(lines))
+    for line in lines:
+        print(line)
 
 
 def list_announcements(config: RunConfig, here: bool = True) -> list[str]:

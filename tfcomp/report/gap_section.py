@@ -1,5 +1,6 @@
 """One ordered factor with a gap: error, interpolation, jumps (figure 9)."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -209,7 +210,12 @@ def _show_curve(
     """An exhibit of one curve, whose name is told if there are several."""
     name = f"{analysis.name}_{kind}"
     if len(analysis.curves) > 1:
-        name += f"_{curve.label.replace(' ', '_')}"
+        # Names of levels may have characters that no file name can have.
+        label = re.sub(r"[^\w.+-]", "_", curve.label)
+        if label != curve.label.replace(" ", "_"):
+            labels = [other.label for other in analysis.curves]
+            label += f"_{labels.index(curve.label)}"
+        name += f"_{label}"
     return Exhibit(name, f"{title}: {_name_curve(analysis, curve)}", *content)
 
 

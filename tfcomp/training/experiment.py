@@ -45,7 +45,9 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     the run folder cannot be used, or a DivergedError.
     """
     dataset = make_dataset(config)
-    dataset.prepare()
+    notes = dataset.prepare()
+    for note in notes if isinstance(notes, tuple) else ():
+        print(note)
     dataset = attach_examples(config, dataset)
     try_measures(dataset)
     strategy = make_strategy(config.training.num_replicas)

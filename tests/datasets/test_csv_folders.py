@@ -1,0 +1,144 @@
+"""Folders of pictures with tables as people have them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from tests.datasets.own_tables import load
+from tfcomp.config.data_hash import hash_data
+from tfcomp.config.errors import RunError
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.tables import read_table
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (8, 6, 5), np.uint8)
+HALVES = [f"{i // 4},{i % 4 / 10}" for i in range(8)]
+
+
+def write(
+    folder: Path,
+    rows: Sequence[str],
+    head: str = "file,x,y",
+    name: str = "a.csv",
+) -> Path:
+    """Writes eight pictures and a table with these rows."""
+    for number, pixels in enumerate(PIXELS):
+        PIL.Image.fromarray(pixels).save(folder / f"{number}.png")
+    (folder / name).write_text("\n".join([head, *rows]), "utf-8")
+    return folder
+
+
+def number(cells: Sequence[str], delimiter: str = ",") -> list[str]:
+    return [f"{i}.png{delimiter}{row}" for i, row in enumerate(cells)]
+
+
+def assert_is_read(table: FactorTable) -> None:
+    assert table.space.names == ("x", "y") and table.space.shape == (2, 4)
+    np.testing.assert_allclose(table.space["y"].values(), [0, 0.1, 0.2, 0.3])
+    images = table.draw(table.space.grid())
+    np.testing.assert_allclose(images[..., 0], PIXELS / 255, rtol=1e-6)
+
+
+def test_separators_and_names_of_the_file_column(tmp_path: Path) -> None:
+    cells = [row.replace(".", ",").replace(",", ";", 1) for row in HALVES]
+    cases = {
+        "metadata.csv": ("file_name,x,y", number(HALVES)),
+        "excel.csv": ("file;x;y", number(cells, ";")),
+        "tab.tsv": (
+            "file\tx\ty",
+            number([row.replace(",", "\t") for row in HALVES], "\t"),
+        ),
+    }
+    for name, (head, rows) in cases.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        assert_is_read(read_table(str(write(folder, rows, head, name))))
+
+
+def test_index_of_pandas_is_left_out(tmp_path: Path) -> None:
+    rows = [f"{i},{row}" for i, row in enumerate(number(HALVES))]
+    for head in (",file,x,y", "Unnamed: 0,file,x,y"):
+        table = read_table(str(write(tmp_path, rows, head)))
+        assert_is_read(table)
+        assert table.notes == ("left out: column 1, which has no name",)
+
+
+def test_hidden_files_do_not_count(tmp_path: Path) -> None:
+    folder = write(tmp_path, number(HALVES))
+    before = hash_data(str(folder))
+    for name in ("._a.csv", "._0.png", ".DS_Store"):
+        (folder / name).write_bytes(b"\0\5\x16\7")
+    assert_is_read(read_table(str(folder)))
+    assert hash_data(str(folder)) == before
+
+
+def test_values_that_differ_by_rounding_are_one(tmp_path: Path) -> None:
+    cells = [*HALVES[:5], "1,0.100000001", *HALVES[6:]]
+    assert_is_read(read_table(str(write(tmp_path, number(cells)))))
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("", "must have a value in every row of y, got '' in row 4"),
+        ("nan", "must have a value in every row of y, got 'nan' in row 4"),
+        ("True", "or the head y:categorical, got 'True' in row 4"),
+    ],
+)
+def test_an_odd_cell_is_named(cell: str, words: str, tmp_path: Path) -> None:
+    cells = [*HALVES[:2], f"0,{cell}", *HALVES[3:]]
+    with pytest.raises(RunError) as caught:
+        load(write(tmp_path, number(cells)))
+    assert words in str(caught.value)
+
+
+def test_the_cure_of_an_odd_cell(tmp_path: Path) -> None:
+    cells = [*HALVES[:2], "0,True", *HALVES[3:]]
+    table = read_table(
+        str(write(tmp_path, number(cells), "file,x,y:categorical"))
+    )
+    assert table.space["y"].names == ("0.0", "0.1", "True", "0.3", "0.2")
+
+
+def test_pictures_that_run_programs_are_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pillow gives an EPS file of any name to Ghostscript."""
+    mark, tools = tmp_path / "mark", tmp_path / "bin"
+    tools.mkdir()
+    (tools / "gs").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (tools / "gs").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    write(folder, number(HALVES))
+    image = PIL.Image.fromarray(PIXELS[3]).convert("RGB")
+    image.save(folder / "3.png", format="EPS")
+    with pytest.raises(RunError, match="images must be PNG, JPEG, .* 3.png"):
+        load(folder)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("color", [0, 255])
+def test_transparent_pixels_show_a_ground(color: int, tmp_path: Path) -> None:
+    """Black or white shapes: without alpha all pictures would be equal."""
+    write(tmp_path, number(HALVES))
+    for place in range(8):
+        layers = np.full((8, 8, 4), color, np.uint8)
+        layers[..., 3] = 0
+        layers[place, 2:4, 3] = 255
+        PIL.Image.fromarray(layers).save(tmp_path / f"{place}.png")
+    table = read_table(str(tmp_path))
+    ground = "black" if color else "white"
+    assert table.inspect() == (f"transparent pixels of pictures are {ground}",)
+    assert table.polarity == ("bright" if color else "dark")
+    images = table.draw(table.space.grid())
+    expected = np.full((8, 8, 8, 3), 1 - color // 255)
+    for place in range(8):
+        expected[place, place, 2:4] = color // 255
+    np.testing.assert_array_equal(images, expected)

@@ -1,0 +1,150 @@
+"""Factor tables from folders of `.mat` files: Cars3D and smallNORB."""
+
+import io
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_files import describe_published, drop_absent
+from tfcomp.datasets.table_images import LazyImages
+
+CAR_BYTES = 2**28  # of a car; those of Cars3D take 5 MB
+MAT_HEAD, COMPRESSED = 128, 15  # bytes, and the type of a compressed variable
+
+# smallNORB has matrices of its own format under the name `.mat`.
+NORB_KINDS = ("cat", "info", "dat")
+NORB_TYPES = {0x1E3D4C55: np.dtype("u1"), 0x1E3D4C54: np.dtype("<i4")}
+
+
+def read_mat_folder(files: list[Path]) -> FactorTable:
+    """Returns the table of a folder of Cars3D or of smallNORB."""
+    kinds = {file: file.stem.rpartition("-")[2] for file in files}
+    if norb := [file for file, kind in kinds.items() if kind in NORB_KINDS]:
+        return _read_norb(norb)
+    return _read_cars(files)
+
+
+def _read_cars(files: list[Path]) -> FactorTable:
+    """Reads Cars3D: a file has `im`, [H, W, C, azimuth, elevation]."""
+    first = _load_car(files[0])
+    sizes = (*first.shape[:2], len(files))  # elevation, azimuth, type
+    count, pixels = math.prod(sizes), first.shape[2:]
+
+    def load() -> np.ndarray:
+        images = np.empty((*sizes, *pixels), first.dtype)
+        for number, file in enumerate(files):
+            car = _load_car(file)
+            if car.shape != first.shape:
+                rule = f"must be like that of {files[0].name}"
+                raise TableError("im", rule, f"another shape in {file.name}")
+            images[:, :, number] = car
+        return images.reshape(count, *pixels)
+
+    return FactorTable(
+        LazyImages((count, *pixels), first.dtype, load),
+        np.stack(np.unravel_index(np.arange(count), sizes), axis=1),
+        names=["elevation", "azimuth", "type"],
+        sizes=sizes,
+        kinds=["ordered", "periodic", "categorical"],
+        levels=[None, None, [file.stem for file in files]],
+    )
+
+
+def _load_car(file: Path) -> np.ndarray:
+    """Returns the images of a car, [elevation, azimuth, H, W, C]."""
+    import scipy.io
+
+    content = io.BytesIO(_unpack(file))
+    declared = {name: shape for name, shape, _ in scipy.io.whosmat(content)}
+    shape = declared.get("im", ())
+    if len(shape) != 5 or not all(shape):
+        raise TableError("im", "must have 5 dimensions", file.name)
+    if math.prod(shape) > CAR_BYTES // 8:  # in the largest type
+        rule = f"must take at most {CAR_BYTES >> 20} MB"
+        raise TableError("im", rule, f"{list(shape)} in {file.name}")
+    content.seek(0)
+    images = scipy.io.loadmat(content, variable_names=["im"])["im"]
+    return images.transpose(4, 3, 0, 1, 2)
+
+
+def _unpack(file: Path) -> bytes:
+    """Returns a MATLAB 5 file with its variables unpacked, up to a limit."""
+    content = file.read_bytes() if file.stat().st_size <= CAR_BYTES else b""
+    parts, start, size = [content[:MAT_HEAD]], MAT_HEAD, 0
+    order = "big" if content[126:128] == b"MI" else "little"
+    while content[start : start + 8]:
+        kind = int.from_bytes(content[start : start + 4], order)
+        end = start + 8 + int.from_bytes(content[start + 4 : start + 8], order)
+        part = content[start:end]
+        if kind == COMPRESSED:
+            unpack = zlib.decompressobj()
+            part = unpack.decompress(part[8:], CAR_BYTES - size + 1)
+        parts.append(part)
+        size, start = size + len(part), end
+        if size > CAR_BYTES:
+            rule = f"must take at most {CAR_BYTES >> 20} MB"
+            raise TableError("im", rule, file.name)
+    return b"".join(parts)
+
+
+def _read_norb(files: list[Path]) -> FactorTable:
+    """Reads the training or testing part of smallNORB, or both.
+
+    Of the two pictures of each scene the first one is taken.
+    """
+    parts: dict[str, dict[str, np.ndarray]] = {}
+    for file in files:
+        prefix, _, kind = file.stem.rpartition("-")
+        parts.setdefault(prefix, {})[kind] = _map_norb(file)
+    for prefix, part in parts.items():
+        if absent := {*NORB_KINDS} - {*part}:
+            rule = "must lie beside the others of its part"
+            raise TableError(f"{prefix}-{min(absent)}.mat", rule, "no file")
+        _check_norb(prefix, part)
+    classes = np.concatenate(
+        [np.column_stack([p["cat"], p["info"]]) for p in parts.values()]
+    )
+    classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
+    images = [part["dat"][:, 0] for part in parts.values()]
+    lazy = LazyImages(
+        (len(classes), *images[0].shape[1:]),
+        images[0].dtype,
+        lambda: np.concatenate(images),
+    )
+    known = describe_published("smallNORB")
+    column = known["names"].index("instance")
+    classes[:, column], known["levels"][column] = drop_absent(
+        classes[:, column]
+    )
+    table = FactorTable(lazy, classes, **known)
+    table.notes += ("the first picture of each stereo pair",)
+    return table
+
+
+def _map_norb(file: Path) -> np.ndarray:
+    """Maps a matrix: type, number of dimensions, at least three sizes."""
+    head = np.fromfile(file, "<i4", 2)
+    if len(head) < 2 or head[0] not in NORB_TYPES or not 1 <= head[1] <= 4:
+        raise TableError(file.name, "must be a matrix of smallNORB", "another")
+    dtype, count = NORB_TYPES[int(head[0])], int(head[1])
+    shape = np.fromfile(file, "<i4", count, offset=8).tolist()
+    start = 8 + 4 * max(3, count)
+    size = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 1 or start + size != file.stat().st_size:
+        rule = f"must have as many bytes as its shape {shape} says"
+        raise TableError(file.name, rule, f"{file.stat().st_size:,}")
+    return np.memmap(file, dtype, "r", start, tuple(shape))
+
+
+def _check_norb(prefix: str, part: dict[str, np.ndarray]) -> None:
+    images, count = part["dat"], len(part["cat"])
+    shapes = {"dat": (count, 2, *images.shape[2:]), "info": (count, 4)}
+    for kind, shape in shapes.items():
+        if part[kind].shape != shape or (kind == "dat" and images.ndim != 4):
+            rule = f"must be like {prefix}-cat.mat, with {count} rows"
+            got = list(part[kind].shape)
+            raise TableError(f"{prefix}-{kind}.mat", rule, got)
