@@ -1,5 +1,6 @@
 """Images that people really have: what each is answered (docs/extending.md)."""
 
+import importlib.util
 import itertools
 import re
 from pathlib import Path
@@ -102,6 +103,29 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         "images must be [n, H, W] or [n, H, W, C] and not empty "
         "(images.reshape(n, H, W)), got [48, 64]",
     ),
+    "-1 to 1": (
+        2 * UNIT - 1,
+        CLASSES,
+        "images must be from 0 to 1 if they are floats ((images + 1) / 2)",
+    ),
+    "negative integers": (
+        BYTES.astype("i4") - 200,
+        CLASSES,
+        "images must not be negative (images - images.min())",
+    ),
+    "10 bits": ((1000 * UNIT).astype("i4"), CLASSES, (8, 8, 1)),
+    "12 bits": ((4095 * UNIT).astype("u2"), CLASSES, (8, 8, 1)),
+    "17 bits": (
+        (100_000 * UNIT).astype("i4"),
+        CLASSES,
+        "images must be at most 65535",
+    ),
+    "one-hot": (
+        BYTES,
+        np.concatenate([np.eye(3, dtype=int)[CLASSES[:, 0]], CLASSES], axis=1),
+        "classes must not be a one-hot code, but one factor "
+        "(classes[:, 0:3].argmax(1))",
+    ),
     "a list": (list(UNIT), CLASSES, (8, 8, 1)),
     "booleans": (UNIT > 0.5, CLASSES, (8, 8, 1)),
 }
@@ -120,6 +144,58 @@ def test_what_people_have(kind: str) -> None:
     assert drawn.shape[1:] == (expected or (8, 8, 1))
     assert 0.9 < drawn.max() <= 1 and drawn.dtype == np.float32
     assert "FactorTable of" in repr(table)
+
+
+def test_integers_are_divided_by_what_their_bits_hold() -> None:
+    tops = {1: 1, 2: 255, 255: 255, 256: 511, 1000: 1023, 4095: 4095}
+    for top, white in (tops | {65535: 65535}).items():
+        images = np.zeros((48, 2, 2), "u2")
+        images[:, 0, 0] = np.arange(48) * top // 47
+        table = tfcomp.FactorTable(images, CLASSES)
+        assert table.scale == white
+        assert table.draw(table.points).max() == np.float32(top / white)
+
+
+def test_dark_images_and_numbers_of_images_are_noted() -> None:
+    masks = np.random.default_rng(0).integers(0, 3, (48, 8, 8), np.uint8)
+    table = tfcomp.FactorTable(masks, CLASSES)
+    (note,) = table.inspect()
+    assert "from 0 to 0.0078, 2 divided by 255;" in note
+    assert "scale them (images / 2)" in note
+    assert tfcomp.FactorTable(masks / 2, CLASSES).inspect() == ()
+    assert tfcomp.FactorTable(UNIT * 1e-30, CLASSES).inspect() != ()
+    assert table.notes == ()
+    numbered = np.column_stack([CLASSES, np.arange(48)])
+    table = tfcomp.FactorTable(UNIT, numbered)
+    assert "every image has its own value of factor_3" in table.notes[0]
+
+
+def test_tensors_and_frames() -> None:
+    import pandas as pd
+    import tensorflow as tf
+
+    expected = tfcomp.FactorTable(BYTES, CLASSES, names=["a", "b", "c"])
+    frame = pd.DataFrame(CLASSES, columns=["a", "b", "c"])
+    given = [(tf.constant(BYTES), tf.constant(CLASSES)), (BYTES, frame)]
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        images = torch.tensor(BYTES / 255, requires_grad=True)
+        given.append((images, torch.tensor(CLASSES)))
+    for images, classes in given:
+        names = None if classes is frame else ["a", "b", "c"]
+        table = tfcomp.FactorTable(images, classes, names=names)
+        assert table.space == expected.space
+        drawn = table.draw(table.points)
+        np.testing.assert_allclose(drawn, expected.draw(table.points))
+
+
+def test_values_that_differ_by_rounding_are_one() -> None:
+    values = CLASSES / 10 + np.where(np.arange(48) % 5, 0, 1e-9)[:, None]
+    table = tfcomp.FactorTable(UNIT, CLASSES, values)
+    np.testing.assert_allclose(
+        table.space["factor_1"].values(), [0, 0.1, 0.2, 0.3], atol=1e-6
+    )
 
 
 def test_page_shows_the_answers() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tfcomp.config.data_config import DataConfig
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset, Splits, make_dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
@@ -182,7 +183,7 @@ def test_impossible_regions(region: str, rule: str, coordinates: str) -> None:
 
 def test_no_room_for_continuous_positions() -> None:
     # Only the cells (0, 11) and (11, 0) are free, and next to no volume.
-    region = "diagonal:10.9999"
+    region = "diagonal:10.998"
     assert len(make(region).splits.train) == 2
     for count in (0, 10**6):  # a thousand draws of the latter take minutes
         with pytest.raises(ConfigError, match="must leave room between grid"):
@@ -228,3 +229,32 @@ def test_three_factors() -> None:
 def test_splits_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         make("none").splits.train = None
+
+
+@pytest.mark.parametrize(
+    ("region", "note"),
+    [
+        (
+            "x:2-4,y:1-2",
+            "x: 3 of 8 values in part, 0 altogether; "
+            "y: 2 of 8 values in part, 0 altogether",
+        ),
+        ("x:2-4", "x: 0 of 8 values in part, 3 altogether"),
+        (
+            "cross:3-4",
+            "x: 6 of 8 values in part, 2 altogether; "
+            "y: 6 of 8 values in part, 2 altogether",
+        ),
+        (
+            "not:x:0-6,y:0-7",
+            "x: 0 of 8 values in part, 1 altogether; y: 8 of 8",
+        ),
+        ("random:0.5", ""),
+        ("none", ""),
+    ],
+)
+def test_held_out_values_are_counted(region: str, note: str) -> None:
+    flags = ["--grid_size=8", f"--region={region}"]
+    dataset = make_dataset(parse_config(flags))
+    found = dataset.held_out_note
+    assert found.startswith(f"held out of {note}") if note else not found

@@ -243,8 +243,9 @@ class Dataset:
         for factor, column in zip(self.space, index.T, strict=True):
             held_out = np.unique(column[every.is_ood])
             known = np.intersect1d(held_out, column[~every.is_ood])
-            if factor.name in named or len(held_out) < factor.size:
-                hidden = len(held_out) - len(known)
+            hidden = len(held_out) - len(known)
+            is_whole = len(known) == factor.size
+            if factor.name in named or not is_whole:
                 parts.append(
                     f"{factor.name}: {len(known)} of {factor.size} values in "
                     f"part, {hidden} altogether"
