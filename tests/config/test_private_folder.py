@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tfcomp.config.machine import (
+from tfcomp.config.private_folder import (
+    MARK_FILE,
     PREFIX,
     clear_abandoned,
     make_private_folder,
@@ -133,23 +135,63 @@ def test_next_start_clears_what_was_killed(place: Path) -> None:
     assert not os.listdir(place)
 
 
-def test_what_is_not_ours_stays(place: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "precious"
-    elsewhere.mkdir(mode=0o700)
-    (elsewhere / ".alive").touch()
-    (place / f"{PREFIX}link").symlink_to(elsewhere)
-    shared = place / f"{PREFIX}shared"
-    shared.mkdir()
-    shared.chmod(0o777)
-    (shared / ".alive").touch()
-    if os.geteuid() == 0:
-        other = place / f"{PREFIX}other"
-        other.mkdir(mode=0o700)
-        (other / ".alive").touch()
-        os.chown(other, 65534, 65534)
-    before = sorted(os.listdir(place))
+def leave_folder(place: Path) -> Path:
+    """A folder that a killed command has left."""
+    with start() as process:
+        process.kill()
+    (folder,) = place.iterdir()
+    return folder
+
+
+@pytest.mark.parametrize("name", ["paper", "abcd_123", "abcdefgh"])
+def test_folders_of_users_stay(place: Path, name: str) -> None:
+    """Before, the start of any command removed them after an hour."""
+    folder = place / f"{PREFIX}{name}"
+    folder.mkdir(mode=0o700)
+    (folder / "scores.csv").write_text("a,b\n")
+    os.utime(folder, (0, 0))
     clear_abandoned()
-    assert sorted(os.listdir(place)) == before and elsewhere.exists()
+    assert (folder / "scores.csv").exists()
+
+
+def test_a_mark_holds_for_one_folder_alone(place: Path) -> None:
+    """Copied and renamed folders, and marks that are links, are of users."""
+    left = leave_folder(place)
+    copy = shutil.copytree(left, place / f"{PREFIX}abcdefgh")
+    linked = place / f"{PREFIX}12345678"
+    linked.mkdir(mode=0o700)
+    (linked / MARK_FILE).symlink_to(left / MARK_FILE)
+    fifo = place / f"{PREFIX}87654321"
+    fifo.mkdir(mode=0o700)
+    os.mkfifo(fifo / MARK_FILE)
+    clear_abandoned()
+    assert sorted(place.iterdir()) == sorted([copy, linked, fifo])
+
+
+def test_folders_of_other_hosts_stay(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock that another host holds may not be seen here."""
+    left = leave_folder(place)
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "gethostname", lambda: "other")
+        clear_abandoned()
+        assert left.exists()
+    clear_abandoned()
+    assert not left.exists()
+
+
+def test_links_and_open_folders_stay(place: Path, tmp_path: Path) -> None:
+    left = leave_folder(place)
+    moved = left.rename(tmp_path / left.name)
+    left.symlink_to(moved)
+    clear_abandoned()
+    assert moved.exists()
+    left.unlink()
+    moved.rename(left)
+    left.chmod(0o755)
+    clear_abandoned()
+    assert left.exists()
 
 
 def test_who_dies_while_we_clear_is_cleared_by_the_next(
@@ -166,14 +208,3 @@ def test_who_dies_while_we_clear_is_cleared_by_the_next(
     assert folder.exists()
     clear_abandoned()
     assert not os.listdir(place)
-
-
-def test_a_folder_without_its_mark(place: Path) -> None:
-    """Its process was killed before it could make it."""
-    folder = place / f"{PREFIX}young"
-    folder.mkdir(mode=0o700)
-    clear_abandoned()
-    assert folder.exists()
-    os.utime(folder, (0, 0))
-    clear_abandoned()
-    assert not folder.exists()

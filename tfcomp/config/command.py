@@ -19,8 +19,8 @@ from absl import flags
 
 from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
 from tfcomp.config.flagfiles import find_value, list_flagfiles, place_words
-from tfcomp.config.machine import use_private_folder
 from tfcomp.config.plugins import TRUST_FLAG, import_plugins
+from tfcomp.config.private_folder import use_private_folder
 from tfcomp.config.run_config import PARTS, RunConfig, all_fields
 from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
 

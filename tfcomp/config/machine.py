@@ -1,23 +1,11 @@
-"""What this machine gives to a process: cores, memory, a folder of its own.
-
-Nobody else can enter the folder, so that nobody else can put files where
-Python, Dask or TensorFlow look for theirs. It is removed at the end of the
-process; what one that was killed has left behind the next one removes.
-"""
+"""Cores, memory and threads that this machine gives to a process."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import fcntl
 import math
 import os
 import re
-import shutil
-import stat
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from tfcomp.config.quiet import GPU_FILE
@@ -27,10 +15,6 @@ from tfcomp.config.run_config import RunConfig
 # costs more than it brings (docs/speed.md).
 _MIN_MULTIPLICATIONS = 200e6
 CPU_FILE = Path("/proc/cpuinfo")
-PREFIX = "tfcomp-"
-MAKE_SECONDS = 3600  # enough for a folder to get its file
-ALIVE = ".alive"  # locked as long as the process runs
-_YOUNG = ".young"  # the same file before it is locked
 
 
 def count_cores() -> int:
@@ -97,87 +81,3 @@ def choose_threads(config: RunConfig) -> int:
     }
     number = config.training.batch_size * each.get(model.model, math.inf)
     return int(number < _MIN_MULTIPLICATIONS)
-
-
-@contextlib.contextmanager
-def make_private_folder(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder, by default among temporary files, gone after the block.
-
-    Raises:
-        OSError: If none can be made.
-    """
-    clear_abandoned(parent)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))  # mode 0700
-    try:
-        with open(folder / _YOUNG, "wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            os.rename(folder / _YOUNG, folder / ALIVE)  # never seen unlocked
-            try:
-                yield folder
-            finally:
-                with contextlib.suppress(OSError):  # somebody cleaned up
-                    _remove(folder)  # while it is locked: nobody else does
-    finally:
-        with contextlib.suppress(OSError):
-            folder.rmdir()  # of a disk without room for the file
-
-
-@contextlib.contextmanager
-def use_private_folder() -> Iterator[None]:
-    """Puts all temporary files of the block, and of its processes, into one.
-
-    Where no folder can be made the block runs without: what needs one says so.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            folder = stack.enter_context(make_private_folder())
-        except OSError:
-            yield
-            return
-        before = os.environ.get("TMPDIR"), tempfile.tempdir
-        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
-        try:
-            yield
-        finally:
-            tempfile.tempdir = before[1]
-            if before[0] is None:
-                del os.environ["TMPDIR"]
-            else:
-                os.environ["TMPDIR"] = before[0]
-
-
-def clear_abandoned(parent: Path | None = None) -> None:
-    """Removes folders of this user whose process is gone."""
-    for folder in Path(parent or tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):
-            found = folder.lstat()  # a link may lead anywhere
-            private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
-            is_ours = private and found.st_uid == os.geteuid()
-            if is_ours and not _is_alive(folder):
-                _remove(folder)
-
-
-def _remove(folder: Path) -> None:
-    """Removes a folder, the file that tells whose it is at the very end.
-
-    A process that is about to die may still write there: then the file stays,
-    and the next command finds the folder again.
-    """
-    for path in [p for p in folder.iterdir() if p.name != ALIVE]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-    if os.listdir(folder) in ([], [ALIVE]):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_alive(folder: Path) -> bool:
-    if not (folder / ALIVE).exists():  # its process is about to make it
-        return time.time() - folder.stat().st_mtime < MAKE_SECONDS
-    with open(folder / ALIVE, "rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.machine import make_private_folder
+from tfcomp.config.private_folder import make_private_folder
 from tfcomp.sweeps import local_cluster
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 

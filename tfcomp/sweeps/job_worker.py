@@ -23,7 +23,7 @@ from pathlib import Path
 import dask
 from distributed import Security, Status, Worker
 
-from tfcomp.config.machine import use_private_folder
+from tfcomp.config.private_folder import use_private_folder
 from tfcomp.sweeps.local_cluster import SETTINGS
 
 # What clusters send before they kill, some of them minutes ahead.
