@@ -12,7 +12,7 @@ from tfcomp.config.quiet import GPU_FILE
 from tfcomp.config.run_config import RunConfig
 
 # Multiplications of a forward pass below which a second thread of TensorFlow
-# costs more than it brings (docs/speed.md).
+# costs more than it brings (benchmarks/README.md).
 _MIN_MULTIPLICATIONS = 200e6
 CPU_FILE = Path("/proc/cpuinfo")
 
