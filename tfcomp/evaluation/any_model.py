@@ -4,6 +4,8 @@ Exact derivatives pass through Keras models and SavedModels; those of functions
 of NumPy arrays are differences over the grid (`find_nondifferentiable`).
 """
 
+import dataclasses
+import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,14 +15,25 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfcomp.analysis import evaluate_in_batches
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.datasets import Dataset
+from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
 from tfcomp.datasets.factors import FactorSpace
+from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.output_contract import (
+    check_output,
+    is_stochastic,
+    leave_out,
+    list_range_notes,
+    to_array,
+)
 from tfcomp.models.stages import Stage, list_stages, make_stage_model
-from tfcomp.storage.run_folder import check_model
+from tfcomp.storage.run_folder import FLAGS_FILE, check_model
 
 INPUTS = ("values", "classes", "unit")
 IMAGE = "image"
+TORCH_MODULE = "torch.nn.modules.module.Module"
 # From factors [n, F] to named activations [n, ...], images among them.
 Call = Callable[[tf.Tensor], Mapping[str, Any]]
 
@@ -46,6 +59,32 @@ def wrap_model(
     return keras.Model(factors, before[0], name="outside")
 
 
+def check_outputs(
+    dataset: Dataset, model: keras.Model, samples: int
+) -> tuple[Dataset, np.ndarray]:
+    """Draws all points of the grid, and prints what is odd about the images.
+
+    Returns:
+        The data, whose notes have the same lines, without combinations at which
+        images are not finite; and the images at those that are left.
+    """
+    call = tf.function(lambda f: {IMAGE: model(f)}, autograph=False)
+
+    def draw(points: np.ndarray) -> np.ndarray:
+        return evaluate_in_batches(call, points)[IMAGE]
+
+    grid, before = dataset.splits.grid, len(dataset.notes)
+    dataset, images = leave_out(dataset, draw(grid), draw)
+    shown = dataset.splits.grid[choose_rows(len(images), MAX_AVERAGED)]
+    notes = list_range_notes(images, dataset.render_array(shown))
+    if samples == 1 and is_stochastic(draw, grid):
+        notes.append("images differ from call to call: samples=10 averages")
+    dataset = dataclasses.replace(dataset, notes=(*dataset.notes, *notes))
+    for note in dataset.notes[before:]:
+        print(f"note: {note}", file=sys.stderr)
+    return dataset, images
+
+
 class _Outside(keras.layers.Layer):
     """Calls a model with factors in the form that it takes."""
 
@@ -55,7 +94,12 @@ class _Outside(keras.layers.Layer):
         super().__init__(name="outside", dtype="float32")
         self._call, self._inputs = call, inputs
         self._space, self._image_shape = dataset.space, dataset.image_shape
-        probe = self._run(tf.constant(dataset.splits.grid[:2]))
+        # Three rows: a model that returns one image for any batch shows it.
+        factors = dataset.splits.grid[np.arange(3) % len(dataset.splits.grid)]
+        probe = self._run(tf.constant(factors))
+        for name, value in probe.items():
+            dtype = value.dtype.as_numpy_dtype
+            check_output(name, tuple(value.shape), np.dtype(dtype), 3)
         self._shapes = {n: tuple(probe[n].shape[1:]) for n in [*names, IMAGE]}
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -100,6 +144,9 @@ def _convert(factors: tf.Tensor, space: FactorSpace, inputs: str) -> tf.Tensor:
 
 def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
     """Images [n, H, W, C] from those, [n, C, H, W], [n, H, W] or flat."""
+    images = tf.convert_to_tensor(images)
+    if images.dtype.is_complex:
+        check_output(IMAGE, images.shape, np.dtype(complex), 0)
     images = tf.cast(images, tf.float32)
     rows, columns, channels = shape
     found = tuple(images.shape[1:])
@@ -117,22 +164,75 @@ def _open(model: Any, stages: list[str]) -> tuple[list[str], Call]:
     if isinstance(model, (str, Path)):
         model = _load(Path(model))
     if isinstance(model, keras.Model):
+        _check_inputs(model)
         names = stages or [n for n in list_stages(model) if n != IMAGE]
         part = make_stage_model(model, names) if names else lambda f: {}
         return names, lambda f: {**part(f), IMAGE: _pick_image(model(f))}
     if hasattr(model, "signatures"):
         return _open_signatures(model, stages)
+    if _is_torch(model):
+        model = _call_torch(model)
     if not callable(model):
         raise ValueError(f"model must be a model or a function, got {model!r}")
     return stages, _call_numpy(model, [*stages, IMAGE])
 
 
+def _check_inputs(model: keras.Model) -> None:
+    """Raises ValueError for a model that takes other than factors [n, F]."""
+    inputs = getattr(model, "inputs", None) or [None]
+    if len(inputs) > 1:
+        raise ValueError(
+            f"the model takes {len(inputs)} inputs: pass a function of factors "
+            "[n, F] that calls it, lambda f: model([f[:, :1], f[:, 1:]])"
+        )
+
+
+def _is_torch(model: Any) -> bool:
+    kinds = type(model).__mro__
+    return any(f"{k.__module__}.{k.__name__}" == TORCH_MODULE for k in kinds)
+
+
+def _call_torch(model: Any) -> Callable[[np.ndarray], Any]:
+    """A function of arrays that calls a module of PyTorch for inference."""
+    torch = sys.modules["torch"]
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: convert(part) for name, part in value.items()}
+        return value.cpu().numpy() if hasattr(value, "cpu") else value
+
+    def call(factors: np.ndarray) -> Any:
+        weight = next(model.parameters(), None)
+        values = torch.from_numpy(np.array(factors))
+        values = values if weight is None else values.to(weight.device)
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.no_grad():
+                return convert(model(values))
+        finally:
+            model.train(was_training)
+
+    return call
+
+
 def _load(path: Path) -> Any:
+    """Loads a model from a file, a SavedModel, or the folder of a run."""
+    if (path / FLAGS_FILE).exists():
+        return load_run(path).model
+    if path.is_file() and path.suffix != ".keras":
+        cure = "save it by model.save('model.keras')"
+        raise RunError(f"{path} must be a .keras file or a SavedModel: {cure}")
     try:
         if path.is_dir():
             return tf.saved_model.load(str(path))
         check_model(path)
         return keras.models.load_model(path)
+    except TypeError as error:  # classes that Keras does not know
+        raise RunError(
+            f"{path} cannot be loaded ({first_line(error)}): import the "
+            "module of its layers first, or pass the model itself"
+        ) from error
     except (OSError, ValueError, zipfile.BadZipFile, RunError) as error:
         rule = f"must hold a model: {first_line(error)}"
         raise RunError(f"{path} {rule}") from error
@@ -140,13 +240,26 @@ def _load(path: Path) -> Any:
 
 def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
     """A SavedModel: its default signature, and `activations` for stages."""
-    draw = loaded.signatures["serving_default"]
+    draw = loaded.signatures.get("serving_default")
+    if draw is None:
+        found = ", ".join(sorted(loaded.signatures)) or "none"
+        raise ValueError(
+            f"the SavedModel has no signature serving_default (it has {found}):"
+            " write it by model.export(folder), or pass a function"
+        )
     activate = loaded.signatures.get("activations")
     own = sorted(activate.structured_outputs) if activate else []
     names = stages or [name for name in own if name != IMAGE]
     if missing := sorted(set(names) - set(own)):
         raise ValueError(f"the SavedModel has no stages {', '.join(missing)}")
-    (argument,) = draw.structured_input_signature[1]
+    arguments = draw.structured_input_signature[1]
+    if len(arguments) != 1:
+        raise ValueError(
+            f"the SavedModel takes {len(arguments)} inputs "
+            f"({', '.join(sorted(arguments))}): pass a function of factors "
+            "[n, F] that calls it"
+        )
+    (argument,) = arguments
 
     # A signature does not keep the variables of its model.
     def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
@@ -158,6 +271,11 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
 
 
 def _pick_image(outputs: Any) -> Any:
+    if isinstance(outputs, tuple | list):
+        raise ValueError(
+            f"the model returns {len(outputs)} outputs: pass a function of "
+            "factors [n, F] that returns the images of them"
+        )
     if not isinstance(outputs, Mapping):
         return outputs
     return outputs[IMAGE] if IMAGE in outputs else [*outputs.values()][-1]
@@ -173,9 +291,10 @@ def _call_numpy(
         found = function(factors)
         if not isinstance(found, Mapping):
             found = {IMAGE: found}
+        size = len(factors)
         if missing := [name for name in names if name not in found]:
             raise ValueError(f"the model gives no {', '.join(missing)}")
-        return [np.asarray(found[name], np.float32) for name in names]
+        return [to_array(name, found[name], size) for name in names]
 
     def call(factors: tf.Tensor) -> Mapping[str, tf.Tensor]:
         if tf.executing_eagerly():  # also learns the shapes

@@ -67,7 +67,10 @@ class RunAnalysis:
         evaluator: Evaluator | None = None,
         is_repeated: bool = False,
         kept: KeptResults | None = None,
+        outputs: np.ndarray | None = None,
     ) -> None:
+        if outputs is not None:  # images at the points of the grid
+            vars(self)["_outputs"] = outputs
         self.run, self.name = run, run.name
         self.dataset, self.splits = run.dataset, run.dataset.splits
         is_complete = self.splits.is_complete

@@ -9,7 +9,7 @@ result.write_report("report")
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,11 +29,12 @@ from tfcomp.datasets.factors import read_points
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading, pictures
-from tfcomp.evaluation.any_model import wrap_model
+from tfcomp.evaluation.any_model import check_outputs, wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.kept_property import open_kept
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
+from tfcomp.evaluation.point_scores import evaluate_images
 from tfcomp.evaluation.published_models import load_published_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import figure_to_png
@@ -60,23 +61,35 @@ class ModelReport:
     """
 
     def __init__(
-        self, run: loading.LoadedRun, kept: KeptResults | None = None
+        self,
+        run: loading.LoadedRun,
+        kept: KeptResults | None = None,
+        outputs: np.ndarray | None = None,
+        samples: int = 1,
     ) -> None:
-        self.run = run
-        self.analysis = RunAnalysis(run, kept=kept)
+        self.run, self._samples = run, samples
+        self.analysis = RunAnalysis(run, kept=kept, outputs=outputs)
 
     def __repr__(self) -> str:
-        table = pd.DataFrame(self.scores).to_string(**NUMBERS, na_rep="-")
+        table = self._tabulate().to_string(**NUMBERS, na_rep="-")
         return f"{self._describe()}\n{table}"
 
     def _repr_html_(self) -> str:
-        table = pd.DataFrame(self.scores).to_html(**NUMBERS, na_rep="–")
+        table = self._tabulate().to_html(**NUMBERS, na_rep="–")
         picture = encode(figure_to_png(self.plot_samples()))
         return (
             f"<p>{html.escape(self._describe())}</p>{table}"
             '<img alt="samples: truth above output" style="max-width: 100%" '
             f'src="data:image/png;base64,{picture}">'
         )
+
+    def _tabulate(self) -> pd.DataFrame:
+        columns: dict[str, Mapping[str, float | None]] = {}
+        for subset, scores in self.scores.items():
+            columns[subset] = scores
+            if self._samples > 1:
+                columns[f"{subset} sd"] = self.score_sds[subset]
+        return pd.DataFrame(columns)
 
     def _describe(self) -> str:
         data, every = self.dataset, self.dataset.splits.all
@@ -119,18 +132,50 @@ class ModelReport:
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
-        """ID and OOD scores, as in `metrics.json`, that any subset has."""
-        found = self.analysis.evaluation.scores
+        """ID and OOD scores, as in `metrics.json`, that any subset has.
+
+        With `samples`, means over as many evaluations.
+        """
+        return self._summarize(np.mean)
+
+    @property
+    def score_sds(self) -> dict[str, dict[str, float | None]]:
+        """Standard deviations of the scores over `samples` evaluations."""
+        return self._summarize(lambda values: np.std(values, ddof=1))
+
+    def _summarize(
+        self, reduce: Callable[[list[float]], Any]
+    ) -> dict[str, dict[str, float | None]]:
+        samples = self._sampled_scores
+        is_one = len(samples) == 1 and reduce is not np.mean
         known = {
             name
-            for values in found.values()
+            for values in samples[0].values()
             for name, value in values.items()
             if value is not None
         }
+
+        def combine(subset: str, name: str) -> float | None:
+            values = [sample[subset][name] for sample in samples]
+            if None in values or is_one:
+                return None
+            return float(reduce(values))
+
         return {
-            subset: {name: v for name, v in values.items() if name in known}
-            for subset, values in found.items()
+            subset: {n: combine(subset, n) for n in values if n in known}
+            for subset, values in samples[0].items()
         }
+
+    @cached_property
+    def _sampled_scores(self) -> list[dict[str, dict[str, float | None]]]:
+        def draw(factors: Any) -> dict[str, Any]:
+            return {"image": self.model(factors)}
+
+        others = range(1, self._samples)
+        return [
+            self.analysis.evaluation.scores,
+            *(evaluate_images(self.dataset, draw).scores for _ in others),
+        ]
 
     @cached_property
     def coverage(self) -> dict[str, float]:
@@ -323,14 +368,17 @@ def evaluate(
     stages: Sequence[str] = (),
     inputs: str = "values",
     eval_points: int = 4096,
+    samples: int = 1,
 ) -> ModelReport:
     """Scores a model that may come from anywhere.
 
+    Combinations at which its images are not finite are named and left out.
+
     Args:
-        model: A Keras model, the path of a SavedModel or Keras file, or any
-            function from factors [n, F], float32, to images [n, H, W, C] (or
-            [n, C, H, W], [n, H, W], flat), or to a dictionary with `image`
-            and named stages.
+        model: A Keras model, a module of PyTorch, the path of a SavedModel, a
+            Keras file or a run, or any function from factors [n, F], float32,
+            to images [n, H, W, C] (or [n, C, H, W], [n, H, W], flat), or to a
+            dictionary with `image` and named stages.
         data: Images and factors.
         region: What was held out from the training of the model, as in
             `--region`, or a bool for every image of a table, or the numbers
@@ -342,12 +390,16 @@ def evaluate(
             (from 0), or `unit` (every factor scaled to 0..1).
         eval_points: At most so many combinations are looked at, drawn at
             random, half of them held out; 0 scores all of them.
+        samples: How often a stochastic model is evaluated: `scores` are means
+            and `score_sds` standard deviations.
 
     Raises:
-        ConfigError: For an impossible region.
-        ValueError: If the model does not draw such images, or has no such
-            stage.
+        ConfigError: For an impossible region or name.
+        ValueError: If the model does not draw such images (see
+            `tfcomp.evaluation.output_contract`), or has no such stage.
     """
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
     listed = None
     if not isinstance(region, str):
         if not isinstance(data, FactorTable):
@@ -355,22 +407,29 @@ def evaluate(
             raise ConfigError("region", rule, type(region).__name__)
         listed = make_listed_region(data, region)
         region = listed.spec
-    config = RunConfig(
-        run_name=name,
-        eval_points=eval_points,
-        data=DataConfig(dataset="table", region=region or "none"),
-    )
+    try:
+        config = RunConfig(
+            run_name=name,
+            eval_points=eval_points,
+            data=DataConfig(dataset="table", region=region or "none"),
+        )
+    except ConfigError as error:
+        renamed = "name" if error.name == "run_name" else error.name
+        raise ConfigError(renamed, error.rule, name) from None
     if isinstance(data, FactorTable):
         data = make_table_dataset(config, data, listed)
     elif region not in ("", data.region.spec):
         raise ConfigError("region", "must be that of the dataset", region)
     try_measures(data)
     wrapped = wrap_model(model, data, stages, inputs)
+    data, outputs = check_outputs(data, wrapped, samples)
     text = (
         f"Model: {model!r}\nInputs: {inputs}\nRegion: {data.region.spec}\n"
         f"Points: {len(data.splits.scored):,} of {len(data.splits.all):,}\n"
+        + "".join(f"Note: {note}\n" for note in data.notes)
     )
-    return ModelReport(loading.LoadedRun(None, config, data, wrapped, {}, text))
+    run = loading.LoadedRun(None, config, data, wrapped, {}, text)
+    return ModelReport(run, outputs=outputs, samples=samples)
 
 
 def write_report(
