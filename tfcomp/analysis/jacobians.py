@@ -190,5 +190,6 @@ def _stack_columns(columns: list[StageDict]) -> StageDict:
 def _flatten(values: tf.Tensor) -> tf.Tensor:
     units = values.shape[1:].num_elements()
     # Named where it is known, so that the Jacobian's shape stays static.
-    units = -1 if units is None else units
+    if units is None:  # not -1, which an empty batch leaves open
+        units = tf.reduce_prod(tf.shape(values)[1:])
     return tf.reshape(values, [tf.shape(values)[0], units])

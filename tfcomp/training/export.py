@@ -95,18 +95,29 @@ def write_archive(
     """Writes a SavedModel with its three signatures."""
     stages = make_stage_model(model)
 
+    width = model.inputs[0].shape[-1]
+
+    def check(factors: tf.Tensor) -> tf.Tensor:
+        """The factors; an error if columns are missing or too many."""
+        message = f"factors must be [n, {width}]"
+        shape = tf.shape(factors)
+        rule = tf.debugging.assert_equal(shape[1], width, message)
+        with tf.control_dependencies([rule]):
+            return tf.ensure_shape(tf.identity(factors), (None, width))
+
     def measure_geometry(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        metrics = compute_stage_metrics(stages, factors, jacobian_fn)
+        metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
         return {name: tf.cast(m, tf.float32) for name, m in metrics.items()}
 
-    width = model.inputs[0].shape[-1]
+    # Any width is taken, to be answered by `check`: callers of a signature do
+    # not compare shapes with it.
     signature = [tf.TensorSpec((None, width), name="factors")]
     archive = keras.export.ExportArchive()
     archive.track(model)
     archive.track(stages)
     for name, endpoint in {
-        "serving_default": lambda factors: {"image": model(factors)},
-        "activations": lambda factors: dict(stages(factors)),
+        "serving_default": lambda factors: {"image": model(check(factors))},
+        "activations": lambda factors: dict(stages(check(factors))),
         "geometry": measure_geometry,
     }.items():
         archive.add_endpoint(name, endpoint, signature)

@@ -5,6 +5,7 @@ and others; `stage_<measure>` with a tag for each stage; `embedding_<number>`;
 images of stages and embeddings; and how charts combine these.
 """
 
+import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ from tfcomp.storage.run_folder import SAMPLES_FILE
 
 # TensorBoard opens on the first group of the alphabet.
 ANSWER = {f"{s}/relative_mse": f"answer/error_{s}" for s in ("id", "ood")}
+LARGEST = float(np.finfo(np.float32).max)
 
 
 class RunSummaries:
@@ -58,12 +60,16 @@ class RunSummaries:
         self, epoch: int, numbers: Mapping[str, float | None]
     ) -> None:
         """Writes the numbers that exist, by their tags, as `ood/mse`."""
+        known = {tag: v for tag, v in numbers.items() if v is not None}
+        large = [tag for tag, v in known.items() if abs(v) > LARGEST]
+        if large:
+            rule = "is beyond what TensorBoard's files hold, and left out"
+            print(f"note: {', '.join(large)} {rule}", file=sys.stderr)
         with self._writer.as_default(step=epoch):
-            for tag, value in numbers.items():
-                if value is not None:
-                    tf.summary.scalar(tag, value)
-                    if tag in ANSWER:
-                        tf.summary.scalar(ANSWER[tag], value)
+            for tag in (t for t in known if t not in large):
+                tf.summary.scalar(tag, known[tag])
+                if tag in ANSWER:
+                    tf.summary.scalar(ANSWER[tag], known[tag])
 
     def write_pictures(self, epoch: int, evaluation: Evaluation) -> None:
         """Samples with the true position, and the error landscape.
