@@ -29,6 +29,7 @@ from tfcomp.storage.code_version import (
     is_current,
     write_stamp,
 )
+from tfcomp.storage.files import refuse_link, refuse_links
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import (
     FLAGS_FILE,
@@ -121,6 +122,10 @@ def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
     folder = paths[0] / "analysis"
     if len(paths) > 1:
         folder = paths[0].parent / f"analysis_{'_'.join(names)}"
+    for path in {*paths, folder}:
+        refuse_links(path)
+    if not settings["output"]:
+        refuse_link(folder)
     folder = Path(settings["output"] or folder)
     check_folder("output", str(folder))
     return folder

@@ -23,7 +23,7 @@ from tensorboard.plugins.projector import ProjectorConfig
 from tfcomp.analysis.manifolds import compute_pca
 from tfcomp.config.errors import RunError
 from tfcomp.figures.image_rows import arrange_channels
-from tfcomp.storage.files import write_text, write_whole
+from tfcomp.storage.files import make_subfolder, write_text, write_whole
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
 SUBFOLDER = "projector"
@@ -68,7 +68,7 @@ def write_projector(
             "stages and metadata must have at least one entry, and all of "
             f"them and the images one length, received {lengths}."
         )
-    (folder / SUBFOLDER).mkdir(exist_ok=True)
+    make_subfolder(folder, SUBFOLDER)
     write_text(folder / METADATA_FILE, _format_metadata(metadata))
     sprite, size = make_sprite(arrange_channels(images))
     if sprite.ndim == 2:

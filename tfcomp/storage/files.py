@@ -1,4 +1,8 @@
-"""Files that are either absent or complete, and read with distrust."""
+"""Reads and writes files that others may have prepared to do harm.
+
+A file is either absent or complete. Everything that tfcomp writes goes through
+`write_whole` or `replace_folder`, and no link is followed on the way.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import io
 import json
 import lzma
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,6 +34,16 @@ class DamagedFileError(RunError):
 
     def __init__(self, path: Path, reason: object) -> None:
         super().__init__(f"{path} is damaged ({first_line(reason)})")
+
+
+class LinkError(RunError):
+    """A link where tfcomp writes or removes files."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is a link, and tfcomp writes through no links: remove "
+            "it, or copy the folder by `cp -rL`"
+        )
 
 
 def check_file(path: Path) -> None:
@@ -120,10 +135,20 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """Gives a path to write to, which becomes `path` when the block ends; if it
-    fails, `path` is as it was. An OSError of the system names `path`."""
-    partial = path.with_name(f"{PARTIAL}{path.name}")
+    """Yields a new empty file that becomes `path` when the block ends.
+
+    If the block fails, `path` is unchanged. Nobody can know the name of the
+    new file and put a link in its place beforehand.
+
+    Raises:
+        LinkError: `path` is a link.
+        OSError: The file cannot be written; the error names `path`.
+    """
+    refuse_link(path)
+    partial = path.with_name(_make_partial_name() + path.suffix)
     try:
+        how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        os.close(os.open(partial, how, 0o666))
         yield partial
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
@@ -138,12 +163,15 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replace_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Gives a new folder to write to, which takes the place of `parent / name`
-    when the block ends; if the block fails, that is as it was."""
-    final, word = parent / name, name.replace("/", "-")
-    partial = parent / f"{PARTIAL}{word}-{os.getpid()}"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    """Yields a new folder that replaces `parent / name` when the block ends.
+
+    If the block fails, `parent / name` is unchanged.
+    """
+    final = parent / name
+    refuse_link(final)
+    parent.mkdir(parents=True, exist_ok=True)
+    partial = parent / _make_partial_name()
+    partial.mkdir()
     try:
         yield partial
         shutil.rmtree(final, ignore_errors=True)
@@ -151,6 +179,38 @@ def replace_folder(parent: Path, name: str) -> Iterator[Path]:
         os.rename(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def make_subfolder(parent: Path, name: str) -> Path:
+    """Makes a folder for our files, unless it exists; returns its path.
+
+    Raises:
+        LinkError: It is a link, which could lead to any folder of the user.
+    """
+    folder = parent / name
+    refuse_link(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def refuse_link(path: Path) -> None:
+    """Raises a LinkError if a path is a link."""
+    if path.is_symlink():
+        raise LinkError(path)
+
+
+def refuse_links(folder: Path) -> None:
+    """Raises a LinkError if there is a link anywhere inside of a folder.
+
+    Libraries that write into a folder under fixed names would follow it.
+    """
+    for place, below, names in os.walk(folder):
+        for name in (*below, *names):
+            refuse_link(Path(place, name))
+
+
+def _make_partial_name() -> str:
+    return f"{PARTIAL}{secrets.token_hex(8)}"
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:

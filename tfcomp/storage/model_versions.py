@@ -1,11 +1,12 @@
 """The versions of a SavedModel in TensorFlow Serving's layout.
 
 `<folder>/<number>/` is a version; it appears when it is complete. While it is
-written it is `.partial-<process>`, which TensorFlow Serving ignores.
+written it is `.partial-<random>`, which TensorFlow Serving ignores.
 """
 
 import filecmp
 import os
+import secrets
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +53,7 @@ def add_version(
         if versions and is_same(versions[-1]):
             return versions[-1], False
         number = int(versions[-1].name) + 1 if versions else 1
-        partial = folder / f"{PARTIAL}{os.getpid()}"  # on the same disk
+        partial = folder / f"{PARTIAL}{secrets.token_hex(8)}"
         try:
             write(partial)
             _flush(partial)

@@ -51,7 +51,8 @@ def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
     the folder is free when it is closed, at the latest when the process
     ends."""
     # It stays: removing it would let two processes lock two files of this name.
-    file = open(folder / LOCK_FILE, "ab")
+    how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    file = open(os.open(folder / LOCK_FILE, how, 0o666), "ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BaseException as error:

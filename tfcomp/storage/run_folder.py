@@ -46,6 +46,7 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
     path = Path(config.run_dir)
     try:
         _check_owner(path, config)
+        files.refuse_links(path)
         path.mkdir(parents=True, exist_ok=True)
         if config.export:
             os.makedirs(config.export_path, exist_ok=True)
@@ -159,8 +160,8 @@ def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _check_owner(path: Path, config: RunConfig) -> None:
     flags_file = path / FLAGS_FILE
     if not flags_file.exists():
-        leftovers = {LOCK_FILE, f"{files.PARTIAL}{FLAGS_FILE}"}
-        if path.exists() and set(os.listdir(path)) - leftovers:
+        names = os.listdir(path) if path.exists() else []
+        if [n for n in names if n != LOCK_FILE and not _is_partial(n)]:
             rule = "must be new or name a run"
             raise RunError(f"--run_name {rule}, {path} holds something else")
         return
@@ -189,6 +190,11 @@ def _check_owner(path: Path, config: RunConfig) -> None:
             f"--run_name={config.run_name} exists in {config.log_dir} and "
             f"{state}: add --resume, or choose another --run_name"
         )
+
+
+def _is_partial(name: str) -> bool:
+    """Checks whether a killed process may have left a file of this name."""
+    return name.startswith(files.PARTIAL) and name.endswith(".flags")
 
 
 def _describe_state(path: Path, config: RunConfig) -> str:

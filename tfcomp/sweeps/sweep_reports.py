@@ -25,7 +25,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.statistics.setting_table import choose_flags
 from tfcomp.storage import code_version
-from tfcomp.storage.files import write_bytes, write_text
+from tfcomp.storage.files import refuse_link, write_bytes, write_text
 from tfcomp.storage.run_folder import select_scores
 from tfcomp.sweeps import sweep_tables
 from tfcomp.sweeps.grid import SweepSettings, Trial
@@ -68,6 +68,7 @@ def write_reports(
     from tfcomp.statistics.seed_tests import compare_settings
     from tfcomp.sweeps import sweep_exhibits
 
+    refuse_link(folder / "figures")
     # What is made can be wrong until it is complete.
     (folder / code_version.STAMP_FILE).unlink(missing_ok=True)
     scores = sweep_tables.tabulate_scores(trials, results)

@@ -14,7 +14,12 @@ from typing import Any
 import tfcomp
 from tfcomp.config.errors import RunError
 from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.files import write_bytes, write_csv, write_text
+from tfcomp.storage.files import (
+    make_subfolder,
+    write_bytes,
+    write_csv,
+    write_text,
+)
 from tfcomp.studies.claims import result_text
 from tfcomp.studies.claims.all_claims import judge
 from tfcomp.studies.claims.claim_pictures import (
@@ -75,7 +80,7 @@ def write_report(
     pages["claims.json"] = text
     rows = [row for r in results for row in result_text.list_rows(r)]
     try:
-        (output / "figures").mkdir(parents=True, exist_ok=True)
+        make_subfolder(output, "figures")
         for name, drawn in shown["pictures"].items():
             for number, picture in enumerate(drawn.values(), 1):
                 file = f"{name}_{number}.png" if number > 1 else f"{name}.png"
