@@ -109,19 +109,6 @@ def umap() -> Iterator[None]:
     sys.modules["umap"] = None  # type: ignore[assignment]
 
 
-class EndedProcess:
-    """In place of a `HelperProcess`."""
-
-    def __init__(self, module: str) -> None:
-        pass
-
-    def ask(self, request: bytes) -> bytes:
-        raise OSError("ended")
-
-    def stop(self) -> None:
-        pass
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _rough_figures() -> Iterator[None]:
     """Leaves axes where they are, and PDF files empty.
@@ -131,7 +118,6 @@ def _rough_figures() -> Iterator[None]:
     this process, as if the one for that had ended.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tfcomp.figures.draw_process.HelperProcess", EndedProcess)
         patch.setattr("tfcomp.figures.layout.MAX_LAYOUT_STEPS", 0)
         patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
         yield

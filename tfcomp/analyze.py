@@ -4,15 +4,13 @@
 
 writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
 Several runs are compared side by side. A report that is up to date is not made
-again, and what was computed is kept in the folder of the run: another section
-takes little more than its drawing.
+again.
 
     tfcomp analyze tensorboard_logs/donut --sections=layers,umap
 """
 
 import hashlib
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +77,11 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         (path / "projector").is_dir() for path in paths
     )
     if not (is_whole and is_current(folder, version)):
-        from tfcomp.figures.draw_process import start_drawing
-
-        start_drawing()
         with start_tensorflow():
-            from tfcomp.report.model_report import write_report
-        start = time.time()
-        write_report(paths, folder, sections)
-        made = [f for f in folder.rglob("*") if f.is_file()]
-        made = [f for f in made if f.stat().st_mtime >= start - 1]
-        write_stamp(folder, version, made)
+            from tfcomp.report.model_report import write_report_files
+        write_stamp(
+            folder, version, write_report_files(paths, folder, sections)
+        )
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():
         print(UMAP_HINT)

@@ -36,8 +36,8 @@ def test_a_report_that_is_up_to_date_is_not_made_again(
 ) -> None:
     made = []
     monkeypatch.setattr(
-        "tfcomp.report.model_report.write_report",
-        lambda paths, folder, sections: made.append(paths),
+        "tfcomp.report.model_report.write_report_files",
+        lambda paths, folder, sections: made.append(paths) or [],
     )
     command = ["analyze", smoke_run.run_dir, f"--output={report}"]
     assert analyze.main(command) == 0 and not made
@@ -137,40 +137,6 @@ def test_every_section_tells_its_finding(report: Path) -> None:
         ends = [f"{float(rows[i][column]):.2f}" for i in (0, -1)]
         (said,) = [f for f in findings if all(e in f for e in ends)]
         assert said
-
-
-def test_another_section_computes_nothing_again(
-    report: Path, smoke_run: RunConfig, tmp_path: Path, monkeypatch
-) -> None:
-    """What is kept is used, unless it is damaged; then it is made again."""
-    evaluator = "tfcomp.evaluation.evaluator.Evaluator"
-    kept = Path(smoke_run.run_dir, "computed")
-    command = ["analyze", smoke_run.run_dir, "--sections=tuning,layers"]
-    (file,) = kept.glob("numbers-*")
-    whole = file.read_bytes()
-    calls = []
-    with monkeypatch.context() as patch:
-        for name in ("read_stages", "measure_geometry", "draw"):
-            patch.setattr(
-                f"{evaluator}.{name}",
-                lambda self, name=name: calls.append(name),
-            )
-        assert analyze.main([*command, f"--output={tmp_path / 'a'}"]) == 0
-    assert not calls
-    page = (tmp_path / "a" / "report.html").read_text("utf-8")
-    assert 'id="section-tuning"' in page and 'id="section-kernels"' not in page
-    for name in ("additive_share.csv", "factorization.csv"):
-        assert (tmp_path / "a" / name).read_text() == (
-            report / name
-        ).read_text()
-    middle = len(whole) // 2
-    file.write_bytes(whole[:middle] + b"damage" + whole[middle + 6 :])
-    assert analyze.main([*command, f"--output={tmp_path / 'b'}"]) == 0
-    assert file.read_bytes() == whole
-    for name in ("additive_share.csv", "factorization.csv"):
-        assert (tmp_path / "b" / name).read_text() == (
-            report / name
-        ).read_text()
 
 
 def test_the_projector_opens_on_what_shows_something(

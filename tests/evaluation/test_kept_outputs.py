@@ -1,6 +1,7 @@
 """What a run draws while it is trained, and how much of it is kept."""
 
 import dataclasses
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import tfcomp
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.evaluation import kept_outputs
 from tfcomp.evaluation.kept_outputs import (
     list_kept_epochs,
     read_outputs,
@@ -52,6 +54,28 @@ def test_what_is_kept_is_read(
     assert read_outputs(dataclasses.replace(run, path=None), GRID) == {}
 
 
+@pytest.mark.timeout(60)
+def test_files_of_others_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch
+) -> None:
+    """A pipe, a bomb, an encrypted archive, and images of another number."""
+    run = LoadedRun(tmp_path, None, None, None, {}, "")
+    write_outputs(tmp_path, 1, GRID, np.zeros((2, 3, 4, 1)))
+    write_outputs(tmp_path, 2, GRID, np.zeros((2, 400, 400, 1)))
+    write_outputs(tmp_path, 3, GRID, np.zeros((5, 3, 4, 1)))
+    write_outputs(tmp_path, 4, GRID, np.zeros((2, 3, 4, 1)))
+    encrypted = tmp_path / "outputs" / "epoch_4.npz"
+    content = bytearray(encrypted.read_bytes())
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    encrypted.write_bytes(content)
+    os.mkfifo(tmp_path / "outputs" / "epoch_5.npz")
+    monkeypatch.setattr(kept_outputs, "MAX_BYTES", 2**16)
+    assert list(read_outputs(run, GRID)) == [1]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4 and all("left out" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
@@ -78,8 +102,6 @@ def test_a_run_keeps_what_it_draws(
     run = tfcomp.load_run(config.run_dir)
     kept = read_outputs(run.run, run.dataset.splits.grid)
     assert list(kept) == [1, 2, 3]
-    # No report is expected of a run without pictures, as a trial of a sweep.
-    assert not Path(config.run_dir, "computed").exists()
     truth = run.dataset.render_array(run.dataset.splits.grid)
     errors = [((images - truth) ** 2).mean() for images in kept.values()]
     errors.append(((run.draw().clip(0, 1) - truth) ** 2).mean())

@@ -191,11 +191,8 @@ def test_pages_stay_small(
 def test_runs_beside_each_other_have_the_same_combinations(
     model: tfcomp.ModelReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where a report has shown more of one of them alone."""
     study = model.analysis
-    study.explored = study.for_explorer(20)  # as a report does
     monkeypatch.setattr("tfcomp.report.explorer_data.MAX_BYTES", 60 * 5 * 20)
-    assert study.for_explorer(20) is study.explored
     data = collect([study, study, study])
     assert len(data["groups"]) == 1
     assert len(data["groups"][0]["ood"]) <= 20 // 3

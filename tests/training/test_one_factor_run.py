@@ -59,8 +59,11 @@ def report(
     arguments.append("--sections=gaps,layers,manifolds,umap")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifold_section, "has_umap", lambda: True)
-        pca = lambda components: components.features[:, :2]  # noqa: E731
-        patch.setattr(manifold_section, "compute_umap", pca)
+        patch.setattr(
+            manifold_section,
+            "compute_umaps",
+            lambda stages: {s: c.features[:, :2] for s, c in stages.items()},
+        )
         assert analyze.main(arguments) == 0
     return folder
 

@@ -15,7 +15,7 @@ does not know of the gap, whatever the scale of the activations.
 """
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,23 +97,39 @@ def has_umap() -> bool:
 
 
 def compute_umap(activations: np.ndarray | Components) -> np.ndarray:
-    """UMAP embedding [n, 2] of one stage, float32, the same in every call.
+    """Computes the UMAP embedding [n, 2] of one stage, as `compute_umaps`."""
+    return compute_umaps({"": activations})[""]
 
-    From all principal components, of a stage [n, ...] of finite numbers, n at
-    least 5. NaN if the points do not differ. Raises OSError if the process in
-    which it runs ends, as without umap-learn.
+
+def compute_umaps(
+    stages: Mapping[str, np.ndarray | Components],
+) -> dict[str, np.ndarray]:
+    """Computes UMAP embeddings [n, 2], float32, the same in every call.
+
+    They are made from all principal components of stages [n, ...] of finite
+    numbers, n at least 5, and NaN if the points of a stage do not differ.
+
+    Raises:
+        ValueError: If there are too few points.
+        OSError: If the process of UMAP fails, as without umap-learn.
     """
-    if not isinstance(activations, Components):
-        activations = compute_pca(activations)
-    features = activations.features.astype(np.float32)
-    if len(features) < MIN_POINTS:
-        raise ValueError(
-            f"activations must have at least {MIN_POINTS} points, received "
-            f"{len(features)}."
-        )
-    if not features.any():
-        return np.full((len(features), 2), np.nan, np.float32)
-    return embed_elsewhere(features)
+    features = {}
+    for stage, points in stages.items():
+        if not isinstance(points, Components):
+            points = compute_pca(points)
+        features[stage] = points.features.astype(np.float32)
+        if len(points.features) < MIN_POINTS:
+            raise ValueError(
+                f"activations must have at least {MIN_POINTS} points, received "
+                f"{len(points.features)}."
+            )
+    differ = {stage: f for stage, f in features.items() if f.any()}
+    found = embed_elsewhere(list(differ.values())) if differ else []
+    constant = {
+        stage: np.full((len(f), 2), np.nan, np.float32)
+        for stage, f in features.items()
+    }
+    return constant | dict(zip(differ, found, strict=True))
 
 
 def compute_steps(

@@ -1,55 +1,50 @@
 """UMAP in a process of its own: `python -m tfcomp.analysis.umap_process`.
 
-It takes arrays [n, k] in NumPy's format and answers with their embedding [n, 2]
-(`HelperProcess`). UMAP compiles with a copy of LLVM, which can end a process
-where TensorFlow has loaded another one, and for some ten seconds: one process
-serves all stages.
+UMAP compiles with its own copy of LLVM, which can crash a process in which
+TensorFlow has loaded another one. Compiling takes some ten seconds, so that
+one process embeds all stages. It reads arrays [n, k] from stdin, in NumPy's
+`.npz` format, and writes their embeddings [n, 2] to stdout.
 """
 
-import atexit
-import functools
 import io
+import os
+import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.config.helper_process import HelperProcess, serve_requests
 
+def embed_elsewhere(features: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Returns the embeddings [n, 2], float32, of points [n, k] that differ.
 
-def embed_elsewhere(features: np.ndarray) -> np.ndarray:
-    """The embedding [n, 2], float32, of points [n, k] that differ.
-
-    Raises OSError if the process has ended, as when UMAP cannot be imported.
+    Raises:
+        OSError: If the process fails, as when UMAP cannot be imported.
     """
-    try:
-        return _unpack(_start().ask(_pack(features)))
-    except OSError:
-        _start.cache_clear()  # the next call starts another one
-        raise
+    found = subprocess.run(
+        [sys.executable, "-P", "-m", "tfcomp.analysis.umap_process"],
+        input=_pack(features),
+        capture_output=True,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    if found.returncode:
+        lines = found.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else f"status {found.returncode}"
+        raise OSError(f"its process has ended: {reason}")
+    return _unpack(found.stdout)
 
 
-def stop() -> None:
-    """Ends the process, if there is one; the next call starts another."""
-    if _start.cache_info().currsize:
-        _start().stop()
-        _start.cache_clear()
-
-
-@functools.cache
-def _start() -> HelperProcess:
-    atexit.register(stop)
-    return HelperProcess("tfcomp.analysis.umap_process")
-
-
-def _pack(array: np.ndarray) -> bytes:
+def _pack(arrays: Sequence[np.ndarray]) -> bytes:
     content = io.BytesIO()
-    np.save(content, array, allow_pickle=False)
+    np.savez(content, *arrays)
     return content.getvalue()
 
 
-def _unpack(content: bytes) -> np.ndarray:
-    return np.load(io.BytesIO(content), allow_pickle=False)
+def _unpack(content: bytes) -> list[np.ndarray]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return [arrays[name] for name in arrays.files]
 
 
 def _embed(features: np.ndarray) -> np.ndarray:
@@ -59,18 +54,21 @@ def _embed(features: np.ndarray) -> np.ndarray:
         n_neighbors=min(15, len(features) - 1),
         min_dist=0.1,
         random_state=42,
-        n_jobs=1,  # what a seed implies; unsaid, it is a warning
+        n_jobs=1,  # implied by a seed, with a warning if it is not given
     )
-    return reducer.fit_transform(features)
+    return np.asarray(reducer.fit_transform(features))
 
 
 def main() -> None:
-    """Answers until stdin ends; libraries print to stderr."""
-    # On its use of other libraries and on manifolds in several pieces.
+    """Embeds the arrays of stdin; what libraries print goes to stderr."""
+    answer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    # UMAP warns of its other libraries, and of manifolds in several pieces.
     warnings.simplefilter("ignore")
-    # UMAP takes TensorFlow if it can, for a class that is not used here.
+    # UMAP imports TensorFlow for a class that is not used here.
     sys.modules.update(dict.fromkeys(["tensorflow"]))  # its import fails
-    serve_requests(lambda request: _pack(_embed(_unpack(request))))
+    with answer:
+        answer.write(_pack(list(map(_embed, _unpack(sys.stdin.buffer.read())))))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a network drew while it was trained, in the folder of its run.
+"""Outputs of a network during its training, in the folder of the run.
 
 outputs/epoch_<n>.npz has `factors` [n, F] and `images` [n, H, W, C] in 8 bits,
 for the slider over epochs in the explorer of a report.
@@ -6,19 +6,29 @@ for the slider over epochs in the explorer of a report.
 
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 
+from tfcomp.config.errors import RunError
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.storage.files import write_whole
+from tfcomp.storage.files import check_file, write_whole
 
 FOLDER = "outputs"
+MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
+# Errors of damaged files, and of files that `write_outputs` did not write.
+UNREADABLE = (
+    *(OSError, ValueError, LookupError, MemoryError, NotImplementedError),
+    *(RuntimeError, RunError, zipfile.BadZipFile, zlib.error),
+)
 
 
 def list_kept_epochs(epochs: int, count: int) -> list[int]:
-    """After which epochs outputs are kept, so that with the trained network
-    there are `count` times, evenly spread."""
+    """Returns the epochs after which outputs are kept.
+
+    With the trained network there are `count` outputs, evenly spread.
+    """
     found = {round(k * epochs / count) for k in range(1, count)}
     return sorted(found - {0, epochs})
 
@@ -26,7 +36,7 @@ def list_kept_epochs(epochs: int, count: int) -> list[int]:
 def write_outputs(
     folder: Path, epoch: int, factors: np.ndarray, images: np.ndarray
 ) -> None:
-    """Keeps what was drawn after an epoch, in the folder of a run."""
+    """Writes the outputs after an epoch into the folder of a run."""
     pixels = np.round(np.nan_to_num(images).clip(0, 1) * 255).astype(np.uint8)
     path = folder / FOLDER / f"epoch_{epoch}.npz"
     path.parent.mkdir(exist_ok=True)
@@ -35,20 +45,32 @@ def write_outputs(
 
 
 def read_outputs(run: LoadedRun, grid: np.ndarray) -> dict[int, np.ndarray]:
-    """Images [n, H, W, C] by epoch, rising; those of other points than the
-    grid [n, F], and damaged files, are left out, which is said."""
+    """Returns images [n, H, W, C] by epoch, rising.
+
+    A note on standard error names the files that are skipped: damaged ones,
+    and those with other points than the grid [n, F].
+    """
     if run.path is None:
         return {}
     found: dict[int, np.ndarray] = {}
     for path in run.path.glob(f"{FOLDER}/epoch_*.npz"):
         try:
-            with np.load(path) as kept:
-                factors, images = kept["factors"], kept["images"]
-            if not np.array_equal(factors, grid):
-                rule = "it has other combinations than the page shows"
-                raise ValueError(rule)
             epoch = int(path.stem.removeprefix("epoch_"))
-            found[epoch] = images.astype(np.float32) / 255
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            found[epoch] = _read_images(path, grid)
+        except UNREADABLE as error:
             print(f"note: {path} is left out: {error}", file=sys.stderr)
     return dict(sorted(found.items()))
+
+
+def _read_images(path: Path, grid: np.ndarray) -> np.ndarray:
+    check_file(path)  # a pipe would never end
+    with zipfile.ZipFile(path) as archive:
+        if sum(part.file_size for part in archive.infolist()) > MAX_BYTES:
+            raise ValueError(f"it unpacks to more than {MAX_BYTES >> 20} MB")
+    with np.load(path) as kept:
+        factors, images = kept["factors"], kept["images"]
+    if not np.array_equal(factors, grid):
+        raise ValueError("it has other combinations than the page shows")
+    if images.ndim != 4 or len(images) != len(grid):
+        raise ValueError(f"it has images of shape {images.shape}")
+    return images.astype(np.float32) / 255

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from tfcomp.figures.layout import settle_layout
 from tfcomp.storage.files import write_bytes, write_csv
 
 DPI = 100  # pixels per inch of arrays
@@ -74,7 +73,6 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
 @contextmanager
 def _keep_canvas(figure: Figure) -> Iterator[None]:
     """Lets a figure be drawn once: `savefig` draws it twice, which is slow."""
-    settle_layout(figure)
     dpi, canvas = figure.dpi, figure.canvas
     try:
         yield
@@ -120,12 +118,15 @@ class Exhibit:
         return f"{self.title}. {words}." if lines else f"{self.title}."
 
 
-def save_exhibit(exhibit: Exhibit, folder: Path) -> None:
-    """Writes `<name>.png`, `.pdf` and `.csv`, of what an exhibit has."""
+def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
+    """Writes `<name>.png`, `.pdf` and `.csv`; returns the paths it wrote."""
     folder.mkdir(parents=True, exist_ok=True)
-    name, figure = exhibit.name, exhibit.figure
+    path, figure, written = folder / exhibit.name, exhibit.figure, []
     if figure is not None:
-        write_bytes(folder / f"{name}.png", figure_to_png(figure))
-        write_bytes(folder / f"{name}.pdf", figure_to_pdf(figure))
+        written += [Path(f"{path}.png"), Path(f"{path}.pdf")]
+        write_bytes(written[0], figure_to_png(figure))
+        write_bytes(written[1], figure_to_pdf(figure))
     if exhibit.rows:
-        write_csv(folder / f"{name}.csv", exhibit.rows)
+        written.append(Path(f"{path}.csv"))
+        write_csv(written[-1], exhibit.rows)
+    return written

@@ -1,6 +1,5 @@
 """Panels, titles, the legend and the final layout of every kind of figure."""
 
-import contextvars
 import math
 import textwrap
 
@@ -16,8 +15,6 @@ from numpy.typing import NDArray
 # wraps those of neighboring axes nor keeps them apart.
 _LETTERS_PER_INCH = 10
 MAX_LAYOUT_STEPS = 10  # a step costs more than all drawing
-# Whether figures that this thread makes are arranged by who draws them.
-IS_AT_DRAWING = contextvars.ContextVar("is_at_drawing", default=False)
 
 
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
@@ -59,9 +56,7 @@ def finish_figure(
         figure.suptitle(text, fontsize=12)
     _add_legend(figure, no_value_color)
     take_dollars_literally(figure)
-    figure.is_unsettled = True
-    if not IS_AT_DRAWING.get():
-        settle_layout(figure)
+    _settle_layout(figure)
 
 
 def add_panel_title(axes: Axes, title: str, width: float) -> None:
@@ -110,16 +105,12 @@ def take_dollars_literally(figure: Figure) -> None:
         text.set_parse_math(False)
 
 
-def settle_layout(figure: Figure) -> None:
-    """Finds the places of all axes of a finished figure and keeps them.
+def _settle_layout(figure: Figure) -> None:
+    """Finds the places of all axes and keeps them.
 
     Matplotlib makes one step at every drawing, and panels of a fixed aspect
-    need several: no two pictures would be equal. Axes that are added later,
-    figures of others and settled ones are not arranged.
+    need several: no two pictures would be equal.
     """
-    if not getattr(figure, "is_unsettled", False):
-        return
-    figure.is_unsettled = False
     engine = figure.get_layout_engine()
     is_fixed = any(axes.get_aspect() != "auto" for axes in figure.axes)
     previous = np.nan

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfcomp.analysis.manifolds import UMAP_HINT, compute_umap, has_umap
+from tfcomp.analysis.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.evaluation.pictures import picture_embedding
 from tfcomp.evaluation.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
@@ -96,14 +96,14 @@ def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
 def draw_umap(analysis: RunAnalysis) -> Exhibit:
     """Draws UMAP of every stage."""
     analysis = analysis.for_pairs
-    found = analysis.numbers.items()
+    components = {s: n.components for s, n in analysis.numbers.items()}
     return _show_points(
         analysis,
         "umap",
         "UMAP",
         "UMAP of the first 50 principal components (15 neighbors, least "
         "distance 0.1, seed 42), colored by factor.",
-        {stage: compute_umap(n.components) for stage, n in found},
+        compute_umaps(components),
     )
 
 

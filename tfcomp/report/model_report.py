@@ -31,7 +31,6 @@ from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.evaluation import loading, pictures
 from tfcomp.evaluation.any_model import check_outputs, wrap_model
 from tfcomp.evaluation.derivatives import choose_jacobian
-from tfcomp.evaluation.kept_property import open_kept
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.evaluation.point_scores import evaluate_images
@@ -45,7 +44,6 @@ from tfcomp.report.page import encode
 from tfcomp.report.report_build import build_report
 from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.sections import choose_sections
-from tfcomp.storage.kept_results import KeptResults
 from tfcomp.storage.output_folders import check_folder
 
 NUMBERS = {"float_format": "{:.4g}".format}
@@ -63,12 +61,11 @@ class ModelReport:
     def __init__(
         self,
         run: loading.LoadedRun,
-        kept: KeptResults | None = None,
         outputs: np.ndarray | None = None,
         samples: int = 1,
     ) -> None:
         self.run, self._samples = run, samples
-        self.analysis = RunAnalysis(run, kept=kept, outputs=outputs)
+        self.analysis = RunAnalysis(run, outputs=outputs)
 
     def __repr__(self) -> str:
         table = self._tabulate().to_string(**NUMBERS, na_rep="-")
@@ -316,15 +313,11 @@ Evaluated = ModelReport  # its former name, kept for a release
 def load_run(path: str | Path) -> ModelReport:
     """Loads a finished run from its folder.
 
-    What is computed of it is kept there (in `computed`), and not computed
-    again as long as run and code stay what they are.
-
     Raises:
         RunError: If it is none, or damaged, or asks for plugins that are not
             imported.
     """
-    run = loading.load_run(path)
-    return ModelReport(run, open_kept(Path(path), run.config.plugins))
+    return ModelReport(loading.load_run(path))
 
 
 def _find_analyses(
@@ -451,6 +444,15 @@ def write_report(
             there is no such section.
         RunError: If a run cannot be loaded.
     """
+    return write_report_files(models, folder, sections)[0]
+
+
+def write_report_files(
+    models: Sequence[ModelReport | str | Path],
+    folder: str | Path,
+    sections: Sequence[str] = (),
+) -> list[Path]:
+    """Writes a report, as `write_report`; returns all files, the page first."""
     folder = Path(folder)
     check_folder("output", str(folder))
     names = choose_sections(sections)

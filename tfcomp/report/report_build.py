@@ -1,21 +1,19 @@
-"""The whole report: runs in, files out."""
+"""Builds a report: computes all numbers, then draws and writes the page."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tfcomp import __version__
 from tfcomp.config.quiet import show_progress
-from tfcomp.evaluation.ahead import computed_ahead
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.figures.draw_process import Drawing, drawn_elsewhere
+from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.report.explorer import explorer_fragment
-from tfcomp.report.explorer_data import count_combinations
 from tfcomp.report.first_screen import make_answer
-from tfcomp.report.page import Section, render_page
+from tfcomp.report.page import Answer, Section, render_page
 from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.sections import SECTIONS, find_section, make_own_sections
 from tfcomp.storage.files import write_text
@@ -23,54 +21,54 @@ from tfcomp.storage.files import write_text
 
 def build_report(
     analyses: Sequence[RunAnalysis], folder: Path, names: Sequence[str]
-) -> Path:
-    """Writes the named sections and a page, and the projector data of runs."""
-    for analysis in analyses:
-        analysis.is_reported = "tuning" in names or "manifolds" in names
-        if "explorer" in names:
-            analysis.explored = analysis.for_explorer(
-                count_combinations(analyses)
-            )
-    with computed_ahead(analyses, names) as begin, drawn_elsewhere() as drawing:
-        explorer = None
-        if "explorer" in names and analyses:
-            explorer = begin(lambda: explorer_fragment(analyses))
-        page = _build(analyses, folder, names, drawing, explorer)
-    write_text(folder / "report.html", page)
-    return folder / "report.html"
+) -> list[Path]:
+    """Writes the named sections, a page, and the projector data of runs.
 
-
-def _build(
-    analyses: Sequence[RunAnalysis],
-    folder: Path,
-    names: Sequence[str],
-    drawing: Drawing,
-    explorer: Callable[[], str] | None,
-) -> str:
+    Returns:
+        All files that were written into the folder, the page first.
+    """
     built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
-    made: list[Section] = []
-    for name in show_progress(built_in, "report", "section", len(built_in)):
-        made.append(find_section(name)(analyses))
-        drawing.save(made[-1].exhibits, folder)
-    own = make_own_sections(analyses, names)
-    for section in own:
-        drawing.save(section.exhibits, folder)
-    for analysis in analyses:
-        if "manifolds" in names and analysis.run.path is not None:
+    progress = show_progress(built_in, "report", "section", len(built_in))
+    sections = [find_section(name)(analyses) for name in progress]
+    sections += make_own_sections(analyses, names)
+    explorer = explorer_fragment(analyses) if "explorer" in names else ""
+    answer = make_answer(analyses, with_map=not explorer)
+    if "manifolds" in names:
+        for analysis in analyses:
             write_projections(analysis)
-    # Last, since it waits for all that is computed meanwhile.
-    answer = make_answer(analyses, with_map=explorer is None)
-    drawing.save(answer.exhibits, folder)
-    fragment = explorer() if explorer else ""
-    drawing.wait()
-    # Built-in sections do without what the first screen shows.
+    files = list(_save_exhibits([answer, *sections], folder))
+    page = folder / "report.html"
+    write_text(page, _render(analyses, answer, sections, folder, explorer))
+    return [page, *files]
+
+
+def _save_exhibits(
+    parts: Sequence[Answer | Section], folder: Path
+) -> Iterator[Path]:
+    """Writes pictures and tables, each name once; yields their paths."""
+    exhibits = {e.name: e for part in parts for e in part.exhibits}
+    shown = show_progress(
+        exhibits.values(), "drawing", "exhibit", len(exhibits)
+    )
+    for exhibit in shown:
+        yield from save_exhibit(exhibit, folder)
+
+
+def _render(
+    analyses: Sequence[RunAnalysis],
+    answer: Answer,
+    sections: Sequence[Section],
+    folder: Path,
+    explorer: str,
+) -> str:
+    # The first screen shows some exhibits of the sections.
     shown = {exhibit.name for exhibit in answer.exhibits}
     sections = [
         dataclasses.replace(
             section,
             exhibits=[e for e in section.exhibits if e.name not in shown],
         )
-        for section in made
+        for section in sections
     ]
     notes = [
         f" {analysis.name}: {analysis.dataset.sample_note}."
@@ -81,19 +79,21 @@ def _build(
         "Analysis of " + ", ".join(analysis.name for analysis in analyses),
         f"Made by tfcomp {__version__} from finished runs.{''.join(notes)}",
         answer,
-        [*sections, *own],
+        sections,
         folder,
-        fragment,
+        explorer,
     )
 
 
 def write_projections(analysis: RunAnalysis) -> None:
-    """Puts the stages of a run into TensorBoard's projector."""
+    """Writes the stages of a run for TensorBoard's projector."""
+    if analysis.run.path is None:
+        return
     analysis = analysis.for_pairs
     splits, pixels = analysis.splits, analysis.evaluation.images
     upright = analysis.dataset.first_row == "bottom"
-    # TensorBoard sorts by name and opens on the first: the last stage within
-    # that shows anything, since the code shows what everybody knows.
+    # TensorBoard sorts by name and opens on the first. The last inner stage
+    # with any variance shows most; the code looks the same in every run.
     found = {s: n.components for s, n in analysis.numbers.items()}
     inner = [s for s in [*found][1:-1] if found[s].explained.any()]
     order = dict.fromkeys([*inner[-1:], *found])

@@ -22,7 +22,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.evaluation.kept_property import name_result, open_kept
 from tfcomp.evaluation.own_measures import try_measures
 from tfcomp.statistics.measure import OWN_MEASURES, describe_own
 from tfcomp.storage import run_folder
@@ -96,9 +95,6 @@ def _run(
         if end := getattr(callback, "on_run_end", None):
             end(metrics)
     write_text(folder / METRICS_FILE, f"{text}\n")
-    if config.pictures:  # somebody may want a report
-        name = name_result("geometry", dataset.splits.grid)
-        open_kept(folder, config.plugins).keep(name, monitor.geometry)
     return metrics
 
 

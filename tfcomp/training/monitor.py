@@ -24,8 +24,7 @@ class Monitor(keras.callbacks.Callback):
     """Scores every `eval_every` epochs, layers every `layerwise_every`.
 
     The last epoch is left to `finish`, so that a run that is resumed after
-    its last epoch is evaluated all the same. `geometry` is what was measured
-    last, and the stages of which it is that of differences.
+    its last epoch is evaluated all the same.
     """
 
     def __init__(
@@ -94,7 +93,6 @@ class Monitor(keras.callbacks.Callback):
             self._summaries.write_pictures(epoch, evaluation)
             found = self._evaluator.measure_geometry()
             steps = list(self._evaluator.nondifferentiable)
-            self.geometry = found, steps
             analysis = self._evaluator.analyze_layers(found)
             self._summaries.write_layers(epoch, analysis)
             if self._config.layerwise_every:  # somebody looks at the stages

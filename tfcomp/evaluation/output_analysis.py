@@ -1,0 +1,203 @@
+"""What a finished run draws: its images, errors, and what they are made of."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tfcomp.analysis import interpolation
+from tfcomp.analysis.border import compute_border_distance
+from tfcomp.analysis.features import mean_or_none
+from tfcomp.analysis.kernel_regression import KernelFit, fit_all_kernels
+from tfcomp.analysis.kernels import summarize_alignment
+from tfcomp.analysis.scores import compute_mse_per_image
+from tfcomp.analysis.sharing import compute_sharing
+from tfcomp.analysis.superposition import (
+    SuperpositionScores,
+    compare_superpositions,
+)
+from tfcomp.datasets.dataset import brighten, choose_rows
+from tfcomp.datasets.grid_maps import Curve, list_curves
+from tfcomp.evaluation.evaluator import Evaluator
+from tfcomp.evaluation.loading import LoadedRun
+from tfcomp.evaluation.point_scores import Evaluation, compute_error_ratio
+from tfcomp.evaluation.reference_scores import (
+    References,
+    draw_superposed_inputs,
+    score_references,
+)
+
+# Held-out points at which the sharing of true images is measured.
+TRUTH_POINTS = 32
+
+
+class OutputAnalysis:
+    """Results that follow from the outputs of a run, computed on first use.
+
+    Args:
+        run: The run, at whose grid points everything is computed.
+        evaluator: An evaluator of the run's model, so that nothing is traced
+            again. Its weights must not change before the last result.
+        outputs: Images at the grid points, if they are known.
+    """
+
+    def __init__(
+        self,
+        run: LoadedRun,
+        evaluator: Evaluator | None = None,
+        outputs: np.ndarray | None = None,
+    ) -> None:
+        self._outputs = outputs
+        self.run, self.name = run, run.name
+        self.dataset, self.splits = run.dataset, run.dataset.splits
+        seed = run.config.training.seed
+        self._evaluator = evaluator or Evaluator(run.model, run.dataset, seed)
+        self._evaluator.set_dataset(run.dataset, seed)
+
+    @property
+    def has_map(self) -> bool:
+        """True if results can be drawn as maps over two ordered factors."""
+        return bool(self.dataset.planes)
+
+    @property
+    def has_hole(self) -> bool:
+        """True if combinations of several factors are held out."""
+        return len(self.dataset.space) > 1 and bool(self.splits.is_ood.any())
+
+    @property
+    def is_plane(self) -> bool:
+        """True if the grid is complete and has two factors, both ordered."""
+        is_pair = self.has_map and len(self.dataset.space) == 2
+        return is_pair and self.splits.is_complete
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Outputs and scores over the grid."""
+        return self._evaluator.evaluate(self._outputs)
+
+    @cached_property
+    def bright_outputs(self) -> np.ndarray:
+        """Outputs as bumps of height 1 on 0 (`brighten`), [n, pixels]."""
+        return brighten(self.dataset, self.evaluation.images)
+
+    @cached_property
+    def bright_truth(self) -> np.ndarray:
+        """True images as bumps of height 1 on 0, [n, pixels]."""
+        return brighten(self.dataset, self.evaluation.truth)
+
+    @cached_property
+    def error(self) -> np.ndarray:
+        """MSE over pixels at every grid point, [n]."""
+        pair = self.evaluation.images, self.evaluation.truth
+        return compute_mse_per_image(*pair)
+
+    @cached_property
+    def error_ratio(self) -> np.ndarray:
+        """MSE over the MSE of the reference image at every grid point, [n]."""
+        return compute_error_ratio(self.dataset, self.evaluation)
+
+    @cached_property
+    def references(self) -> References:
+        """Relative errors of predictors that need no network."""
+        return score_references(self.dataset, self.evaluation.truth)
+
+    @cached_property
+    def border_distance(self) -> np.ndarray:
+        """Grid steps from every grid point to the nearest ID point, [n]."""
+        space, known = self.dataset.space, self.dataset.known
+        if known is None:
+            return np.full(len(self.splits.grid), np.inf)
+        # Combinations that do not exist are not known either.
+        distance = compute_border_distance(~known.ravel(), space)
+        rows = space.to_index(self.splits.grid).T
+        return distance.reshape(space.shape)[tuple(rows)]
+
+    @property
+    def superposition(self) -> SuperpositionScores:
+        """R² of OOD outputs on memories, at every OOD point."""
+        return self._superposed[0]
+
+    @property
+    def composed(self) -> SuperpositionScores:
+        """The same scores with true images in place of the OOD outputs."""
+        return self._superposed[1]
+
+    @cached_property
+    def _superposed(self) -> list[SuperpositionScores]:
+        grid, is_ood = self.splits.grid, self.splits.is_ood
+        outputs, space = self.bright_outputs, self.dataset.space
+        compared = [outputs[is_ood], self.bright_truth[is_ood]]
+        return compare_superpositions(grid, outputs, compared, is_ood, space)
+
+    @cached_property
+    def superposed_inputs(self) -> np.ndarray | None:
+        """Bright images of mean codes, [n_ood, F, pixels]."""
+        images = draw_superposed_inputs(self.run.model, self.splits)
+        if images is None:
+            return None
+        flat = brighten(self.dataset, images.reshape(-1, *images.shape[2:]))
+        return flat.reshape(*images.shape[:2], -1)
+
+    @cached_property
+    def truth_sharing(self) -> float | None:
+        """R² of a sample of true OOD images on images that share a factor."""
+        splits, rows = self.splits, np.flatnonzero(self.splits.is_ood)
+        chosen = choose_rows(len(rows), TRUTH_POINTS)
+        shown = splits.is_id.copy()
+        shown[rows[chosen]] = True
+        points = splits.grid, self.bright_truth, splits.is_ood
+        parts = [part[shown] for part in points]
+        r2 = compute_sharing(*parts, self.dataset.space)["sharing"]
+        return mean_or_none(r2[np.isfinite(r2)])
+
+    @cached_property
+    def kernel_fits(self) -> dict[str, dict[str, KernelFit]]:
+        """Kernel regressions from ID to OOD, of outputs and of the truth."""
+        targets = {"model outputs": self.bright_outputs}
+        targets["truth"] = self.bright_truth
+        return fit_all_kernels(self.splits.grid, targets, self.splits.is_ood)
+
+    def align(self, gram: np.ndarray) -> dict[str, float | None]:
+        """Computes the agreement of similarities [n, n] with ideal kernels.
+
+        It is over OOD points. Over two ordered factors it is also computed
+        with the overlap of two bumps in place of each delta
+        (`alignment_factorized_smooth`); `alignment_radial` is the conjunctive
+        kernel, which then is a Gaussian of the distance alone.
+        """
+        points = (gram, self.splits.grid, self.splits.is_ood)
+        if not self.is_plane:
+            return summarize_alignment(*points)
+        smooth = summarize_alignment(*points, self.run.config.data.sigma)
+        return {
+            **summarize_alignment(*points),
+            "alignment_factorized_smooth": smooth["alignment_factorized"],
+            "alignment_radial": smooth["alignment_conjunctive"],
+        }
+
+    @property
+    def curves(self) -> list[Curve]:
+        """Lines through a complete grid that has one ordered factor."""
+        is_complete = self.splits.is_complete
+        return list_curves(self.dataset.space) if is_complete else []
+
+    @cached_property
+    def gaps(self) -> list[Curve]:
+        """The curves with a held-out point between two known ones."""
+        return [
+            curve
+            for curve in self.curves
+            if len(interpolation.find_edges(*self.describe_curve(curve))[0])
+        ]
+
+    def score_gap(self, curve: Curve) -> interpolation.Interpolation:
+        """Scores interpolation at the held-out points of a curve."""
+        images = self.bright_outputs, self.bright_truth
+        return interpolation.compute_interpolation(
+            *(part[curve.rows] for part in images), *self.describe_curve(curve)
+        )
+
+    def describe_curve(self, curve: Curve) -> tuple[np.ndarray, bool]:
+        """Returns which points are held out, and if the curve is closed."""
+        return self.splits.is_ood[curve.rows], curve.factor.periodic
