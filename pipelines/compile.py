@@ -20,19 +20,19 @@ FLAGS = {
     **PROFILE_FLAG,
     "base_image": (
         "",
-        "The image in which the steps run, built from pipelines/Dockerfile. "
-        "The default is tfcomp-python:latest.",
+        "The image of the steps, built from pipelines/Dockerfile. The default "
+        "is tfcomp-python:latest.",
     ),
 }
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     return run_command(argv, __doc__, make_flags(FLAGS), write_pipeline)
 
 
 def write_pipeline(settings: dict[str, Any]) -> int:
-    """Checks the flags, then compiles the pipeline."""
+    """Checks the settings, then compiles the pipeline."""
     output = Path(settings["output"])
     if output.suffix not in (".yaml", ".yml"):
         raise ConfigError("output", "must end in .yaml", settings["output"])
@@ -44,7 +44,7 @@ def write_pipeline(settings: dict[str, Any]) -> int:
 
 
 def compile_pipeline(profile: str, output: Path, base_image: str = "") -> None:
-    """Writes the pipeline with a profile, given as JSON, in one step."""
+    """Writes the pipeline with a profile, given as JSON."""
     # The SDK is imported after the flags have been checked.
     from kfp import compiler
 

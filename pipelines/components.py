@@ -1,74 +1,61 @@
-"""The interfaces of the steps, in TFX's words, for the Kubeflow Pipelines SDK.
+"""The steps of the pipeline, in TFX's words, for the Kubeflow Pipelines SDK.
 
 The SDK copies the body of a component into a process of its own, so each
-imports what it needs; the work is in `pipelines.steps`, one module a step.
-`profile` is always the profile as JSON, and `work_dir` a folder that outlives
+imports what it needs. The work is done by functions of `pipelines.steps` and
+tfcomp. `profile` is the profile as JSON; `work_dir` is a folder that outlives
 this run of the pipeline, or empty.
 """
 
 import functools
+from typing import Any
 
 from kfp import dsl
 
 # Built from `pipelines/Dockerfile`; `python -m pipelines.compile` can name
-# another one.
+# another one. It has kfp and tfcomp: steps install nothing.
 BASE_IMAGE = "tfcomp-python:latest"
-
-# The image has kfp and tfcomp: nothing is installed when a step starts.
 component = functools.partial(
     dsl.component, base_image=BASE_IMAGE, install_kfp_package=False
 )
 
 
+def list_outputs() -> dict[str, Any]:
+    """Returns the kind of every artifact that a step writes, by name."""
+    plain = ("anomalies", "runs", "evaluation", "folder")
+    return dict.fromkeys(plain, dsl.Artifact) | {
+        "examples": dsl.Dataset,
+        "metrics": dsl.Metrics,
+        "pushed": dsl.Model,
+        "page": dsl.HTML,
+    }
+
+
 @component()
 def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
-    """Writes TFDS data sets, each once for all trials that share it.
+    """Writes TFDS datasets, each once for all trials that share it."""
+    from pipelines.running_step import run_step
+    from pipelines.steps.example_gen import write_examples
 
-    Args:
-        examples: Parent folder of the data sets.
-    """
-    from pipelines.steps import example_gen
-
-    example_gen.execute(profile, work_dir, examples)
-
-
-@component()
-def schema_gen(
-    profile: str,
-    examples: dsl.Input[dsl.Dataset],
-    work_dir: str,
-    schema: dsl.Output[dsl.Artifact],
-    metrics: dsl.Output[dsl.Metrics],
-):
-    """Writes down what the examples are: their statistics and schema.
-
-    Args:
-        schema: A JSON file, by data set and split.
-    """
-    from pipelines.steps import schema_gen
-
-    schema_gen.execute(profile, examples, work_dir, schema, metrics)
+    with run_step("example_gen") as step:
+        step.place(examples, work_dir, "examples")
+        write_examples(step, profile, examples)
 
 
 @component()
 def example_validator(
     profile: str,
     examples: dsl.Input[dsl.Dataset],
-    schema: dsl.Input[dsl.Artifact],
     anomalies: dsl.Output[dsl.Artifact],
-    metrics: dsl.Output[dsl.Metrics],
 ):
-    """Looks for leaks, wrong splits, duplicates, gaps and odd pixels.
+    """Fails for leaks, wrong splits, values that never occur, wrong pixels.
 
-    Args:
-        profile: The profile, whose schema the examples must have, if any.
-        anomalies: A JSON file of anomalies and statistics; it is written even
-            when the step fails.
-        metrics: Number of data sets and of anomalies.
+    `anomalies` is a JSON file, which is written even if the step fails.
     """
-    from pipelines.steps import example_validator
+    from pipelines.running_step import run_step
+    from pipelines.steps.example_validator import validate_examples
 
-    example_validator.execute(profile, examples, schema, anomalies, metrics)
+    with run_step("example_validator") as step:
+        validate_examples(step, profile, examples, anomalies)
 
 
 @component()
@@ -81,27 +68,24 @@ def trainer(
     runs: dsl.Output[dsl.Artifact],
     metrics: dsl.Output[dsl.Metrics],
 ):
-    """Runs what is missing; a trial that fails does not stop the others.
+    """Runs the sweeps and searches; a trial that fails does not stop others.
 
-    Args:
-        work_dir: The folder that stays, in which finished trials are not run
-            again.
-        workers: Trials at a time; 0 is one for each GPU, or one.
-        scheduler: Address of a Dask scheduler whose workers share the
-            folders; empty starts workers here.
-        runs: Run folders in `logs/`, SavedModels in `saved_models/`.
-        metrics: Number of trials and of failures.
+    `runs` has run folders in `logs/` and SavedModels in `saved_models/`.
+    `workers` trials run at a time (0: one for each GPU, or one), or those of
+    the Dask cluster at the address `scheduler`.
     """
-    from pipelines.steps import trainer
+    from pipelines.running_step import run_step
+    from pipelines.steps.trainer import train_all
 
-    trainer.execute(
-        profile, examples, work_dir, workers, scheduler, runs, metrics
-    )
+    with run_step("trainer") as step:
+        step.place(runs, work_dir, "runs")
+        train_all(step, profile, examples, workers, scheduler, runs, metrics)
 
 
 @component()
 def evaluator(
     profile: str,
+    examples: dsl.Input[dsl.Dataset],
     runs: dsl.Input[dsl.Artifact],
     export_dir: str,
     work_dir: str,
@@ -110,19 +94,18 @@ def evaluator(
 ) -> bool:
     """Compares scores with thresholds and with the model pushed before.
 
-    Args:
-        evaluation: A JSON file of the candidate and the checks.
-        metrics: The scores that were checked.
-
-    Returns:
-        Whether the candidate may be pushed. It is the only value, since a
-        condition on one of several is always false on a single machine.
+    `evaluation` is a JSON file with the candidate and all checks. Returns
+    True if the candidate may be pushed. This is the only output, since
+    locally a condition on one of several is always false.
     """
-    from pipelines.steps import evaluator
+    from pipelines.running_step import run_step
+    from pipelines.steps.evaluator import judge_candidate
 
-    return evaluator.execute(
-        profile, runs, export_dir, work_dir, evaluation, metrics
-    )
+    with run_step("evaluator") as step:
+        step.place(evaluation, work_dir, "evaluation.json")
+        return judge_candidate(
+            step, profile, examples, runs, export_dir, evaluation, metrics
+        )
 
 
 @component()
@@ -130,20 +113,16 @@ def infra_validator(
     profile: str,
     runs: dsl.Input[dsl.Artifact],
     evaluation: dsl.Input[dsl.Artifact],
-    metrics: dsl.Output[dsl.Metrics],
 ):
-    """Sends requests to every signature; a wrong answer fails the step.
-
-    Args:
-        evaluation: The output of `evaluator`, which names the candidate.
-        metrics: Number of answers that were compared.
-    """
+    """Queries every signature of the candidate; a wrong answer fails."""
+    from pipelines.running_step import run_step
     from tfcomp.config.quiet import start_tensorflow
 
     with start_tensorflow():
-        from pipelines.steps import infra_validator
+        from pipelines.steps.infra_validator import validate_model
 
-    infra_validator.execute(profile, runs, evaluation, metrics)
+    with run_step("infra_validator") as step:
+        validate_model(step, profile, runs, evaluation)
 
 
 @component()
@@ -155,18 +134,18 @@ def pusher(
     export_dir: str,
     pushed: dsl.Output[dsl.Model],
 ):
-    """Copies the SavedModel to the next version, unless it is the last one.
+    """Copies the SavedModel to `<export_dir>/<name>/<next version>/`.
 
-    Args:
-        examples: The output of `example_gen`, named in the lineage.
-        evaluation: The output of `evaluator`, which names the candidate; a
-            copy goes with the model.
-        export_dir: Models go to `<export_dir>/<name>/<version>/`.
-        pushed: The version that is the candidate.
+    A model that is the last version already is not copied again. The
+    evaluation and the lineage go with it.
     """
-    from pipelines.steps import pusher
+    from pipelines.running_step import run_step
+    from pipelines.steps.pusher import push_candidate
 
-    pusher.execute(profile, examples, runs, evaluation, export_dir, pushed)
+    with run_step("pusher") as step:
+        push_candidate(
+            step, profile, examples, runs, evaluation, export_dir, pushed
+        )
 
 
 @component()
@@ -176,16 +155,15 @@ def report(
     work_dir: str,
     folder: dsl.Output[dsl.Artifact],
     page: dsl.Output[dsl.HTML],
-    metrics: dsl.Output[dsl.Metrics],
 ):
     """Judges the paper's claims by the runs.
 
-    Args:
-        profile: The profile, which contains the hash of the sources.
-        folder: The report: page, tables and figures.
-        page: The page alone, for the dashboard of a cluster.
-        metrics: Number of claims for each verdict.
+    `folder` has page, tables and figures; `page` is the page alone, for the
+    dashboard of a cluster.
     """
-    from pipelines.steps import report
+    from pipelines.running_step import run_step
+    from pipelines.steps.report import judge_runs
 
-    report.execute(profile, runs, work_dir, folder, page, metrics)
+    with run_step("report") as step:
+        step.place(folder, work_dir, "report")
+        judge_runs(step, profile, runs, folder, page)

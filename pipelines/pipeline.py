@@ -1,8 +1,8 @@
-"""The pipeline: which step takes the outputs of which.
+"""The pipeline: the steps and their order.
 
-    example_gen -> schema_gen -> example_validator -> trainer -> evaluator
+    example_gen -> example_validator -> trainer -> evaluator
         -> (blessed?) -> infra_validator -> pusher
-                                 trainer -> report
+                         trainer -> report
 
 Importing this runs nothing and needs no cluster.
 """
@@ -19,14 +19,12 @@ from pipelines.components import (
     infra_validator,
     pusher,
     report,
-    schema_gen,
     trainer,
 )
 
 NAME = "tfcomp"
 STEPS = (
     "example_gen",
-    "schema_gen",
     "example_validator",
     "trainer",
     "evaluator",
@@ -37,7 +35,7 @@ STEPS = (
 
 
 def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
-    """The pipeline as the SDK has it, to compile or to call.
+    """Makes the pipeline, to compile or to call.
 
     Args:
         profile: Default of the parameter `profile`, as JSON.
@@ -55,32 +53,31 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         common = {"profile": profile, "work_dir": work_dir}
         generated = example_gen(**common)
         examples = generated.outputs["examples"]
-        described = schema_gen(**common, examples=examples)
-        validated = example_validator(
-            profile=profile,
-            examples=examples,
-            schema=described.outputs["schema"],
-        )
+        validated = example_validator(profile=profile, examples=examples)
         trained = trainer(
             **common, examples=examples, workers=workers, scheduler=scheduler
         ).after(validated)
         runs = trained.outputs["runs"]
-        evaluated = evaluator(**common, runs=runs, export_dir=export_dir)
-        evaluation = evaluated.outputs["evaluation"]
+        evaluated = evaluator(
+            **common, examples=examples, runs=runs, export_dir=export_dir
+        )
         reported = report(**common, runs=runs)
-        candidate = {"profile": profile, "runs": runs, "evaluation": evaluation}
+        candidate = {
+            "profile": profile,
+            "runs": runs,
+            "evaluation": evaluated.outputs["evaluation"],
+        }
         with dsl.If(evaluated.outputs["Output"] == True, "blessed"):  # noqa: E712
-            asked = infra_validator(**candidate)
+            queried = infra_validator(**candidate)
             pushed = pusher(
                 **candidate, examples=examples, export_dir=export_dir
-            ).after(asked)
-        # These steps run every time, since the SDK's cache knows only their
-        # inputs: they also look at data sets and trials that are finished, at
-        # SavedModels and at what was pushed before. They make nothing twice.
-        always = (generated, trained, evaluated, asked, pushed)
+            ).after(queried)
+        # The SDK's cache compares inputs alone. These steps also look at
+        # datasets, finished trials and pushed models, and repeat no work.
+        always = (generated, trained, evaluated, queried, pushed)
         for step in always:
             step.set_caching_options(False)
-        for step in (*always, described, validated, reported):
+        for step in (*always, validated, reported):
             step.set_container_image(base_image)
 
     return pipeline

@@ -1,13 +1,12 @@
-"""A profile: what one pipeline trains, and when its model may be pushed.
+"""A profile: what a pipeline trains, and when its model may be pushed.
 
 A profile is a folder with
 
     profile.toml       the rules of the evaluator, and the name to push to
-    schema.json        what its examples must be, if it is there
     threshold*.flags   searches, each a flagfile of `tfcomp study thresholds`
     *.flags            sweeps, each a flagfile of `tfcomp sweep`
 
-or, in `profile.toml`, `flagfiles`: a folder of those that tfcomp ships. The
+or, in `profile.toml`, `flagfiles`: a folder of flagfiles that tfcomp ships. The
 steps receive one JSON string in which every flag is resolved.
 """
 
@@ -21,7 +20,6 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from pipelines.rules import Rules, make_rules
 from tfcomp.config import flagfiles
@@ -33,22 +31,19 @@ from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets.digits import has_mnist
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_modules
-from tfcomp.storage.files import read_json
 from tfcomp.studies.thresholds import command as threshold
 from tfcomp.sweeps.sweep_run import Sweep, define_flags, make_sweep
 
 PROFILE_FLAG = {
     "profile": (
         "smoke",
-        "What to train: smoke, quick, campaign, paper, or a folder of your "
-        "own.",
+        "What to train: smoke, quick, campaign, paper, or your own folder.",
     ),
     **TRUST_FLAG,
 }
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")
 RULES_FILE = "profile.toml"
-SCHEMA_FILE = "schema.json"
 
 
 @dataclass(frozen=True)
@@ -59,8 +54,6 @@ class Profile:
     sweeps: list[list[str]]  # the flags of each
     searches: list[list[str]]
     rules: Rules
-    # What the examples must be, if the profile has one (see `schema_gen`).
-    schema: dict[str, Any] = field(default_factory=dict)
     # Hash of all sources that steps import, and the versions of libraries,
     # which the SDK's cache does not compare by itself.
     code: str = ""
@@ -71,10 +64,11 @@ class Profile:
 
 
 def load_profile(name: str, trust_plugins: bool = False) -> Profile:
-    """Reads and checks a shipped profile or that of a folder.
+    """Reads and checks a shipped profile or the one of a folder.
 
-    ConfigError if there is none, or a flag breaks a rule; RunError if a file is
-    not as it should be, or names plugins that are not trusted.
+    Raises:
+        ConfigError: There is no such profile, or a flag is invalid.
+        RunError: A file is invalid, or names plugins that are not trusted.
     """
     folder = find_profile(name)
     file = folder / RULES_FILE
@@ -84,41 +78,36 @@ def load_profile(name: str, trust_plugins: bool = False) -> Profile:
         raise RunError(f"--profile: {file} cannot be read: {error}") from error
     shipped = content.pop("flagfiles", None)
     files = flagfiles.SHIPPED / str(shipped) if shipped else folder
-    sweeps, searches = [], []
+    sweeps: list[list[str]] = []
+    searches: list[list[str]] = []
     for path in sorted(files.glob("*.flags")):
         is_search = path.name.startswith("threshold")
         arguments = flagfiles.expand_flagfiles([f"--flagfile={path}"])
         if trust_plugins:
-            arguments = list(map(str, arguments))  # not `Foreign` any more
+            arguments = list(map(str, arguments))  # forgets their file
         (searches if is_search else sweeps).append(arguments)
     if not sweeps:
         raise RunError(f"--profile: {files} has no flagfile of a sweep")
-    rules, file = make_rules(content), folder / SCHEMA_FILE
-    schema = read_json(file) if file.exists() else {}
-    profile = Profile(folder.name, sweeps, searches, rules, schema)
+    profile = Profile(folder.name, sweeps, searches, make_rules(content))
     sources = hash_modules(["tfcomp", "pipelines", *check_profile(profile)])
     code = " ".join([sources, *map(version, LIBRARIES)])
     return dataclasses.replace(profile, code=code)
 
 
 def parse_profile(text: str) -> Profile:
-    """The inverse of `Profile.to_json`."""
+    """Parses the result of `Profile.to_json`."""
     fields = json.loads(text)
     return Profile(**{**fields, "rules": make_rules(fields["rules"])})
 
 
 def check_profile(profile: Profile) -> list[str]:
-    """Checks sweeps and searches, as far as possible without TensorFlow.
-
-    It imports their plugins, and gives these sorted.
-    """
-    sweeps = make_sweeps(profile)
+    """Checks sweeps and searches, and returns the plugins that it imports."""
+    sweeps, rules = make_sweeps(profile), profile.rules
     names = [sweep.folder.name for sweep in sweeps]
     searches = [part.folder.name for part in make_searches(profile)]
     for name, number in Counter([*names, *searches]).items():
         if number > 1:
             raise RunError(f"--profile: two flagfiles have --run_name={name}")
-    rules = profile.rules
     if rules.sweep not in names:
         raise RunError(
             f"--profile: the candidate's sweep must be one of "
@@ -127,7 +116,7 @@ def check_profile(profile: Profile) -> list[str]:
     # A sweep without a candidate would be trained for hours.
     trials = sweeps[names.index(rules.sweep)].items
     settings = [trial.setting for trial in trials]
-    seeds = Counter(map(repr, filter(rules.fit_setting, settings)))
+    seeds = Counter(map(repr, filter(rules.fits, settings)))
     if not seeds:
         raise RunError(
             f"--profile: no trial of the sweep {rules.sweep} has the setting "
@@ -141,7 +130,7 @@ def check_profile(profile: Profile) -> list[str]:
         )
     for sweep in sweeps:
         for trial in sweep.items:
-            select_settings(trial.config)  # its data set can be written
+            select_settings(trial.config)  # its dataset can be written
     plugins = ",".join(sweep.items[0].config.plugins for sweep in sweeps)
     return sorted(set(split_names(plugins)))
 
@@ -160,15 +149,12 @@ def replace_missing_digits(profile: Profile) -> Profile:
                 f"MNIST in {folder}"
             )
         sweeps.append(arguments)
-    schema = {} if notes else profile.schema  # it knows the real digits
-    return dataclasses.replace(
-        profile, sweeps=sweeps, schema=schema, notes=notes
-    )
+    return dataclasses.replace(profile, sweeps=sweeps, notes=notes)
 
 
 def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
-    """The sweeps of a profile, with flags for all, as `--log_dir=...`."""
-    with redirect_stdout(io.StringIO()):  # what the commands would say
+    """Makes the sweeps of a profile, with flags for all, as `--log_dir=`."""
+    with redirect_stdout(io.StringIO()):  # the messages of the command
         return [
             make_sweep(parse_flags([*arguments, *places], define_flags()))
             for arguments in profile.sweeps
@@ -178,7 +164,7 @@ def make_sweeps(profile: Profile, *places: str) -> list[Sweep]:
 def make_searches(
     profile: Profile, *places: str
 ) -> list[threshold.ThresholdSearches]:
-    """The threshold searches of a profile; as `make_sweeps`."""
+    """Makes the threshold searches of a profile; as `make_sweeps`."""
     with redirect_stdout(io.StringIO()):
         return [
             threshold.make_searches(
@@ -189,8 +175,8 @@ def make_searches(
 
 
 def find_profile(name: str) -> Path:
-    """The folder of a profile; ConfigError if there is none."""
-    # `smoke` is ours, `./smoke` and `smoke/` are the user's.
+    """Returns the folder of a profile; ConfigError if there is none."""
+    # `smoke` is a shipped one, `./smoke` and `smoke/` are the user's.
     folders = [Path(name)] if os.sep in name else [SHIPPED / name, Path(name)]
     for folder in folders:
         # Not `Path.is_file`, which raises for a name that is too long.

@@ -1,20 +1,23 @@
-"""The rules by which a model is chosen among trials, and blessed.
+"""Rules by which a candidate is chosen among trials, and blessed.
 
-A candidate is chosen by an ID error alone. Choosing by an OOD score would use
+A candidate is chosen by an ID error alone. A choice by an OOD score would use
 the held-out combinations to select the model, and its OOD scores would then
 prove nothing.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import RunError
-from tfcomp.statistics.measure import find_measure
 from tfcomp.storage.files import DamagedFileError, read_csv
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,13 @@ class Threshold:
     is_upper: bool  # the score must be below it, rather than above
 
     def passes(self, value: float | None) -> bool:
-        """Whether a value is within the bound; a missing one is not."""
+        """Checks that a value is within the bound; a missing one is not."""
         if value is None:
             return False
         return value < self.bound if self.is_upper else value > self.bound
 
     def is_worse(self, new: float, old: float, tolerance: float) -> bool:
-        """Whether a score is worse by more than a part of the old score."""
+        """Checks whether a score is worse by more than a part of the old."""
         slack = tolerance * abs(old)
         return new > old + slack if self.is_upper else new < old - slack
 
@@ -44,29 +47,27 @@ class Threshold:
 class Rules:
     """When a model may be pushed, to `<export_dir>/<push_as>/<version>`.
 
-    The candidate is a trial of the sweep. It has the flags of the setting or,
-    if that is empty, those that `choose_by` chooses.
+    The candidate is a trial of the sweep. It has the flags of `setting`, or,
+    if that is empty, the setting with the lowest mean of `choose_by`.
     """
 
     push_as: str
     sweep: str
-    thresholds: dict[str, dict[str, float]]  # for means over the seeds
+    thresholds: dict[str, dict[str, float]]  # for means over seeds
     setting: dict[str, Any] = field(default_factory=dict)
-    min_seeds: int = 1  # trials of the setting that must be finished
-    choose_by: str = "id_relative_mse"  # the setting, and a trial of it
-    # How much worse than the model that was pushed before the candidate may be,
-    # as a part of each score.
-    tolerance: float = 0.1
+    min_seeds: int = 1  # finished trials that a setting must have
+    choose_by: str = "id_relative_mse"
+    tolerance: float = 0.1  # how much worse than the last pushed, relatively
 
-    def fit_setting(self, flags: Mapping[str, Any]) -> bool:
-        """Whether a trial has the flags of `setting`."""
+    def fits(self, flags: Mapping[str, Any]) -> bool:
+        """Checks whether a trial has the flags of `setting`."""
         return all(
             name in flags and _read_value(flags[name]) == _read_value(value)
             for name, value in self.setting.items()
         )
 
     def list_thresholds(self) -> list[Threshold]:
-        """The thresholds, in the order of the file."""
+        """Lists the thresholds, in the order of the file."""
         return [
             Threshold(score, float(bound), kind == "below")
             for score, bounds in self.thresholds.items()
@@ -75,7 +76,7 @@ class Rules:
 
 
 def make_rules(content: Mapping[str, Any]) -> Rules:
-    """Rules from `profile.toml`; RunError for what is missing or wrong."""
+    """Makes rules from `profile.toml`; a RunError names what is invalid."""
     unknown = set(content) - {field.name for field in fields(Rules)}
     missing = {"push_as", "sweep", "thresholds"} - set(content)
     if unknown or missing:
@@ -83,49 +84,33 @@ def make_rules(content: Mapping[str, Any]) -> Rules:
         names = ", ".join(sorted(missing or unknown))
         raise RunError(f"--profile: profile.toml {word} {names}")
     rules = Rules(**content)
+    name = rules.push_as
+    is_plain = isinstance(name, str) and not set(name) & set("/\\\0")
     _check(
-        isinstance(rules.push_as, str)
-        and rules.push_as not in ("", ".", "..")
-        and not set(rules.push_as) & set("/\\\0"),
+        is_plain and name not in ("", ".", ".."),
         "push_as must be a plain name without a path",
-        rules.push_as,
+        name,
     )
     rule = "setting must be a table of flags, such as {depth = 4}"
     _check(isinstance(rules.setting, dict), rule, rules.setting)
     rule = "choose_by must be an ID score (an OOD score would leak)"
     _check(str(rules.choose_by).startswith("id_"), rule, rules.choose_by)
-    _check_score(rules.choose_by)
     seeds, tolerance = rules.min_seeds, rules.tolerance
     rule = "min_seeds must be an integer of at least 1"
     _check(type(seeds) is int and seeds >= 1, rule, seeds)
     rule = "tolerance must be a number of at least 0"
     _check(_is_number(tolerance) and tolerance >= 0, rule, tolerance)
-    example = "such as id_relative_mse = {below = 0.05}"
-    rule = f"thresholds must name scores with bounds, {example}"
-    found = rules.thresholds
-    _check(isinstance(found, dict) and found, rule, found)
-    for score, bounds in found.items():
-        _check_score(score)
-        _check(
-            isinstance(bounds, dict)
-            and bounds
-            and set(bounds) <= {"below", "above"}
-            and all(map(_is_number, bounds.values())),
-            rule,
-            {score: bounds},
-        )
-    return rules
-
-
-def _check_score(name: str) -> None:
-    # Other names are those of measures, and a sweep may have any measure.
-    measure = find_measure(name)
-    _check(
-        (measure and measure.per == "image")
-        or not name.startswith(("id_", "ood_")),
-        "a score must be such as id_relative_mse or ood_position_accuracy",
-        name,
+    bounds = rules.thresholds
+    rule = (
+        "thresholds must name scores with bounds, such as id_relative_mse = "
+        "{below = 0.05}"
     )
+    _check(isinstance(bounds, dict) and bounds, rule, bounds)
+    for score, bound in bounds.items():
+        is_bound = isinstance(bound, dict) and set(bound) <= {"below", "above"}
+        is_good = is_bound and bound and all(map(_is_number, bound.values()))
+        _check(is_good, rule, {score: bound})
+    return rules
 
 
 def _check(is_kept: object, rule: str, value: object) -> None:
@@ -134,7 +119,7 @@ def _check(is_kept: object, rule: str, value: object) -> None:
 
 
 def _read_value(value: object) -> float | str:
-    # A number in a profile is text in a table: 0 and 0.0 are the same.
+    # A number in a profile is text in a table: 0 and 0.0 are equal.
     try:
         return float(str(value))
     except ValueError:
@@ -142,81 +127,54 @@ def _read_value(value: object) -> float | str:
 
 
 def _is_number(value: object) -> bool:
-    # True and false are integers to Python; NaN equals nothing.
+    # True is an integer to Python, and NaN equals nothing.
     return type(value) in (int, float) and value == value
 
 
-@dataclass(frozen=True)
-class TrialRow:
-    """One row of `trials.csv`."""
+def read_trials(path: Path) -> DataFrame:
+    """Reads a `trials.csv`; a RunError if it is absent or damaged.
 
-    name: str
-    reason: str  # why it failed; empty if it did not
-    is_finished: bool
-    setting: dict[str, str]  # its varied flags and their values, as text
-    seed: int
-    scores: dict[str, float | None]
+    Returns:
+        A row for each trial: `trial`, `status`, `reason`, `setting` (its varied
+        flags), `seed`, and scores as numbers.
+    """
+    import pandas as pd
 
-
-def read_trials(path: Path) -> list[TrialRow]:
-    """The rows of a `trials.csv`; RunError if it is absent or damaged."""
     try:
-        return [_read_row(row) for row in read_csv(path)]
+        table = pd.DataFrame(read_csv(path))
+        end = table.columns.get_loc("seed")
+        flags, scores = table.columns[3:end], table.columns[end:]
+        table[scores] = table[scores].apply(pd.to_numeric)
+        table["setting"] = pd.Series(table[flags].to_dict("records"))
+        return table[["trial", "status", "reason", "setting", *scores]]
     except OSError as error:
         raise RunError(f"no table of trials: {error}") from error
-    except (LookupError, ValueError) as error:
+    except (LookupError, ValueError, TypeError) as error:
         raise DamagedFileError(path, error) from error
 
 
-def _read_row(row: dict[str, str]) -> TrialRow:
-    columns = list(row)  # trial, status, reason, flags, seed, scores
-    seed = columns.index("seed")
-    return TrialRow(
-        name=row["trial"],
-        reason=row["reason"],
-        is_finished=row["status"] == "finished",
-        setting={name: row[name] for name in columns[3:seed]},
-        seed=int(row["seed"]),
-        scores={
-            name: float(row[name]) if row[name] else None
-            for name in columns[seed + 1 :]
-        },
-    )
+def choose_setting(trials: DataFrame, rules: Rules) -> DataFrame:
+    """Returns the finished trials of the declared or the best setting.
 
-
-def choose_setting(trials: Sequence[TrialRow], rules: Rules) -> list[TrialRow]:
-    """The finished trials of the declared or the best setting; or RunError."""
-    groups: dict[str, list[TrialRow]] = {}
-    for trial in trials:
-        if rules.fit_setting(trial.setting):
-            group = groups.setdefault(repr(trial.setting), [])
-            if trial.is_finished and _get_error(trial, rules) < math.inf:
-                group.append(trial)
-    if not groups:
-        raise RunError(
-            f"the sweep {rules.sweep} has no trials with {rules.setting}"
-        )
-    able = [g for g in groups.values() if len(g) >= rules.min_seeds]
+    The first row is the candidate, the trial with the lowest ID error. A
+    RunError says why there is none.
+    """
+    rows = trials[[rules.fits(flags) for flags in trials["setting"]]]
+    if rows.empty:
+        rule = f"has no trials with {rules.setting}"
+        raise RunError(f"the sweep {rules.sweep} {rule}")
+    is_finished = trials["status"] == "finished"
+    error = rows.get(rules.choose_by, rows["seed"] * math.nan)
+    rows = rows.assign(error=error)[is_finished & error.notna()]
+    groups = [g for _, g in rows.groupby(rows["setting"].map(repr), sort=False)]
+    able = [group for group in groups if len(group) >= rules.min_seeds]
     if not able:
-        finished = sum(trial.is_finished for trial in trials)
-        reason = next((trial.reason for trial in trials if trial.reason), "")
+        reasons = [reason for reason in trials["reason"] if reason]
         raise RunError(
             f"no setting of {rules.sweep} has {rules.min_seeds} finished "
-            f"trials with a score {rules.choose_by}, {finished} of "
+            f"trials with a score {rules.choose_by}, {is_finished.sum()} of "
             f"{len(trials)} trials are finished"
-            + (f"; one failed: {reason}" if reason else "")
+            + (f"; one failed: {reasons[0]}" if reasons else "")
         )
-    return min(
-        able, key=lambda group: fmean(_get_error(t, rules) for t in group)
-    )
-
-
-def choose_trial(setting: Sequence[TrialRow], rules: Rules) -> TrialRow:
-    """The trial of a setting with the lowest ID error."""
-    return min(setting, key=lambda trial: _get_error(trial, rules))
-
-
-def _get_error(trial: TrialRow, rules: Rules) -> float:
-    """The ID error that decides; infinite, so never the best, if missing."""
-    error = trial.scores.get(rules.choose_by)
-    return math.inf if error is None or math.isnan(error) else error
+    best = min(able, key=lambda group: group["error"].mean())
+    return best.sort_values("error", kind="stable")

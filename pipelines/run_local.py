@@ -2,18 +2,23 @@
 
     python -m pipelines.run_local --profile=smoke
 
-The steps are the same as those that `python -m pipelines.compile` writes for a
-cluster. If they were interrupted, or something has changed, the same command
-with --resume runs only what is missing. On a finished one it prints the result.
+The steps are those that `python -m pipelines.compile` writes for a cluster.
+After an interruption, or a change, the same command runs what is missing. The
+folder of a pipeline, pipeline_runs/<profile>, has `pipeline.json` with the name
+of its profile, and `work` with examples, runs, evaluation and report.
 """
 
+import inspect
+import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.pipeline_root import PipelineRoot, check_path
 from pipelines.profile import (
     PROFILE_FLAG,
+    Profile,
     load_profile,
     make_searches,
     make_sweeps,
@@ -21,13 +26,17 @@ from pipelines.profile import (
 )
 from pipelines.running_step import count
 from tfcomp.config.command import exit_on_user_error, run_command
+from tfcomp.config.errors import RunError, explain_failure
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_flags import make_flags
-from tfcomp.storage.code_version import compute_code_version
-from tfcomp.storage.model_versions import list_versions
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.output_folders import LOCK_FILE, check_folder, lock_folder
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import check_scheduler
 
+MARKER = "pipeline.json"
+TRAINING = ("example_gen", "example_validator", "trainer")
+RELEASE = ("evaluator", "infra_validator", "pusher")
 FLAGS = {
     **PROFILE_FLAG,
     "export_dir": (
@@ -49,25 +58,59 @@ FLAGS = {
     ),
     "resume": (
         False,
-        "Continue the pipeline in the folder; finished work is kept.",
+        "Deprecated: a pipeline always continues in its folder.",
     ),
 }
 
 
+class PipelineError(RunError):
+    """A pipeline that did not get to its end: no mistake of usage."""
+
+    status = 1
+
+
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
-    return run_command(argv, __doc__, make_flags(FLAGS), run_steps)
+    """Runs the command and returns its exit status."""
+    return run_command(argv, __doc__, make_flags(FLAGS), check_and_run)
 
 
-def run_steps(settings: dict[str, Any]) -> int:
-    """Checks everything, then runs the steps."""
+def check_and_run(settings: dict[str, Any]) -> int:
+    """Checks all settings, then runs the steps."""
     scheduler = SchedulerOptions.from_flags(settings)
-    check_path("export_dir", settings["export_dir"])
+    check_folder("export_dir", settings["export_dir"])
     profile = replace_missing_digits(
         load_profile(settings["profile"], settings["trust_plugins"])
     )
-    default = f"pipeline_runs/{profile.name}"
-    root = PipelineRoot(settings["pipeline_root"] or default)
+    name = settings["pipeline_root"] or f"pipeline_runs/{profile.name}"
+    check_folder("pipeline_root", name)
+    root = Path(name).absolute()
+    check_root(root, profile.name)
+    check_scheduler(scheduler)
+    print("\n".join(describe_profile(profile)), flush=True)
+    with claim_root(root, profile.name):
+        run_pipeline(profile, root / "work", settings["export_dir"], scheduler)
+    return 0
+
+
+def check_root(root: Path, profile: str) -> None:
+    """Raises a RunError if a folder holds another pipeline or other files."""
+    place, marker = f"--pipeline_root={root}", root / MARKER
+    if marker.exists():
+        try:
+            other = read_json(marker)["profile"]
+        except (OSError, DamagedFileError, LookupError) as error:
+            rule = f"{MARKER} cannot be read: choose another folder"
+            raise RunError(f"{place}: {rule}") from error
+        if other != profile:
+            rule = f"holds the profile {other}, not {profile}"
+            raise RunError(f"{place} {rule}: choose another folder")
+    elif root.exists() and set(os.listdir(root)) - {LOCK_FILE}:
+        rule = "must be new or hold a pipeline, it holds other files"
+        raise RunError(f"{place} {rule}")
+
+
+def describe_profile(profile: Profile) -> list[str]:
+    """Describes what a profile trains, a line each."""
     sweeps, searches = make_sweeps(profile), make_searches(profile)
     parts = [
         count(len(sweeps), "sweep"),
@@ -76,29 +119,68 @@ def run_steps(settings: dict[str, Any]) -> int:
     if searches:
         cases = sum(len(part.items) for part in searches)
         parts.append(count(cases, "threshold search", "threshold searches"))
-    described = [
-        f"profile  {profile.name}: {', '.join(parts)}",
-        *(f"note     {note}" for note in profile.notes),
-        f"log      {root.log}",
-    ]
-    inputs = {  # what the result depends on
-        "profile": profile.to_json(),
-        "export_dir": os.path.abspath(settings["export_dir"]),
-        "code": compute_code_version(),
-    }
-    pushed = list_versions(Path(settings["export_dir"], profile.rules.push_as))
-    lines = root.read_result(inputs) if pushed else []
-    if lines and not settings["resume"]:
-        print("\n".join([*described, *lines]))
-        return 0
-    root.check(profile.name, settings["resume"])
-    check_scheduler(scheduler)
-    print("\n".join(described), flush=True)
+    notes = [f"note     {note}" for note in profile.notes]
+    return [f"profile  {profile.name}: {', '.join(parts)}", *notes]
+
+
+@contextmanager
+def claim_root(root: Path, profile: str) -> Iterator[None]:
+    """Locks the folder of a pipeline for the block."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = lock_folder(root)
+    except OSError as error:
+        rule = "--pipeline_root must be writable"
+        raise RunError(f"{rule}: {error}") from error
+    with lock:
+        write_text(root / MARKER, json.dumps({"profile": profile}) + "\n")
+        yield
+
+
+def run_pipeline(
+    profile: Profile, work: Path, export_dir: str, options: SchedulerOptions
+) -> None:
+    """Runs the steps in this process; a PipelineError names what failed."""
     with quiet_startup():
-        from pipelines.pipeline_runner import run_pipeline
-    lines = run_pipeline(profile, root, settings["export_dir"], scheduler)
-    root.write_result(profile.name, inputs, lines)
-    return 0
+        from pipelines import components
+
+    kinds = components.list_outputs()
+    inputs: dict[str, Any] = {
+        name: kind(name=name, uri=str(work / name))
+        for name, kind in kinds.items()
+    }
+    inputs |= {
+        "profile": profile.to_json(),
+        "export_dir": os.path.abspath(export_dir),
+        "work_dir": str(work),
+        "workers": options.workers,
+        "scheduler": options.scheduler,
+    }
+    problems: list[str] = []
+
+    def call(step: str) -> bool:
+        """Calls a step; False if it failed, or blessed no candidate."""
+        function = getattr(components, step).python_func
+        inputs["metrics"] = kinds["metrics"](uri=str(work / "metrics" / step))
+        names = inspect.signature(function).parameters
+        try:
+            if function(**{name: inputs[name] for name in names}) is not False:
+                return True
+            reasons = read_json(Path(inputs["evaluation"].path))["reasons"]
+            problems.append(f"{step}: not blessed: {'; '.join(reasons)}")
+        except Exception as error:
+            if not (explained := explain_failure(error)):
+                raise
+            problems.append(f"{step}: {explained[0]}")
+        return False
+
+    is_trained = all(map(call, TRAINING))
+    is_pushed = is_trained and all(map(call, RELEASE))
+    if is_trained:
+        call("report")
+    if problems:
+        problems += ["nothing was pushed"] * (not is_pushed)
+        raise PipelineError("; ".join(problems))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The steps of the pipeline: component (interface) and executor (work)."""
+"""The work of each step; `pipelines.components` has the interfaces."""

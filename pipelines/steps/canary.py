@@ -1,28 +1,23 @@
-"""Asks a SavedModel for answers, with TensorFlow alone.
+"""Queries a SavedModel with TensorFlow alone.
 
     python -I canary.py MODEL REQUESTS ANSWERS
 
-Run as a file: this process must not know tfcomp. REQUESTS is an `.npz` with a
-factor table [n, F] under each name; ANSWERS has an array
-`<signature>/<request>/<output>` for each of these.
+Run as a file, so that this process does not know tfcomp. REQUESTS is an `.npz`
+of factor tables [n, F]; ANSWERS has arrays `<signature>/<request>/<output>`.
 """
 
-import gc
 import sys
 from collections.abc import Sequence
 
 SIGNATURES = ("serving_default", "activations", "geometry")
-# A served model must not need them.
-BLOCKED = ("tfcomp", "pipelines", "keras", "tf_keras")
+BLOCKED = ("tfcomp", "pipelines", "keras", "tf_keras")  # not for serving
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Loads the model, asks every signature, writes the answers."""
+    """Loads the model, queries every signature, writes the answers."""
     model_dir, requests_file, answers_file = arguments
-    # To Python these are modules that cannot be imported. It must be so
-    # before TensorFlow comes, which imports Keras if it is there.
-    sys.modules.update(dict.fromkeys(BLOCKED))
-    gc.disable()  # which would search all that an import makes
+    # None makes an import fail. TensorFlow would import Keras.
+    sys.modules.update(dict.fromkeys(BLOCKED))  # type: ignore[arg-type]
     import numpy as np
     import tensorflow as tf
 
@@ -31,13 +26,13 @@ def main(arguments: Sequence[str]) -> None:
     if missing:
         sys.exit(f"no signature {', '.join(sorted(missing))}")
     answers = {}
-    with np.load(requests_file) as requests:
-        for signature in SIGNATURES:
-            ask = model.signatures[signature]
-            for name, factors in requests.items():
-                found = ask(factors=tf.constant(factors))
-                for output, value in found.items():
-                    answers[f"{signature}/{name}/{output}"] = value.numpy()
+    requests = np.load(requests_file)
+    for signature in SIGNATURES:
+        query = model.signatures[signature]
+        for name in requests.files:
+            outputs = query(factors=tf.constant(requests[name]))
+            for output, value in outputs.items():
+                answers[f"{signature}/{name}/{output}"] = value.numpy()
     np.savez(answers_file, **answers)
 
 

@@ -1,67 +1,38 @@
-"""evaluator: is the candidate good enough, and not worse than the last one?
+"""Judges the candidate by thresholds and by the model pushed before.
 
 Thresholds are for means over seeds, since no single run proves anything.
 """
+
+from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kfp import dsl
 
-from pipelines.profile import check_profile, parse_profile
-from pipelines.rules import (
-    Rules,
-    TrialRow,
-    choose_setting,
-    choose_trial,
-    read_trials,
-)
-from pipelines.running_step import run_step
-from pipelines.steps.trainer import LOGS, find_model
+from pipelines.profile import parse_profile
+from pipelines.rules import Rules, choose_setting, read_trials
+from pipelines.running_step import RunningStep
+from pipelines.steps.pusher import LINEAGE
+from pipelines.steps.trainer import LOGS
 from tfcomp.config.errors import RunError
-from tfcomp.config.plugins import admit_plugins
-from tfcomp.config.quiet import start_tensorflow
 from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.storage.files import write_text
-from tfcomp.storage.model_versions import is_copy, list_versions
-from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.model_versions import list_versions
 
-
-def execute(
-    profile: str,
-    runs: dsl.Artifact,
-    export_dir: str,
-    work_dir: str,
-    evaluation: dsl.Artifact,
-    metrics: dsl.Metrics,
-) -> bool:
-    """Does the work of the step; see `pipelines.components`."""
-    with run_step("evaluator") as step:
-        parsed = parse_profile(profile)
-        check_profile(parsed)  # imports its plugins
-        rules = parsed.rules
-        pushed = Path(export_dir, rules.push_as)
-        verdict = evaluate_sweep(Path(runs.path), rules, pushed)
-        step.place(evaluation, work_dir, "evaluation.json")
-        verdict.write(Path(evaluation.path))
-        evaluation.metadata["candidate"] = verdict.run
-        found = {check.score: check.value for check in verdict.checks}
-        numbers = {k: v for k, v in found.items() if v is not None}
-        step.log(metrics, {"blessed": float(verdict.blessed), **numbers})
-        step.note = verdict.describe()
-        if not verdict.blessed:
-            step.stop = step.note
-        return verdict.blessed
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
 class Check:
-    """One rule and what came of it."""
+    """A rule and its result."""
 
     score: str
-    rule: str  # what must hold, in words
+    rule: str  # in words
     value: float | None  # the mean over seeds, or the candidate's score
     half_width: float | None  # of the 95 % interval of a mean
     count: int
@@ -76,131 +47,126 @@ class Check:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdict of the evaluator; only reasons if there is no candidate."""
+    """The content of `evaluation.json`; without a candidate only reasons."""
 
-    candidate: TrialRow | None
-    checks: list[Check]
-    reasons: list[str]  # why it is not blessed; empty if it is
-    compared: list[Check] = field(default_factory=list)  # with the last version
-    run: str = ""  # folder of the candidate, from where the trainer wrote
-    pushed: str = ""  # folder of the version that was pushed before, if any
+    candidate: str = ""  # name of the trial
+    run: str = ""  # its folder in the output of the trainer
+    checks: list[Check] = field(default_factory=list)
+    compared: list[Check] = field(default_factory=list)  # with `pushed`
+    pushed: str = ""  # the version that it is compared with, if any
+    reasons: list[str] = field(default_factory=list)  # against it
 
     @property
     def blessed(self) -> bool:
         return not self.reasons
 
     def describe(self) -> str:
-        """The verdict in one line."""
+        """Formats the verdict on one line."""
         if not self.blessed:
             return "not blessed: " + "; ".join(self.reasons)
         scores = ", ".join(map(str, self.checks))
         compared = f"; not worse than {self.pushed}" if self.pushed else ""
-        return f"blessed {self.candidate.name}: {scores}{compared}"
-
-    def write(self, path: Path) -> None:
-        """Writes `evaluation.json`."""
-        content = {"blessed": self.blessed, **asdict(self)}
-        if self.candidate:
-            content["candidate"]["run"] = self.run
-        write_text(path, json.dumps(content, indent=2) + "\n")
+        return f"blessed {self.candidate}: {scores}{compared}"
 
 
-def evaluate_sweep(runs_dir: Path, rules: Rules, pushed: Path) -> Evaluation:
-    """Judges the candidate of a sweep; earlier versions are in `pushed`."""
+def judge_candidate(
+    step: RunningStep,
+    profile: str,
+    examples: dsl.Dataset,
+    runs: dsl.Artifact,
+    export_dir: str,
+    evaluation: dsl.Artifact,
+    metrics: dsl.Metrics,
+) -> bool:
+    """Writes the evaluation, and returns whether the candidate is blessed."""
+    rules = parse_profile(profile).rules
+    pushed = list_versions(Path(export_dir, rules.push_as))[-1:]
+    digest = examples.metadata.get("digest", "")
+    verdict = evaluate_sweep(Path(runs.path), rules, pushed, digest)
+    content = {"blessed": verdict.blessed, **asdict(verdict)}
+    text = json.dumps(content, indent=2) + "\n"
+    write_text(Path(evaluation.path), text)
+    evaluation.metadata["candidate"] = verdict.run
+    for check in verdict.checks:
+        if check.value is not None:
+            metrics.log_metric(check.score, check.value)
+    step.note = verdict.describe()
+    step.is_stopped = not verdict.blessed
+    return verdict.blessed
+
+
+def evaluate_sweep(
+    runs_dir: Path, rules: Rules, pushed: Sequence[Path], digest: str
+) -> Evaluation:
+    """Judges the candidate of a sweep.
+
+    Args:
+        runs_dir: The output of the trainer.
+        rules: The rules of the profile.
+        pushed: The version that was pushed last, if any.
+        digest: Hash of the examples.
+    """
     try:
         trials = read_trials(runs_dir / LOGS / rules.sweep / "trials.csv")
         setting = choose_setting(trials, rules)
     except RunError as error:
-        return Evaluation(None, [], [str(error)])
-    candidate = choose_trial(setting, rules)
-    run = f"{LOGS}/{rules.sweep}/trials/{candidate.name}"
-    checks, compared, problems = check_thresholds(setting, rules), [], []
-    last = next(reversed(list_versions(pushed)), None)
-    if last:
-        try:
-            place = runs_dir / run
-            compared = compare_with_pushed(place, candidate, last, rules)
-        except RunError as error:
-            problems = [str(error)]
-    failed = [str(c) for c in [*checks, *compared] if not c.passed]
-    reasons, before = [*failed, *problems], str(last or "")
-    return Evaluation(candidate, checks, reasons, compared, run, before)
+        return Evaluation(reasons=[str(error)])
+    name = str(setting["trial"].iloc[0])
+    run = f"{LOGS}/{rules.sweep}/trials/{name}"
+    checks, compared, before = check_thresholds(setting, rules), [], ""
+    for version in pushed:
+        compared = compare_with_pushed(setting, version, digest, rules)
+        before = str(version) if compared else ""
+    reasons = [str(c) for c in [*checks, *compared] if not c.passed]
+    return Evaluation(name, run, checks, compared, before, reasons)
 
 
-def check_thresholds(setting: Sequence[TrialRow], rules: Rules) -> list[Check]:
+def get_values(setting: DataFrame, score: str) -> list[float | None]:
+    """Returns a score of each trial, None where it is missing."""
+    if score not in setting:
+        return [None] * len(setting)
+    return [None if value != value else value for value in setting[score]]
+
+
+def check_thresholds(setting: DataFrame, rules: Rules) -> list[Check]:
     """Compares means over seeds with the thresholds."""
     checks = []
     for threshold in rules.list_thresholds():
-        score, rule = threshold.score, str(threshold)
-        values = [trial.scores.get(score) for trial in setting]
-        found = compute_statistics(values)  # none if a seed lacks its score
-        mean = found.mean if found else None
-        spread = found.half_width if found else None
-        passed = threshold.passes(mean)
-        checks.append(Check(score, rule, mean, spread, len(values), passed))
+        values = get_values(setting, threshold.score)
+        result = compute_statistics(values)  # None if a seed lacks its score
+        mean = result.mean if result else None
+        spread = result.half_width if result else None
+        rule, passed = str(threshold), threshold.passes(mean)
+        row = (threshold.score, rule, mean, spread, len(values), passed)
+        checks.append(Check(*row))
     return checks
 
 
 def compare_with_pushed(
-    run: Path, candidate: TrialRow, pushed: Path, rules: Rules
+    setting: DataFrame, pushed: Path, digest: str, rules: Rules
 ) -> list[Check]:
-    """Compares scores of the candidate with those of a pushed model."""
-    if is_copy(pushed, find_model(run)):
-        return []  # it is the same model
-    old = score_pushed_model(pushed, run)
+    """Compares the candidate's scores with the record of a pushed model.
+
+    Scores on other examples, or without a record, cannot be compared.
+    """
+    try:
+        lineage = read_json(pushed / LINEAGE)
+        scores = lineage["metrics"]
+    except (OSError, DamagedFileError, LookupError):
+        return []
+    if lineage.get("data") != digest:
+        return []
     checks = []
     for threshold in rules.list_thresholds():
-        before = old.get(threshold.score)
-        new = candidate.scores.get(threshold.score)
-        if before is None or new is None:
-            continue  # nothing to be worse than; thresholds see to the rest
+        subset, _, name = threshold.score.partition("_")
+        old = scores.get(subset, {}).get(name)
+        new = get_values(setting, threshold.score)[0]
+        if old is None or new is None:
+            continue  # the thresholds judge missing scores
         rule = (
-            f"not worse than {before:.4g} of {pushed.parent.name}/"
-            f"{pushed.name} by more than {rules.tolerance:.0%}"
+            f"not worse than {old:.4g} of {pushed.parent.name}/{pushed.name} "
+            f"by more than {rules.tolerance:.0%}"
         )
-        worse = threshold.is_worse(new, before, rules.tolerance)
-        checks.append(Check(threshold.score, rule, new, None, 1, not worse))
+        passed = not threshold.is_worse(new, old, rules.tolerance)
+        checks.append(Check(threshold.score, rule, new, None, 1, passed))
     return checks
-
-
-def score_pushed_model(version: Path, run: Path) -> dict[str, float | None]:
-    """Scores such as `ood_mse`, or a RunError, of a model on a run's grid."""
-    with start_tensorflow():
-        import tensorflow as tf
-
-        from tfcomp.analysis import evaluate_in_batches
-        from tfcomp.datasets import make_dataset
-        from tfcomp.evaluation.point_scores import score_subsets
-
-    config = check_run(run)
-    admit_plugins(run, config.plugins)
-    dataset = make_dataset(config)
-    dataset.prepare()
-    splits = dataset.splits
-    try:
-        model = tf.saved_model.load(str(version))  # keeps the variables
-        draw = model.signatures["serving_default"]
-        found = evaluate_in_batches(
-            lambda factors: draw(factors=factors), splits.grid
-        )
-    except Exception as error:  # whatever a damaged or foreign model leads to
-        reason = str(error).strip().splitlines()[-1]
-        raise RunError(
-            f"{version} was pushed under this name and cannot be asked for "
-            f"the images of this run ({reason}): push under another name, or "
-            "remove it if it is damaged"
-        ) from error
-    images, truth = found["image"], dataset.render_array(splits.grid)
-    if images.shape != truth.shape:
-        raise RunError(
-            f"{version} was pushed under this name and draws images of "
-            f"{list(images.shape[1:])}, not {list(truth.shape[1:])}: push "
-            "under another name"
-        )
-    subsets = {"id": splits.is_id, "ood": splits.is_ood}
-    scores = score_subsets(dataset, images, truth, subsets)
-    return {
-        f"{subset}_{name}": value
-        for subset, values in scores.items()
-        for name, value in values.items()
-    }

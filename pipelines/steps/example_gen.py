@@ -1,4 +1,4 @@
-"""example_gen: the data sets that the trials of a profile train on."""
+"""Writes the datasets that the trials of a profile train on."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from kfp import dsl
 
 from pipelines.profile import Profile, make_sweeps, parse_profile
-from pipelines.running_step import count, list_files, run_step
+from pipelines.running_step import RunningStep, count, list_files
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.materialized import (
     Examples,
@@ -17,33 +17,36 @@ from tfcomp.datasets.materialized import (
 from tfcomp.storage.code_version import hash_files
 
 
-def execute(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
-    """Does the work of the step; see `pipelines.components`."""
-    with run_step("example_gen") as step:
-        step.place(examples, work_dir, "examples")
-        configs = list_datasets(parse_profile(profile))
-        folders = [materialize(config, examples.path) for config in configs]
-        examples.metadata["datasets"] = len(folders)
-        # The validator is skipped only if it has seen these very files.
-        examples.metadata["digest"] = hash_files(
-            file for folder in folders for file in list_files(folder)
-        )
-        step.note = f"{count(len(folders), 'data set')} in {examples.path}"
+def write_examples(
+    step: RunningStep, profile: str, examples: dsl.Dataset
+) -> None:
+    """Writes all datasets, and hashes their files."""
+    import tensorflow_datasets as tfds
+
+    tfds.disable_progress_bar()
+    configs = list_datasets(parse_profile(profile))
+    folders = [materialize(config, examples.path) for config in configs]
+    examples.metadata["datasets"] = len(folders)
+    # The SDK skips the validator only for these very files.
+    examples.metadata["digest"] = hash_files(
+        file for folder in folders for file in list_files(folder)
+    )
+    step.note = f"{count(len(folders), 'dataset')} in {examples.path}"
 
 
 def list_datasets(profile: Profile) -> list[RunConfig]:
-    """One trial for each data set that the sweeps of a profile need."""
-    found: dict[str, RunConfig] = {}
+    """Returns one trial for each dataset that the sweeps need."""
+    configs: dict[str, RunConfig] = {}
     for sweep in make_sweeps(profile):
         for trial in sweep.items:
             settings = select_settings(trial.config)
             key = json.dumps(settings, sort_keys=True)
-            found.setdefault(key, trial.config)
-    return list(found.values())
+            configs.setdefault(key, trial.config)
+    return list(configs.values())
 
 
 def describe_dataset(config: RunConfig) -> str:
-    """A data set in one line, as `gaussian_bumps region=corner:14 ...`."""
+    """Formats a dataset, as `gaussian_bumps region=corner:14 ...`."""
     settings = select_settings(config)
     name = settings.pop("dataset")
     return " ".join([str(name), *(f"{k}={v}" for k, v in settings.items())])
@@ -52,7 +55,7 @@ def describe_dataset(config: RunConfig) -> str:
 def load_splits(
     config: RunConfig, examples_dir: str | Path
 ) -> tuple[Examples, Examples]:
-    """The training and the held-out examples; RunError if unreadable."""
+    """Loads the training and held-out examples; RunError if unreadable."""
     train = load_split(config, examples_dir, "train")
     if config.data.region == "none":
         return train, Examples(train.factors[:0], train.images[:0])

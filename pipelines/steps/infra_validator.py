@@ -1,12 +1,10 @@
-"""infra_validator: is the SavedModel fit to be served?
-
-Asked with TensorFlow alone (`canary.py`), it must answer as the network does.
-"""
+"""Queries a SavedModel with TensorFlow alone; compares it with its network."""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import numpy as np
 from kfp import dsl
 
 from pipelines.profile import check_profile, parse_profile
-from pipelines.running_step import run_step
+from pipelines.running_step import RunningStep
 from pipelines.steps.trainer import find_candidate, find_model
 from tfcomp.analysis import compute_stage_metrics
 from tfcomp.config.errors import RunError
@@ -22,37 +20,33 @@ from tfcomp.datasets import Dataset
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_stage_model
-from tfcomp.sweeps.guarded_process import make_guarded
 
 CANARY = Path(__file__).parent / "canary.py"
 ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 TIMEOUT = 600  # seconds
 NUM_POINTS = 5
-# Of the largest answer of an output: kernels may differ between processes.
-TOLERANCE = 1e-4
+TOLERANCE = 1e-4  # of the largest answer: kernels differ between processes
 Arrays = dict[str, np.ndarray]
 
 
-def execute(
+def validate_model(
+    step: RunningStep,
     profile: str,
     runs: dsl.Artifact,
     evaluation: dsl.Artifact,
-    metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
-    with run_step("infra_validator") as step:
-        check_profile(parse_profile(profile))  # imports its plugins
-        run = find_candidate(Path(runs.path), Path(evaluation.path))
-        model, loaded = find_model(run), load_run(run)
-        requests = make_requests(loaded.dataset)
-        answers = ask_model(model, requests)
-        compare_answers(answers, make_answers(loaded, requests))
-        step.log(metrics, {"answers": len(answers)})
-        step.note = f"{len(answers)} answers are those of the network"
+    """Queries the candidate; a RunError names the first wrong answer."""
+    check_profile(parse_profile(profile))  # imports its plugins
+    run = find_candidate(Path(runs.path), Path(evaluation.path))
+    model, loaded = find_model(run), load_run(run)
+    requests = make_requests(loaded.dataset)
+    answers = query_model(model, requests)
+    compare_answers(answers, make_answers(loaded, requests))
+    step.note = f"{len(answers)} answers equal the network's"
 
 
 def make_requests(dataset: Dataset) -> Arrays:
-    """Factor tables to ask for: one point, and several, ID and OOD."""
+    """Makes tables of factors: one point, and several, ID and OOD."""
     splits = dataset.splits
     known = splits.grid[splits.is_id]
     requests = {"one": known[:1], "id": _pick(known)}
@@ -61,8 +55,8 @@ def make_requests(dataset: Dataset) -> Arrays:
     return requests
 
 
-def ask_model(version: Path, requests: Arrays) -> Arrays:
-    """The answers, or a RunError, of a SavedModel with TensorFlow alone."""
+def query_model(version: Path, requests: Arrays) -> Arrays:
+    """Queries a SavedModel in a process of its own; a RunError if it fails."""
     with tempfile.TemporaryDirectory(prefix="canary-") as folder:
         names = ("model", "requests.npz", "answers.npz")
         copy, asked, answers = (os.path.join(folder, name) for name in names)
@@ -70,32 +64,28 @@ def ask_model(version: Path, requests: Arrays) -> Arrays:
             shutil.copytree(version, copy)
         except OSError as error:
             raise RunError(f"no SavedModel in {version}: {error}") from error
-        np.savez(asked, **requests)
-        command = (None, "-I", str(CANARY), copy, asked, answers)
+        np.savez(asked, **requests)  # type: ignore[arg-type]
+        command = [sys.executable, "-I", str(CANARY), copy, asked, answers]
         try:
             result = subprocess.run(
-                make_guarded(command),
-                capture_output=True,
-                text=True,
-                cwd=folder,
-                timeout=TIMEOUT,
+                command, capture_output=True, text=True, timeout=TIMEOUT
             )
         except subprocess.TimeoutExpired as error:
             reason = f"the SavedModel did not answer in {TIMEOUT} s"
             raise RunError(reason) from error
         if result.returncode:
-            lines = result.stderr.strip().splitlines() or ["no output"]
-            # What TensorFlow says of a graph ends with the node where it was.
-            lines = [line for line in lines if ERROR.match(line)] or lines
             print(result.stderr)  # all of it to the log
+            lines = result.stderr.strip().splitlines() or ["no output"]
+            # TensorFlow ends an error in a graph with the node.
+            lines = [line for line in lines if ERROR.match(line)] or lines
             rule = "the SavedModel cannot be used with TensorFlow alone"
             raise RunError(f"{rule}: {lines[-1]}")
-        with np.load(answers) as found:
-            return dict(found)
+        with np.load(answers) as content:
+            return dict(content)
 
 
 def make_answers(run: LoadedRun, requests: Arrays) -> Arrays:
-    """What the trained network itself answers, named as by the canary."""
+    """Computes the answers of the trained network, named as the canary's."""
     stages = make_stage_model(run.model)
     jacobian_fn = choose_jacobian(run.model, run.dataset.space)
     answers = {}
@@ -111,23 +101,20 @@ def make_answers(run: LoadedRun, requests: Arrays) -> Arrays:
 
 
 def compare_answers(answers: Arrays, expected: Arrays) -> None:
-    """RunError naming the first answer that differs."""
-    for name in expected:
-        if name not in answers:
-            raise RunError(f"the SavedModel has no answer {name}")
-    for name, found in answers.items():
-        if name not in expected:
-            raise RunError(f"the SavedModel has an answer {name} too many")
+    """Raises a RunError that names the first answer that differs."""
+    for name in expected.keys() ^ answers.keys():
+        word = "too many" if name in answers else "too few"
+        raise RunError(f"the SavedModel has an answer {word}: {name}")
+    for name, answer in answers.items():
         true = expected[name]
-        if found.shape != true.shape:
+        if answer.shape != true.shape:
             raise RunError(
                 f"the SavedModel answers {name} with shape "
-                f"{list(found.shape)}, the network with {list(true.shape)}"
+                f"{list(answer.shape)}, the network with {list(true.shape)}"
             )
-        if not np.isfinite(found).all():
-            raise RunError(f"the SavedModel's answer {name} is not finite")
-        error = np.abs(found - true).max(initial=0.0)
-        if error > TOLERANCE * max(np.abs(true).max(initial=0.0), 1e-6):
+        error = np.abs(answer - true).max(initial=0.0)
+        # NaN is no match, either.
+        if not error <= TOLERANCE * max(np.abs(true).max(initial=0.0), 1e-6):
             raise RunError(
                 f"the SavedModel's answer {name} differs from the network's "
                 f"by {error:.3g}"

@@ -1,4 +1,4 @@
-"""pusher: puts a SavedModel where models are served from."""
+"""Puts a SavedModel where models are served from."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ from typing import Any
 from kfp import dsl
 
 from pipelines.profile import parse_profile
-from pipelines.running_step import list_files, run_step
+from pipelines.running_step import RunningStep, list_files
 from pipelines.steps.trainer import find_candidate, find_model
 from tfcomp.config.errors import RunError
 from tfcomp.storage.code_version import hash_files
@@ -20,7 +20,8 @@ EVIDENCE = Path("assets.extra") / "evaluation.json"
 LINEAGE = Path("assets.extra") / "lineage.json"
 
 
-def execute(
+def push_candidate(
+    step: RunningStep,
     profile: str,
     examples: dsl.Dataset,
     runs: dsl.Artifact,
@@ -28,36 +29,38 @@ def execute(
     export_dir: str,
     pushed: dsl.Model,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
-    with run_step("pusher") as step:
-        evidence = Path(evaluation.path)
-        run = find_candidate(Path(runs.path), evidence)
-        model = find_model(run)
-        parsed = parse_profile(profile)
-        folder = Path(export_dir, parsed.rules.push_as)
-        lineage = {  # so that it can be made again
-            "profile": parsed.name,
-            "code": parsed.code,
-            "data": examples.metadata.get("digest", ""),
-            "flags": (run / FLAGS_FILE).read_text("utf-8").splitlines(),
-            "metrics": select_scores(read_metrics(run)),
-        }
-        version, is_new = push_model(model, folder, evidence, lineage)
-        pushed.uri = str(version)
-        pushed.metadata["version"] = version.name
-        word = "pushed" if is_new else "nothing new, the model is"
-        step.note = f"{word} {version}"
+    """Pushes the candidate, with the record of how it was made."""
+    evidence = Path(evaluation.path)
+    run = find_candidate(Path(runs.path), evidence)
+    parsed = parse_profile(profile)
+    lineage = {
+        "profile": parsed.name,
+        "code": parsed.code,
+        "data": examples.metadata.get("digest", ""),
+        "flags": (run / FLAGS_FILE).read_text("utf-8").splitlines(),
+        "metrics": select_scores(read_metrics(run)),
+    }
+    folder = Path(export_dir, parsed.rules.push_as)
+    version, is_new = push_model(find_model(run), folder, evidence, lineage)
+    pushed.uri = str(version)
+    pushed.metadata["version"] = version.name
+    word = "pushed" if is_new else "nothing new, the model is"
+    step.note = f"{word} {version}"
 
 
 def push_model(
     model: Path, folder: Path, evaluation: Path, lineage: Mapping[str, Any]
 ) -> tuple[Path, bool]:
-    """Copies a SavedModel to the next version, unless the last one is it.
+    """Copies a SavedModel to the next version, unless it is the last one.
 
-    A version appears when it is complete, with the evaluation and the lineage:
-    what the model was made from, and the version before it (`parents`). Returns
-    that which has the model, and whether it is new. RunError if there is no
-    model, or it cannot be written.
+    A version appears when it is complete, with the evaluation and the lineage,
+    which names the version before it (`parents`).
+
+    Returns:
+        The version that has the model, and whether it is new.
+
+    Raises:
+        RunError: There is no model, or it cannot be written.
     """
     if not any(model.glob("**/*")):
         raise RunError(f"there is no SavedModel in {model}")

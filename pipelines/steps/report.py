@@ -1,4 +1,4 @@
-"""report: the paper's claims, judged by the runs of a pipeline."""
+"""Judges the paper's claims by the runs of a pipeline."""
 
 import glob
 import shutil
@@ -8,34 +8,30 @@ from pathlib import Path
 from kfp import dsl
 
 from pipelines.profile import Profile, make_searches, make_sweeps, parse_profile
-from pipelines.running_step import run_step
+from pipelines.running_step import RunningStep
 from pipelines.steps.trainer import LOGS
 from tfcomp.studies.claims import Evidence, Report, read_evidence, write_report
 
 
-def execute(
+def judge_runs(
+    step: RunningStep,
     profile: str,
     runs: dsl.Artifact,
-    work_dir: str,
     folder: dsl.Artifact,
     page: dsl.HTML,
-    metrics: dsl.Metrics,
 ) -> None:
-    """Does the work of the step; see `pipelines.components`."""
-    with run_step("report") as step:
-        step.place(folder, work_dir, "report")
-        written = report_runs(
-            parse_profile(profile), Path(runs.path), Path(folder.path)
-        )
-        shutil.copyfile(written.page, page.path)
-        counts = Counter(result.word for result in written.results)
-        step.log(metrics, {v.replace(" ", "_"): n for v, n in counts.items()})
-        found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-        step.note = f"{found}: {written.page}"
+    """Writes the report, and counts the claims by verdict."""
+    written = report_runs(
+        parse_profile(profile), Path(runs.path), Path(folder.path)
+    )
+    shutil.copyfile(written.page, page.path)
+    counts = Counter(result.word for result in written.results)
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+    step.note = f"{verdicts}: {written.page}"
 
 
 def report_runs(profile: Profile, runs_dir: Path, output: Path) -> Report:
-    """Writes the report on the trials of a profile, and on no earlier ones."""
+    """Writes the report on the trials of a profile alone."""
     logs = f"--log_dir={runs_dir / LOGS}"
     sweeps, searches = make_sweeps(profile, logs), make_searches(profile, logs)
     folders = [trial.path for sweep in sweeps for trial in sweep.items]

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -19,7 +18,6 @@ from kfp.dsl.executor_main import executor_main
 from kfp.local import subprocess_task_handler
 
 from pipelines.profile import Profile, load_profile
-from pipelines.running_step import LIFELINE
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.table_builder import TableBuilder
@@ -58,11 +56,7 @@ def _pipelines_are_found() -> Iterator[None]:
 
 @pytest.fixture
 def steps_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets steps run in this process, which need not import TensorFlow again.
-
-    For tests of what the pipeline does with its steps: the SDK prepares each as
-    ever, and then its code is run here instead of by a Python of its own.
-    """
+    """Lets the SDK run the code of steps here, where TensorFlow is imported."""
     folder = tmp_path / "steps"
     folder.mkdir()
     count = itertools.count()
@@ -80,7 +74,6 @@ def steps_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             mock.patch.object(sys, "path", [*sys.path]),
             mock.patch.object(sys, "__stdout__", sys.stdout),
         ):
-            os.environ.pop(LIFELINE, None)  # this is the runner
             try:
                 executor_main()
             except Exception:
@@ -125,7 +118,7 @@ def tiny_profile(make_profile: Callable[..., Profile]) -> Profile:
 
 @pytest.fixture
 def runs_dir(smoke_run: RunConfig, tmp_path: Path) -> Path:
-    """What the trainer would have written: one trial, the smoke run."""
+    """The output of a trainer: one trial, the smoke run."""
     folder = tmp_path / "runs"
     trials = folder / "logs" / SWEEP / "trials"
     shutil.copytree(smoke_run.run_dir, trials / "smoke")
@@ -141,7 +134,7 @@ def runs_dir(smoke_run: RunConfig, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def leaking_data() -> Callable[[], AbstractContextManager]:
-    """In its context data sets train on a combination of the region."""
+    """In its context, training sets contain a held-out combination."""
     make = TableBuilder._dataset
 
     def make_leaky(builder: TableBuilder) -> Dataset:
@@ -152,27 +145,3 @@ def leaking_data() -> Callable[[], AbstractContextManager]:
         return dataclasses.replace(dataset, splits=splits)
 
     return lambda: mock.patch.object(TableBuilder, "_dataset", make_leaky)
-
-
-def is_marked(process: Path, marker: str) -> bool:
-    """Whether a process has a text in its environment (Linux)."""
-    try:
-        return marker in (process / "environ").read_text(errors="replace")
-    except OSError:
-        return False  # not ours, or gone
-
-
-@pytest.fixture
-def are_gone() -> Callable[[str], bool]:
-    """Whether all processes with a marker end within ten seconds."""
-
-    def check(marker: str) -> bool:
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            processes = Path("/proc").glob("[0-9]*")
-            if not any(is_marked(process, marker) for process in processes):
-                return True
-            time.sleep(0.05)
-        return False
-
-    return check

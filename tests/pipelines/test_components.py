@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kfp import dsl
 
 from pipelines.components import (
     evaluator,
     example_gen,
     example_validator,
     infra_validator,
+    list_outputs,
     pusher,
     report,
-    schema_gen,
     trainer,
 )
-from pipelines.profile import Profile, load_profile
+from pipelines.profile import Profile
 from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import RunError
 from tfcomp.sweeps import workload
@@ -30,30 +29,19 @@ Inputs = dict[str, Any]
 
 @pytest.fixture
 def inputs(tiny_profile: Profile, tmp_path: Path) -> Inputs:
-    """What steps take, and an artifact of each kind below the SDK's folder."""
-    kinds = {
-        "examples": dsl.Dataset,
-        "anomalies": dsl.Artifact,
-        "schema": dsl.Artifact,
-        "metrics": dsl.Metrics,
-        "runs": dsl.Artifact,
-        "evaluation": dsl.Artifact,
-        "pushed": dsl.Model,
-        "folder": dsl.Artifact,
-        "page": dsl.HTML,
-    }
-    (tmp_path / "sdk").mkdir()
+    """Values of all parameters, and an artifact of each kind."""
     artifacts = {
         name: kind(name=name, uri=str(tmp_path / "sdk" / name))
-        for name, kind in kinds.items()
+        for name, kind in list_outputs().items()
     }
+    (tmp_path / "sdk").mkdir()
     places = {"work_dir": "", "export_dir": str(tmp_path / "out")}
     means = {"workers": 2, "scheduler": ""}
     return artifacts | places | means | {"profile": tiny_profile.to_json()}
 
 
 def call(component: Any, inputs: Inputs) -> Any:
-    """Calls a step with those of the inputs that it takes."""
+    """Calls a step with the inputs that it takes."""
     function = component.python_func
     names = inspect.signature(function).parameters
     return function(**{name: inputs[name] for name in names})
@@ -70,42 +58,9 @@ def test_examples(inputs: Inputs) -> None:
     call(example_gen, inputs)
     assert examples.metadata["digest"] != before
     record.write_bytes(content)
-    call(schema_gen, inputs)
     call(example_validator, inputs)
-    numbers = {"datasets": 1, "anomalies": 0}
-    assert inputs["metrics"].metadata == numbers
     content = json.loads(Path(inputs["anomalies"].path).read_text())
     assert content["anomalies"] == []
-
-
-def test_schema_of_the_profile_stops_other_examples(
-    write_profile: Callable[..., Path], inputs: Inputs
-) -> None:
-    call(example_gen, inputs)
-    call(schema_gen, inputs)
-    schema = json.loads(Path(inputs["schema"].path).read_text())
-    ((name, splits),) = schema.items()
-    assert name.startswith("gaussian_bumps region=corner:5")
-    assert splits["train"]["examples"] == 64 - 9
-    assert splits["ood"]["factors"]["x"]["distinct"] == 3
-    folder = write_profile()
-    for mean, anomalies in ((splits["train"]["image"]["mean"], 0), (0.5, 1)):
-        splits["train"]["image"]["mean"] = mean
-        (folder / "schema.json").write_text(json.dumps(schema))
-        inputs["profile"] = load_profile(str(folder)).to_json()
-        if not anomalies:
-            call(example_validator, inputs)
-            continue
-        reason = "schema: train.image.mean is .* the schema says 0.5"
-        with pytest.raises(RunError, match=reason):
-            call(example_validator, inputs)
-
-
-def test_damaged_schema_is_one_line(write_profile: Callable[..., Path]) -> None:
-    folder = write_profile()
-    (folder / "schema.json").write_text("{")
-    with pytest.raises(RunError, match="schema.json is damaged"):
-        load_profile(str(folder))
 
 
 def test_planted_leak_is_stopped(
@@ -115,15 +70,14 @@ def test_planted_leak_is_stopped(
 ) -> None:
     with leaking_data():
         call(example_gen, inputs)
-    call(schema_gen, inputs)
     reason = "leak: 1 training examples lie in the region corner:5"
     with pytest.raises(RunError, match=reason):
         call(example_validator, inputs)
-    # What was found is there although the step failed.
+    # The file is written although the step failed.
     content = json.loads(Path(inputs["anomalies"].path).read_text())
     checks = [anomaly["check"] for anomaly in content["anomalies"]]
     assert checks == ["leak", "splits"]
-    assert '"state": "failed"' in capfd.readouterr().out
+    assert "failed  example_validator" in capfd.readouterr().out
 
 
 def test_trainer_records_failed_trials(
@@ -151,8 +105,8 @@ def test_trainer_records_failed_trials(
     inputs["work_dir"] = ""
     assert call(evaluator, inputs)
     content = json.loads(Path(inputs["evaluation"].path).read_text())
-    assert content["candidate"]["name"] == finished.parent.name
-    assert content["candidate"]["setting"] == {"learning_rate": "0.001"}
+    assert content["candidate"] == finished.parent.name
+    assert "--learning_rate=0.001" in flags
 
 
 # From here on with a run that was not trained by the trainer.
@@ -160,7 +114,7 @@ def test_trainer_records_failed_trials(
 
 @pytest.fixture
 def trained(inputs: Inputs, runs_dir: Path) -> Inputs:
-    """The inputs after the trainer."""
+    """Inputs of the steps after the trainer."""
     inputs["runs"].uri = str(runs_dir)
     inputs["examples"].metadata["digest"] = "digest of the examples"
     return inputs
@@ -169,8 +123,6 @@ def trained(inputs: Inputs, runs_dir: Path) -> Inputs:
 def test_good_model_is_pushed_once(trained: Inputs, tmp_path: Path) -> None:
     assert call(evaluator, trained)
     call(infra_validator, trained)
-    # Three requests to the images, and to all five stages in two ways.
-    assert trained["metrics"].metadata["answers"] == 3 * (1 + 5 + 5)
     for _ in range(2):
         call(pusher, trained)
         assert trained["pushed"].metadata == {"version": "1"}
@@ -179,7 +131,7 @@ def test_good_model_is_pushed_once(trained: Inputs, tmp_path: Path) -> None:
     evidence = version / "assets.extra" / "evaluation.json"
     verdict = json.loads(evidence.read_text())
     assert verdict["blessed"] is True and verdict["pushed"] == ""
-    assert verdict["candidate"]["name"] == "smoke"
+    assert verdict["candidate"] == "smoke"
     lineage = json.loads((version / "assets.extra/lineage.json").read_text())
     profile = json.loads(trained["profile"])
     assert lineage["code"] == profile["code"] and lineage["parents"] == []
@@ -206,4 +158,4 @@ def test_report(trained: Inputs, tmp_path: Path) -> None:
     call(report, trained | {"work_dir": str(tmp_path / "work")})
     page = tmp_path / "work" / "report" / "report.html"
     assert page.read_text() == Path(trained["page"].path).read_text()
-    assert sum(trained["metrics"].metadata.values()) == 22  # claims
+    assert (page.parent / "claims.csv").exists()

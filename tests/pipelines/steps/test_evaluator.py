@@ -11,21 +11,19 @@ from scipy import stats
 
 from pipelines.rules import Rules, Threshold, read_trials
 from pipelines.steps.evaluator import (
+    Evaluation,
     check_thresholds,
-    compare_with_pushed,
     evaluate_sweep,
-    score_pushed_model,
 )
+from pipelines.steps.pusher import LINEAGE
 from pipelines.steps.trainer import find_model
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import write_csv
 from tfcomp.training.export import FINGERPRINT
 
 RUN = "logs/tiny/trials/smoke"
-MODEL = "saved_models/tiny/smoke/1"
 LENIENT = {"id_relative_mse": {"below": 1000.0}}
-SCORES = ("mse", "relative_mse", "position_accuracy", "num_peaks")
+DIGEST = "hash of the examples"
 
 
 def make_rules(thresholds: dict | None = None, **changes: Any) -> Rules:
@@ -46,9 +44,6 @@ def write_trials(folder: Path, score: str, *values: float | str) -> Path:
     return path
 
 
-# Thresholds
-
-
 @pytest.mark.parametrize("is_upper", [True, False])
 def test_threshold(is_upper: bool) -> None:
     threshold = Threshold("id_mse", 0.5, is_upper)
@@ -67,40 +62,38 @@ def test_mean_over_seeds_decides(tmp_path: Path) -> None:
     values = (0.1, 0.2, 0.6)
     write_trials(tmp_path, "id_relative_mse", *values)
     rules = make_rules({"id_relative_mse": {"below": 0.31}})
-    verdict = evaluate_sweep(tmp_path, rules, tmp_path / "none")
+    verdict = evaluate_sweep(tmp_path, rules, [], DIGEST)
     (check,) = verdict.checks
     assert verdict.blessed and check.passed and check.count == 3
     assert check.value == pytest.approx(np.mean(values))
     quantile = stats.t.ppf(0.975, 2)
     expected = quantile * np.std(values, ddof=1) / np.sqrt(3)
     assert check.half_width == pytest.approx(expected)
-    assert verdict.candidate.name == "t0"
+    assert (verdict.candidate, verdict.run) == ("t0", "logs/tiny/trials/t0")
     stricter = make_rules({"id_relative_mse": {"below": 0.29}})
-    verdict = evaluate_sweep(tmp_path, stricter, tmp_path / "none")
+    verdict = evaluate_sweep(tmp_path, stricter, [], DIGEST)
     assert not verdict.blessed
     line = "not blessed: id_relative_mse 0.3 ± 0.66 must be below 0.29"
     assert verdict.describe() == line
 
 
-def test_missing_score_does_not_pass(tmp_path: Path) -> None:
+@pytest.mark.parametrize("score", ["ood_mse", "ood_unknown"])
+def test_missing_score_does_not_pass(tmp_path: Path, score: str) -> None:
     path = write_trials(tmp_path, "ood_mse", 0.5, "")
-    rules = make_rules({"ood_mse": {"below": 9.0}})
+    rules = make_rules({score: {"below": 9.0}})
     (check,) = check_thresholds(read_trials(path), rules)
     assert not check.passed and check.value is None
-    assert str(check) == "ood_mse missing must be below 9"
+    assert str(check) == f"{score} missing must be below 9"
 
 
 def test_no_candidate_is_a_reason(tmp_path: Path) -> None:
-    verdict = evaluate_sweep(tmp_path, make_rules(), tmp_path / "none")
-    assert not verdict.blessed and verdict.candidate is None
+    verdict = evaluate_sweep(tmp_path, make_rules(), [], DIGEST)
+    assert not verdict.blessed and verdict.candidate == ""
     assert "no table of trials" in verdict.describe()
-    verdict.write(tmp_path / "evaluation.json")
-    content = json.loads((tmp_path / "evaluation.json").read_text())
-    assert content["blessed"] is False and content["candidate"] is None
 
 
 def test_the_model_of_a_candidate_is_made(runs_dir: Path) -> None:
-    """Trials write no SavedModels; this one is that of the training."""
+    """Trials write no SavedModels; this one comes from the training."""
     made = find_model(runs_dir / RUN)
     fingerprint = (made / FINGERPRINT).read_text()
     shutil.rmtree(runs_dir / "saved_models")
@@ -109,7 +102,7 @@ def test_the_model_of_a_candidate_is_made(runs_dir: Path) -> None:
     assert (again / FINGERPRINT).read_text() == fingerprint
     shutil.rmtree(runs_dir / "saved_models")
     (runs_dir / RUN / "model.keras").unlink()
-    with pytest.raises(RunError, match="has no model.keras"):
+    with pytest.raises(RunError, match=r"has no model.keras"):
         find_model(runs_dir / RUN)
 
 
@@ -117,58 +110,41 @@ def test_the_model_of_a_candidate_is_made(runs_dir: Path) -> None:
 
 
 @pytest.fixture
-def pushed(runs_dir: Path, tmp_path: Path) -> Path:
-    """The same model, pushed before under another fingerprint."""
-    folder = tmp_path / "pushed" / "tiny"
-    shutil.copytree(runs_dir / MODEL, folder / "1")
-    (folder / "1" / FINGERPRINT).write_text("another")
-    return folder
+def pushed(tmp_path: Path) -> Path:
+    """A pushed version whose record has an ID error of .1."""
+    version = tmp_path / "pushed" / "tiny" / "1"
+    (version / LINEAGE).parent.mkdir(parents=True)
+    record = {"data": DIGEST, "metrics": {"id": {"relative_mse": 0.1}}}
+    (version / LINEAGE).write_text(json.dumps(record))
+    return version
 
 
-def test_scores_of_a_pushed_model(smoke_run: RunConfig, pushed: Path) -> None:
-    run = Path(smoke_run.run_dir)
-    found = score_pushed_model(pushed / "1", run)
-    metrics = json.loads((run / "metrics.json").read_text())
-    for subset in ("id", "ood"):
-        for score in SCORES:
-            expected = metrics[subset][score]
-            value = found[f"{subset}_{score}"]
-            assert value == pytest.approx(expected, rel=1e-5)
+def compare(folder: Path, pushed: Path, error: float) -> Evaluation:
+    write_trials(folder / str(error), "id_relative_mse", error)
+    return evaluate_sweep(folder / str(error), make_rules(), [pushed], DIGEST)
 
 
-def test_same_model_is_not_worse(runs_dir: Path, pushed: Path) -> None:
-    verdict = evaluate_sweep(runs_dir, make_rules(tolerance=1e-4), pushed)
-    assert verdict.blessed and verdict.pushed == str(pushed / "1")
-    assert len(verdict.checks) == len(verdict.compared) == 1
-    assert verdict.describe().endswith(f"; not worse than {pushed / '1'}")
+def test_worse_than_the_pushed_model(tmp_path: Path, pushed: Path) -> None:
+    verdict = compare(tmp_path, pushed, 0.109)
+    assert verdict.blessed and verdict.pushed == str(pushed)
+    assert verdict.describe().endswith(f"; not worse than {pushed}")
+    verdict = compare(tmp_path, pushed, 0.111)
+    assert not verdict.blessed and len(verdict.compared) == 1
+    assert "must be not worse than 0.1 of tiny/1 by more than 10%" in (
+        verdict.describe()
+    )
 
 
-def test_candidate_is_not_compared_with_itself(
-    runs_dir: Path, pushed: Path
+@pytest.mark.parametrize(
+    "record",
+    ["{", "{}", '{"data": "others", "metrics": {"id": {"relative_mse": 0.1}}}'],
+)
+def test_scores_on_other_examples_are_not_compared(
+    record: str, tmp_path: Path, pushed: Path
 ) -> None:
-    shutil.copy(runs_dir / MODEL / FINGERPRINT, pushed / "1" / FINGERPRINT)
-    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
-    assert verdict.blessed and verdict.compared == []
-    # What is damaged is a copy no more.
-    (pushed / "1" / "saved_model.pb").write_bytes(b"broken")
-    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
-    assert not verdict.blessed
-    (reason,) = verdict.reasons
-    assert "push under another name" in reason and "\n" not in reason
-    assert "if it is damaged" in reason
-
-
-def test_worse_than_the_pushed_model(runs_dir: Path, pushed: Path) -> None:
-    path = runs_dir / "logs" / "tiny" / "trials.csv"
-    (trial,) = read_trials(path)
-    score = trial.scores["id_relative_mse"]
-    path.write_text(path.read_text().replace(str(score), str(score * 1.2)))
-    verdict = evaluate_sweep(runs_dir, make_rules(), pushed)
-    assert not verdict.blessed
-    assert "must be not worse than" in verdict.describe()
-    assert "of tiny/1 by more than 10%" in verdict.describe()
-    assert evaluate_sweep(runs_dir, make_rules(tolerance=0.3), pushed).blessed
-    # Other scores are not compared.
-    rules = make_rules({"ood_rank": {"below": 1.0}})
-    run = runs_dir / RUN
-    assert compare_with_pushed(run, trial, pushed / "1", rules) == []
+    (pushed / LINEAGE).write_text(record)
+    verdict = compare(tmp_path, pushed, 0.5)
+    assert verdict.blessed and verdict.compared == [] == verdict.reasons
+    (pushed / LINEAGE).unlink()
+    verdict = compare(tmp_path, pushed, 0.6)
+    assert verdict.blessed and verdict.pushed == ""
