@@ -11,6 +11,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import keras
 import numpy as np
@@ -73,10 +74,10 @@ def main() -> None:
     grid = make_grid()
     forward = tf.function(lambda f: {"image": model(f)["image"]})
     geometry = tf.function(lambda f: compute_stage_metrics(model, f))
-    seconds = {forward: [], geometry: []}
+    seconds: dict[Callable, list[float]] = {forward: [], geometry: []}
     for repeat in range(NUM_REPEATS + 1):
         for fn, times in seconds.items():
-            elapsed = time_call(lambda fn=fn: evaluate_in_batches(fn, grid))
+            elapsed = time_call(partial(evaluate_in_batches, fn, grid))
             if repeat > 0:  # The first call of each is spent on tracing.
                 times.append(elapsed)
     pass_time = statistics.median(seconds[forward])

@@ -147,8 +147,8 @@ def make_batch_part(
 def time_interleaved(
     variants: dict[str, Callable[[], object]], repeats: int, steps: int
 ) -> dict[str, float]:
-    """Median seconds per step of every variant."""
-    seconds = {name: [] for name in variants}
+    """Returns the median seconds per step of every variant."""
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
     for repeat in range(repeats + 1):
         for name, run in variants.items():
             start = time.perf_counter()

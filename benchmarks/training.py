@@ -115,7 +115,7 @@ class Recorder(keras.callbacks.Callback):
         self.seconds: list[float] = []
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        self.seconds.append(logs["seconds"])
+        self.seconds.append((logs or {})["seconds"])
 
 
 def count_step_flops(config: RunConfig) -> int:

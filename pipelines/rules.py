@@ -163,16 +163,16 @@ def choose_setting(trials: DataFrame, rules: Rules) -> DataFrame:
     if rows.empty:
         rule = f"has no trials with {rules.setting}"
         raise RunError(f"the sweep {rules.sweep} {rule}")
-    is_finished = trials["status"] == "finished"
-    error = rows.get(rules.choose_by, rows["seed"] * math.nan)
-    rows = rows.assign(error=error)[is_finished & error.notna()]
+    rows = rows.assign(error=rows.get(rules.choose_by, math.nan))
+    rows = rows[(rows["status"] == "finished") & rows["error"].notna()]
     groups = [g for _, g in rows.groupby(rows["setting"].map(repr), sort=False)]
     able = [group for group in groups if len(group) >= rules.min_seeds]
     if not able:
         reasons = [reason for reason in trials["reason"] if reason]
+        finished = (trials["status"] == "finished").sum()
         raise RunError(
             f"no setting of {rules.sweep} has {rules.min_seeds} finished "
-            f"trials with a score {rules.choose_by}, {is_finished.sum()} of "
+            f"trials with a score {rules.choose_by}, {finished} of "
             f"{len(trials)} trials are finished"
             + (f"; one failed: {reasons[0]}" if reasons else "")
         )
