@@ -10,14 +10,10 @@ import pytest
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_flags
-from tfcomp.storage.files import read_json
 from tfcomp.studies.claims.packed_evidence import pack_evidence
 from tfcomp.studies.prediction import command as predict
-from tfcomp.studies.prediction import one_cell
-from tfcomp.studies.prediction.command import (
-    PredictionStudy,
-    describe_answer,
-)
+from tfcomp.studies.prediction import design
+from tfcomp.studies.prediction.design import PredictionStudy, choose_half
 from tfcomp.studies.prediction.network_training import forget_held_out
 
 FLAGS = (
@@ -39,15 +35,16 @@ def make_study(folder: Path, *flags: str) -> PredictionStudy:
     # Without the grid of the file, which flags can only add to.
     specs = [f for f in flags or GRID if f.startswith("--grid=")]
     values["grid"] = [spec.removeprefix("--grid=") for spec in specs]
-    return predict.make_study(values)
+    return design.make_study(values)
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> PredictionStudy:
     """A finished study; do not change its folder."""
     study = make_study(tmp_path_factory.mktemp("study"))
-    for cell in study.items:
-        assert one_cell.main(study.make_command(cell)[2:]) == 0
+    for item in study.items:
+        function, lines = study.make_call(item)
+        function(["", *lines])
     return study
 
 
@@ -77,20 +74,9 @@ def test_a_lost_record_is_made_again_to_the_byte(
     path = study.folder / "networks" / min(before)
     path.write_text("{")  # damaged
     (missing,) = study.list_missing()
-    one_cell.main(study.make_command(missing)[2:])
+    function, lines = study.make_call(missing)
+    function(["", *lines])
     assert read_records(study) == before
-
-
-def test_tables_and_figures(
-    study: PredictionStudy, capsys: pytest.CaptureFixture
-) -> None:
-    study.write_tables({})
-    study.write_reports()
-    text = (study.folder / "networks.csv").read_text()
-    rows = list(csv.DictReader(text.splitlines()))
-    assert {row["learning_rate"] for row in rows} == {"0.005", "0.01"}
-    assert len(study.found) == 2
-    assert describe_answer(study.folder, False) == [NOTHING]
 
 
 def test_recorded_networks_are_judged_again_from_a_pack(
@@ -98,38 +84,25 @@ def test_recorded_networks_are_judged_again_from_a_pack(
 ) -> None:
     study.write_tables({})
     study.write_reports()
+    assert NOTHING in capsys.readouterr().out
     (study.folder / "predict.flags").write_text(study.flags)
-    pack_evidence([str(study.folder)], tmp_path / "packed")
+    (path,) = pack_evidence([str(study.folder)], tmp_path / "packed")
     flags = [f"--runs={tmp_path}/packed", f"--output={tmp_path}/again"]
     assert predict.main(["predict", *flags]) == 0
     assert NOTHING in capsys.readouterr().out
     tables = {f.name: f.read_bytes() for f in study.folder.glob("*.csv")}
     again = {f.name: f.read_bytes() for f in (tmp_path / "again").glob("*.csv")}
-    assert tables.pop("networks.csv") and again == tables
+    rows = list(
+        csv.DictReader(tables.pop("networks.csv").decode().splitlines())
+    )
+    assert {row["learning_rate"] for row in rows} == {"0.005", "0.01"}
+    assert again == tables
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match="one prediction study, not 0"):
         predict.main(["predict", f"--runs={tmp_path}/empty"])
-
-
-def test_packed_study_holds_what_its_tables_are_made_of(
-    study: PredictionStudy, tmp_path: Path
-) -> None:
-    study.write_tables({})
-    (study.folder / "predict.flags").write_text(f"--log_dir={tmp_path}\n")
-    (path,) = pack_evidence([str(study.folder)], tmp_path)
     with tarfile.open(path) as archive:
-        archive.extractall(tmp_path, filter="data")
-    packed = tmp_path / study.folder.name
-    assert (packed / "predict.flags").read_text() == ""  # a place
-    table = (packed / "networks.csv").read_text().splitlines()
-    found = {
-        row["record"]: read_json(packed / f"networks/{row['record']}.json")
-        for row in csv.DictReader(table)
-    }
-    names = [Path(name).stem for name in read_records(study)]
-    assert sorted(found) == sorted(names)
-    for each in study.found:
-        assert found[each.name] == each.record
+        names = {Path(name).stem for name in archive.getnames()}
+    assert {row["record"] for row in rows} < names
 
 
 def test_id_view_has_no_held_out_point(study: PredictionStudy) -> None:
@@ -147,8 +120,8 @@ def test_half_is_held_back(study: PredictionStudy) -> None:
     every = make_study(study.folder, *grid)
     first = make_study(study.folder, *grid, "--confirm=false")
     assert every.settings.confirm and not first.settings.confirm
-    known = {cell.name for cell in every.items if cell.half == "explore"}
-    assert {cell.name for cell in first.items} == known
+    known = [e.name for e in every.items if choose_half(e.setting) == "explore"]
+    assert [item.name for item in first.items] == known
     assert len(every.items) == 10 and 1 <= len(known) <= 9
 
 

@@ -1,34 +1,36 @@
-"""The design of a study, settings, half of them held back; what is recorded.
-
-Records hold no times: a study that was killed ends in the same bytes.
-"""
+"""The networks that a prediction study trains, half of them held back."""
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from tfcomp.config import run_flags
+from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.plugins import import_plugins
+from tfcomp.config.quiet import start_tensorflow
+from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.settings import setting
-from tfcomp.storage.files import read_csv, read_json, read_text
-from tfcomp.studies.records import Record, Records
-from tfcomp.sweeps.grid import SeedSettings, parse_grid
-
-DECODER = "model"
-HALVES = ("explore", "confirm")
-# When networks are measured, as shares of the steps to the target.
-TIMES = (0.0, 0.05, 0.1, 0.25, 1.0)
-# Before the name of a number: does it look at held-out combinations?
-ID_ONLY, ALL_POINTS = "id.", "all."
-# What trains a network and measures it, beside what decides a run.
-MODULES = (
-    "tfcomp.studies.prediction.network_training",
-    "tfcomp.studies.prediction.design",
+from tfcomp.models.config_checks import list_announcements
+from tfcomp.storage.code_version import compute_code_version, hash_modules
+from tfcomp.storage.files import (
+    DamagedFileError,
+    read_json,
+    write_csv,
+    write_text,
 )
+from tfcomp.studies.prediction.networks import HALVES, Networks, read_networks
+from tfcomp.sweeps.grid import SeedSettings, Trial, compute_hash, parse_grid
+from tfcomp.sweeps.scheduler_options import is_here
+from tfcomp.sweeps.workload import Workload
+
+TRAINER = "tfcomp.studies.prediction.network_training"
+COLUMNS = ("reached", "steps", "id_relative_mse", "ood_relative_mse")
 
 
 @dataclass(frozen=True)
@@ -51,80 +53,137 @@ class PredictSettings(SeedSettings):
 
 
 @dataclass(frozen=True)
-class Cell:
-    """The networks of one setting, which one process trains."""
+class PredictionStudy(Workload):
+    """All networks of a study; docs/predict.md describes its folder."""
 
-    setting: dict[str, Any]  # the flags that the study varies
-    config: RunConfig | None  # of the first seed; None without a training
-    seeds: Sequence[int]
+    kind = "prediction study"
+    noun = "networks"
+    flags_name = "predict.flags"
 
-    @property
-    def name(self) -> str:
-        """A hash of the setting."""
-        text = json.dumps(self.setting, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    items: Sequence[Trial]
+    settings: PredictSettings
 
-    @property
-    def half(self) -> str:
-        """Which half of the design it is in, by its hash."""
-        return HALVES[int(self.name, 16) % 2]
+    def is_finished(self, item: Trial) -> bool:
+        """Checks whether a network is recorded."""
+        try:
+            return bool(read_json(locate_record(item.config)))
+        except (FileNotFoundError, DamagedFileError):
+            return False
 
-    def describe(self) -> str:
-        """The setting in one line."""
-        return " ".join(f"{name}={v}" for name, v in self.setting.items())
+    def make_command(self, item: Trial) -> list[str]:
+        """Returns the process that trains a network."""
+        function, lines = self.make_call(item)
+        return [sys.executable, "-m", function.__module__, *lines]
 
-    def make_configs(self) -> list[RunConfig]:
-        """The runs of its networks."""
-        replace, training = dataclasses.replace, self.config.training
-        trainings = [replace(training, seed=seed) for seed in self.seeds]
-        return [replace(self.config, training=each) for each in trainings]
+    def make_call(
+        self, item: Trial
+    ) -> tuple[Callable[[list[str]], None], list[str]]:
+        """Returns the function that trains a network, and its arguments."""
+        lines = run_flags.list_flag_lines(item.config)
+        return train_item, [*lines, f"--target={self.settings.target}"]
+
+    def get_config(self, item: Trial) -> RunConfig:
+        """Returns the run of a network."""
+        return item.config
+
+    def write_tables(self, failures: Mapping[str, str]) -> None:
+        """Writes the table of all networks that are recorded."""
+        rows = []
+        for item in filter(self.is_finished, self.items):
+            record = read_json(locate_record(item.config))
+            row = {"half": choose_half(item.setting), **item.setting}
+            row |= {"seed": item.seed} | {n: record.get(n) for n in COLUMNS}
+            rows.append(row | {"record": item.name})
+        if rows:
+            write_csv(self.folder / "networks.csv", rows)
+
+    def write_reports(self) -> None:
+        """Judges the numbers, and prints what predicts."""
+        print_report(self.folder, read_networks(self.folder))
 
 
-def list_hyperparameters(specs: Sequence[str]) -> list[tuple[str, ...]]:
-    """The hyperparameters of a grid; flags that vary together are one.
+def print_report(
+    folder: Path, found: Networks, fresh: Networks | None = None
+) -> None:
+    """Writes tables and figures into a folder, and prints what they say."""
+    # Imported here: bad flags must be answered without SciPy.
+    from tfcomp.studies.prediction.report import write_report
 
-    Raises ConfigError if none of them is the decoder.
+    lines = write_report(folder, found, fresh)
+    reached = found.table["reached"].sum()
+    print(f"{len(found.table)} networks, {reached} reached the target")
+    print("\n".join([*lines, f"tables   {folder}"]))
+
+
+def train_item(argv: list[str]) -> None:
+    """Trains, measures and records the network of some flags."""
+    known = run_flags.define_run_flags()
+    run_flags.define_settings(PredictSettings.list_settings(), known)
+    values = run_flags.parse_flags(argv[1:], known)
+    config, target = make_config(values), values["target"]
+    import_plugins(config.plugins)
+    with start_tensorflow():
+        import keras
+
+        from tfcomp.studies.prediction.network_training import train_network
+
+    keras.backend.clear_session()
+    record = train_network(config, target)
+    file = locate_record(config)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(record, sort_keys=True, allow_nan=False)
+    write_text(file, f"{text}\n")
+
+
+def locate_record(config: RunConfig) -> Path:
+    """Returns the file of a network."""
+    return Path(f"{config.run_dir}.json")
+
+
+def choose_half(setting: Mapping[str, Any]) -> str:
+    """Returns the half of the design that a setting is in, by its hash."""
+    text = json.dumps(setting, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return HALVES[int(digest, 16) % 2]
+
+
+def make_study(values: dict[str, Any]) -> PredictionStudy:
+    """Returns the study that the flags describe; writes nothing.
+
+    Raises:
+        ConfigError: If a flag or a combination breaks a rule.
     """
-    axes = [
-        tuple(name.strip() for name in spec.partition("=")[0].split("/"))
-        for spec in specs
-    ]
-    if not any(DECODER in axis for axis in axes):
-        rule = f"must vary {DECODER}: measures are judged across decoders"
-        raise ConfigError("grid", rule, list(specs))
-    return axes
+    settings = PredictSettings.from_flags(values)
+    base = make_config(values)
+    seeds = settings.all_seeds
+    points = parse_grid(values["grid"], len(seeds), base.plugins)
+    if "model" not in points[0]:
+        rule = "must vary model: numbers are judged across decoders"
+        raise ConfigError("grid", rule, values["grid"])
+    code = compute_code_version(base.plugins) + hash_modules([TRAINER])
+    version = f"{code} {settings.target!r}"
+    folder = Path(base.run_dir)
+    items, notes = [], {}
+    for varied in points:
+        config = make_config({**values, **varied})
+        if config.data.region == "none":
+            raise ConfigError("region", "must hold out combinations", "none")
+        notes |= dict.fromkeys(list_announcements(config, is_here(values)))
+        if not settings.confirm and choose_half(varied) != HALVES[0]:
+            continue
+        for seed in seeds:
+            training = dataclasses.replace(config.training, seed=seed)
+            run = dataclasses.replace(config, training=training)
+            places = {"log_dir": str(folder / "networks")}
+            places["run_name"] = compute_hash(run, version)
+            items.append(Trial(varied, dataclasses.replace(run, **places)))
+    for note in notes:
+        print(note)
+    lines = [f"--grid={spec}" for spec in values["grid"]]
+    lines += [*run_flags.list_flag_lines(settings), ""]
+    text = run_flags.format_flags(base) + "\n".join(lines)
+    return PredictionStudy(folder, items, text, settings)
 
 
-class Found(NamedTuple):
-    """A network that is recorded, and the name of its file."""
-
-    cell: Cell
-    seed: int
-    record: Record
-    name: str
-
-
-def open_records(folder: Path, target: float) -> Records:
-    """The networks of a study that are trained to a target."""
-    return Records(folder / "networks", MODULES, target)
-
-
-def read_found(folder: Path) -> tuple[list[tuple[str, ...]], list[Found]]:
-    """The hyperparameters and networks of a finished study of any version.
-
-    Raises DamagedFileError or OSError if a file is damaged or missing.
-    """
-    lines = read_text(folder / "predict.flags").splitlines()
-    grid = [ln.removeprefix("--grid=") for ln in lines if "--grid=" in ln]
-    axes = list_hyperparameters(grid)
-    names = [name for axis in axes for name in axis]
-    cells = {
-        tuple(str(setting[name]) for name in names): Cell(setting, None, ())
-        for setting in parse_grid(grid)
-    }
-    found = []
-    for row in read_csv(folder / "networks.csv"):
-        cell = cells[tuple(row[name] for name in names)]
-        record = read_json(folder / "networks" / f"{row['record']}.json")
-        found.append(Found(cell, int(row["seed"]), record, row["record"]))
-    return axes, found
+if __name__ == "__main__":
+    exit_on_user_error(train_item)

@@ -21,12 +21,14 @@ from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.run_analysis import RunAnalysis
-from tfcomp.studies.prediction.design import ALL_POINTS, ID_ONLY, TIMES
+from tfcomp.studies.prediction.networks import ALL_POINTS, ID_ONLY
 from tfcomp.training.fit import count_steps, fit_without_pause
 from tfcomp.training.prepared_models import prepare_models
 from tfcomp.training.strategy import make_strategy
 
 Weights = list[np.ndarray]
+# When networks are measured, as shares of the steps to the target.
+TIMES = (0.0, 0.05, 0.1, 0.25, 1.0)
 OUTCOMES = ("relative_mse", "position_accuracy")
 
 

@@ -1,0 +1,144 @@
+"""Planted cases: what predicts is found, what only seems to is rejected."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tests.studies.prediction.planted import make_networks, make_table
+from tfcomp.studies.prediction import report
+from tfcomp.studies.prediction.networks import HALVES, Networks
+from tfcomp.studies.prediction.report import (
+    find_threshold,
+    judge_halves,
+    measure_power,
+)
+from tfcomp.studies.prediction.rules import (
+    RIDGE,
+    Order,
+    compute_interval,
+    list_shared,
+    make_features,
+)
+
+GRID = {"model": "abcd", "width": "012", "rate": "01", "region": "012"}
+
+
+def make_half(seed: int, sign: float = 1.0) -> tuple[Networks, np.ndarray]:
+    """Errors that follow `width`, a hidden part, and the seed."""
+    rng = np.random.default_rng(seed)
+    table = make_table(GRID, seeds=3)
+    width = table["width"].astype(float).to_numpy()
+    hidden, noise = rng.normal(size=(2, len(table)))
+    model = table["model"].map("abcd".index).to_numpy()
+    outcome = 1.5 * width + 0.3 * model + hidden + 0.1 * noise
+    planted = {
+        "true": -hidden + 0.3 * rng.normal(size=len(table)),
+        "width_only": width + 0.1 * rng.normal(size=len(table)),
+        "null": rng.normal(size=len(table)),
+        "id_relative_mse": 0.01 * rng.normal(size=len(table)),
+    }
+    numbers = {(n, 0.05): sign * values for n, values in planted.items()}
+    return make_networks(table, outcome, numbers), hidden
+
+
+def test_only_the_true_predictor_is_found() -> None:
+    halves = {half: make_half(i)[0] for i, half in enumerate(HALVES)}
+    tables = judge_halves(halves)
+    first = {row["measure"]: row for row in tables["explore"]}
+    assert [name for name, row in first.items() if row["passes"]] == ["true"]
+    assert first["true"]["sign"] == -1 and first["true"]["tau"] > 0.2
+    # As high over all pairs, and nothing once its hyperparameter is shared.
+    confounded = first["width_only"]
+    assert confounded["tau_low"] > 0.2
+    assert confounded["conditional_tau_low"] <= 0
+    assert "width" in confounded["given"]
+    second = {row["measure"]: row for row in tables["confirm"]}
+    assert set(second) == set(first)
+    for column in ("proposed", "predicts"):
+        assert [n for n, row in second.items() if row[column]] == ["true"]
+
+
+def test_a_sign_that_turns_is_no_prediction() -> None:
+    halves = (make_half(0)[0], make_half(1, sign=-1.0)[0])
+    tables = judge_halves(dict(zip(HALVES, halves, strict=True)))
+    assert not any(row["predicts"] for row in tables["confirm"])
+
+
+def test_intervals_hold_under_a_null() -> None:
+    order, held = Order(make_half(0)[0]), []
+    for seed in range(200):
+        values = np.random.default_rng(seed).normal(size=216)
+        low, high = compute_interval(order.compute_taus(values)[()])
+        held.append(low <= 0 <= high)
+    assert stats.binomtest(sum(held), 200, 0.95).pvalue > 0.01
+
+
+def test_taus_pair_by_pair() -> None:
+    """Tau by what pairs share, of some networks, against loops."""
+    networks, hidden = make_half(3)
+    keep = np.arange(216) % 5 == 0
+    networks, values = networks.select(keep), hidden[keep]
+    found = Order(networks).compute_taus(values)
+    settings = networks.table[list(GRID)].to_numpy()
+    outcome, expected = networks.outcome, {}
+    for shared in list_shared(list(GRID)):
+        columns = [list(GRID).index(name) for name in shared]
+        signs = [
+            np.sign((values[i] - values[j]) * (outcome[i] - outcome[j]))
+            for i, j in itertools.combinations(range(len(values)), 2)
+            if (settings[i, columns] == settings[j, columns]).all()
+        ]
+        if signs:
+            expected[shared] = np.mean(signs)
+    assert {k: v[0] for k, v in found.items()} == pytest.approx(expected)
+    tau = stats.kendalltau(values, outcome).statistic
+    assert found[()][0] == pytest.approx(tau)
+
+
+def test_leaving_out_a_block() -> None:
+    networks, hidden = make_half(4)
+    order = Order(networks)
+    keep = order.left_in[3].astype(bool)
+    rest = stats.kendalltau(hidden[keep], networks.outcome[keep]).statistic
+    assert order.compute_taus(hidden)[()][3] == pytest.approx(rest)
+    assert 0 < (~keep).sum() < 20
+
+
+def test_transfer_is_that_of_scikit_learn() -> None:
+    """With a column of noise, so that no two predictions are equal."""
+    networks, hidden = make_half(5)
+    features = np.column_stack([make_features(networks), hidden])
+    found = Order(networks).compute_transfer(features)
+    groups = networks.table["model"].to_numpy()
+    model = make_pipeline(StandardScaler(), Ridge(RIDGE * 162))
+    predicted = cross_val_predict(
+        model,
+        features,
+        networks.outcome,
+        groups=groups,
+        cv=LeaveOneGroupOut(),
+    )
+    taus = [
+        stats.kendalltau(predicted[rows], networks.outcome[rows]).statistic
+        for rows in (groups == name for name in "abcd")
+    ]
+    assert found[0] == pytest.approx(np.mean(taus))
+
+
+def test_power_rises_and_noise_is_not_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(report, "DRAWS", 4)
+    halves = {half: make_half(i)[0] for i, half in enumerate(HALVES)}
+    rows = measure_power(halves, 1, (0.0, 0.95))
+    assert [row["found"] for row in rows] == [0.0, 1.0]
+    assert rows[1]["spearman"] == pytest.approx(0.95, abs=0.05)
+    threshold = find_threshold(rows)
+    assert threshold is not None and 0 < threshold < 0.95
+    assert find_threshold(rows[:1]) is None
