@@ -84,7 +84,6 @@ def test_every_study_plans_and_packs_from_a_wheel(
     packed = {
         "hard_given": ROOT / "docs/evidence/hard_given.tar.xz",
         "threshold_small": ROOT / "docs/evidence/threshold_small.tar.xz",
-        "predict": ROOT / "docs/predict_evidence/predict.tar.xz",
     }
     for path in packed.values():
         with tarfile.open(path) as archive:

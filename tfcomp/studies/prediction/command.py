@@ -26,13 +26,12 @@ from tfcomp.config.run_config import split_names
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_search import find_folders
 from tfcomp.studies import Study
-from tfcomp.studies.claims.packed_evidence import PREDICTION_FLAGS, unpack
 from tfcomp.studies.prediction.design import (
     PredictSettings,
     make_study,
     print_report,
 )
-from tfcomp.studies.prediction.networks import Networks, read_networks
+from tfcomp.studies.prediction.networks import TABLE, Networks, read_networks
 from tfcomp.sweeps.grid import GRID
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.workload import run_as_asked
@@ -89,12 +88,13 @@ def read_study(flag: str, place: str) -> Networks:
     Raises:
         ConfigError: If there is none, or several.
     """
-    with unpack(split_names(place)) as places:
-        folders = find_folders(places, lambda names: PREDICTION_FLAGS in names)
-        if len(folders) != 1:
-            rule = f"must match one prediction study, not {len(folders)}"
-            raise ConfigError(flag, rule, place)
-        return read_networks(folders[0])
+    names = {TABLE, f"{TABLE}.xz"}
+    folders = find_folders(split_names(place), lambda n: bool(names & n))
+    if len(folders) != 1:
+        rule = f"must match one prediction study, not {len(folders)}"
+        raise ConfigError(flag, rule, place)
+    packed = folders[0] / f"{TABLE}.xz"
+    return read_networks(packed if packed.exists() else folders[0] / TABLE)
 
 
 def define_flags() -> flags.FlagValues:

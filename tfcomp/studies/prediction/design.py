@@ -1,13 +1,14 @@
 """The networks that a prediction study trains, half of them held back."""
 
 import dataclasses
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from tfcomp.config import run_flags
 from tfcomp.config.command import exit_on_user_error
@@ -21,16 +22,22 @@ from tfcomp.storage.code_version import compute_code_version, hash_modules
 from tfcomp.storage.files import (
     DamagedFileError,
     read_json,
-    write_csv,
+    write_table,
     write_text,
 )
-from tfcomp.studies.prediction.networks import HALVES, Networks, read_networks
+from tfcomp.studies.prediction.networks import (
+    HALVES,
+    TABLE,
+    Networks,
+    choose_half,
+    make_row,
+    read_networks,
+)
 from tfcomp.sweeps.grid import SeedSettings, Trial, compute_hash, parse_grid
 from tfcomp.sweeps.scheduler_options import is_here
 from tfcomp.sweeps.workload import Workload
 
 TRAINER = "tfcomp.studies.prediction.network_training"
-COLUMNS = ("reached", "steps", "id_relative_mse", "ood_relative_mse")
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class PredictionStudy(Workload):
     def is_finished(self, item: Trial) -> bool:
         """Checks whether a network is recorded."""
         try:
-            return bool(read_json(locate_record(item.config)))
+            return bool(read_json(locate(item.config)))
         except (FileNotFoundError, DamagedFileError):
             return False
 
@@ -77,7 +84,7 @@ class PredictionStudy(Workload):
 
     def make_call(
         self, item: Trial
-    ) -> tuple[Callable[[list[str]], None], list[str]]:
+    ) -> tuple[Callable[[list[str]], int], list[str]]:
         """Returns the function that trains a network, and its arguments."""
         lines = run_flags.list_flag_lines(item.config)
         return train_item, [*lines, f"--target={self.settings.target}"]
@@ -88,18 +95,17 @@ class PredictionStudy(Workload):
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the table of all networks that are recorded."""
-        rows = []
-        for item in filter(self.is_finished, self.items):
-            record = read_json(locate_record(item.config))
-            row = {"half": choose_half(item.setting), **item.setting}
-            row |= {"seed": item.seed} | {n: record.get(n) for n in COLUMNS}
-            rows.append(row | {"record": item.name})
+        rows = [
+            make_row(item.setting, item.seed, read_json(locate(item.config)))
+            for item in self.items
+            if self.is_finished(item)
+        ]
         if rows:
-            write_csv(self.folder / "networks.csv", rows)
+            write_table(self.folder / TABLE, pd.DataFrame(rows))
 
     def write_reports(self) -> None:
         """Judges the numbers, and prints what predicts."""
-        print_report(self.folder, read_networks(self.folder))
+        print_report(self.folder, read_networks(self.folder / TABLE))
 
 
 def print_report(
@@ -115,7 +121,7 @@ def print_report(
     print("\n".join([*lines, f"tables   {folder}"]))
 
 
-def train_item(argv: list[str]) -> None:
+def train_item(argv: list[str]) -> int:
     """Trains, measures and records the network of some flags."""
     known = run_flags.define_run_flags()
     run_flags.define_settings(PredictSettings.list_settings(), known)
@@ -129,22 +135,16 @@ def train_item(argv: list[str]) -> None:
 
     keras.backend.clear_session()
     record = train_network(config, target)
-    file = locate_record(config)
+    file = locate(config)
     file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, sort_keys=True, allow_nan=False)
     write_text(file, f"{text}\n")
+    return 0
 
 
-def locate_record(config: RunConfig) -> Path:
+def locate(config: RunConfig) -> Path:
     """Returns the file of a network."""
     return Path(f"{config.run_dir}.json")
-
-
-def choose_half(setting: Mapping[str, Any]) -> str:
-    """Returns the half of the design that a setting is in, by its hash."""
-    text = json.dumps(setting, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return HALVES[int(digest, 16) % 2]
 
 
 def make_study(values: dict[str, Any]) -> PredictionStudy:
@@ -163,7 +163,8 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     code = compute_code_version(base.plugins) + hash_modules([TRAINER])
     version = f"{code} {settings.target!r}"
     folder = Path(base.run_dir)
-    items, notes = [], {}
+    items: list[Trial] = []
+    notes: dict[str, None] = {}
     for varied in points:
         config = make_config({**values, **varied})
         if config.data.region == "none":
@@ -174,9 +175,12 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
         for seed in seeds:
             training = dataclasses.replace(config.training, seed=seed)
             run = dataclasses.replace(config, training=training)
-            places = {"log_dir": str(folder / "networks")}
-            places["run_name"] = compute_hash(run, version)
-            items.append(Trial(varied, dataclasses.replace(run, **places)))
+            run = dataclasses.replace(
+                run,
+                log_dir=str(folder / "networks"),
+                run_name=compute_hash(run, version),
+            )
+            items.append(Trial(varied, run))
     for note in notes:
         print(note)
     lines = [f"--grid={spec}" for spec in values["grid"]]

@@ -27,7 +27,7 @@ MIN_CELLS = 8  # settings of a decoder and region
 FOLDS, INNER_FOLDS = 16, 5
 PERMUTATIONS, DRAWS = 39, 2000
 ENDS = (0.025, 0.975)
-PENALTIES = 10.0 ** np.arange(-2, 6)  # for each network of a fit
+PENALTIES: Array = 10.0 ** np.arange(-2, 6)  # for each network of a fit
 FURTHEST = 4.0  # standard deviations; values further out are clipped
 
 Rows = NDArray[np.int_]
@@ -63,7 +63,7 @@ class Features:
         self.known = _multiply(np.column_stack(known))
         early = [
             (name, time)
-            for name, time in numbers
+            for name, time in found.keys
             if time in EARLY
             and (name.startswith(networks.ID_ONLY) or name == networks.ID_ERROR)
         ]
@@ -138,7 +138,7 @@ def _encode(values: pd.Series) -> list[Array]:
     try:
         numbers = values.astype(float).to_numpy()
     except ValueError:
-        return [(values == v).to_numpy() for v in sorted(set(values))[1:]]
+        return [(values == v).to_numpy(float) for v in sorted(set(values))[1:]]
     return [np.log(numbers) if (numbers > 0).all() else numbers]
 
 

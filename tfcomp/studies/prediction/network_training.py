@@ -86,7 +86,7 @@ def train_network(config: RunConfig, target: float) -> dict[str, Any]:
         watch = TrainToTarget(dataset, target)
         fit_without_pause(models.trained, dataset, config, [watch])
         last, error = len(watch.errors) - 1, watch.errors[-1]
-        record = {
+        record: dict[str, Any] = {
             "reached": watch.has_reached,
             "steps": last * steps,
             "id_relative_mse": error if math.isfinite(error) else None,

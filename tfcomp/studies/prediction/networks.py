@@ -1,20 +1,26 @@
 """The networks of a prediction study as two tables, a row for each network.
 
-`networks.csv` of a study has the settings and errors of every network, and
-names the JSON file with the numbers that were measured on its way.
+`networks.csv` of a study has the setting and the errors of every network, and
+what was measured on its way: `0.1|id.volume` at a tenth of its training.
 """
 
+import hashlib
+import io
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tfcomp.storage.files import DamagedFileError, read_csv, read_json
+from tfcomp.storage.files import DamagedFileError, read_xz
 
 TABLE = "networks.csv"
+RECORDED = ("reached", "steps", "id_relative_mse", "ood_relative_mse")
 ID_ERROR, OUTCOME = "id_relative_mse", "ood_relative_mse"
 DECODER, REGION = "model", "region"
 HALVES = ("explore", "confirm")
@@ -26,7 +32,7 @@ MIN_NETWORKS = 4
 SHARE = "share"
 SMALLEST = 1e-12  # smaller errors count as this one
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 # The name of a number, and when it was measured, as a share of the training.
 Key = tuple[str, float]
 
@@ -77,10 +83,16 @@ class Networks:
         return take_log(self.table[OUTCOME])
 
     @cached_property
-    def cells(self) -> NDArray[np.int_]:
+    def cells(self) -> Array:
         """The number of the setting of each network, [n]."""
         groups = self.table.groupby(self.hyperparameters, sort=True)
         return groups.ngroup().to_numpy()
+
+    @property
+    def keys(self) -> list[Key]:
+        """All numbers, by the time of measurement."""
+        columns: list[Any] = list(self.numbers)
+        return [(str(name), float(time)) for name, time in columns]
 
     def get(self, key: Key) -> Array:
         """Returns a number of all networks, [n]."""
@@ -93,7 +105,7 @@ class Networks:
             counts >= MIN_NETWORKS
         )
         usable &= self.numbers.max() > self.numbers.min()
-        return [k for k in self.numbers if usable[k] and k[0] != SHARE]
+        return [k for k in self.keys if usable[k] and k[0] != SHARE]
 
 
 def take_log(errors: pd.Series) -> Array:
@@ -101,44 +113,53 @@ def take_log(errors: pd.Series) -> Array:
     return np.log10(np.maximum(errors.to_numpy(float), SMALLEST))
 
 
-def read_networks(folder: Path) -> Networks:
-    """Reads the networks of a study of any version.
+def read_networks(path: Path) -> Networks:
+    """Reads the table of a study, as it is or compressed.
 
     Raises:
-        DamagedFileError: If a file is no such table or record.
-        OSError: If a file is missing.
+        DamagedFileError: If the file is no such table.
+        OSError: If it is missing.
     """
-    rows = read_csv(folder / TABLE)
+    content = read_xz(path) if path.suffix == ".xz" else path.read_bytes()
     try:
-        names = list(rows[0])
-        varied = names[names.index("half") + 1 : names.index("seed")]
-        files = [folder / "networks" / f"{row['record']}.json" for row in rows]
-        records = [read_json(file) for file in files]
-        table = pd.DataFrame(rows)[["half", *varied, "seed"]]
-        table["reached"] = [record["reached"] for record in records]
-        for name in (ID_ERROR, OUTCOME):
-            table[name] = [record.get(name, np.nan) for record in records]
-            table[name] = table[name].astype(float)
+        table = pd.read_csv(
+            io.BytesIO(content), dtype=str, keep_default_na=False
+        )
+        columns = list(table)
+        varied = columns[columns.index("half") + 1 : columns.index("seed")]
+        table["reached"] = table["reached"] == "True"
         table["is_fresh"] = False
-        looks = [_list_numbers(record) for record in records]
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise DamagedFileError(folder / TABLE, error) from error
-    keys = {key for look in looks for key in look}
-    numbers = {
-        key: [look.get(key, np.nan) for look in looks]
-        for key in sorted(keys, key=lambda key: key[::-1])
-    }
-    frame = pd.DataFrame(numbers, table.index, dtype=float)
-    for key in frame:
+        for name in (ID_ERROR, OUTCOME):
+            table[name] = pd.to_numeric(table[name])
+        numbers = {
+            (name, float(time)): pd.to_numeric(table[column])
+            for column in columns
+            for time, bar, name in [column.partition("|")]
+            if bar
+        }
+    except (LookupError, ValueError) as error:
+        raise DamagedFileError(path, error) from error
+    for key in numbers:
         if key[0] == ID_ERROR:
-            frame[key] = take_log(frame[key])
-    return Networks(table, frame, varied)
+            numbers[key] = pd.Series(take_log(numbers[key]))
+    keys = sorted(numbers, key=lambda key: key[::-1])
+    frame = pd.DataFrame({key: numbers[key] for key in keys}, table.index)
+    return Networks(table, frame.astype(float), varied)
 
 
-def _list_numbers(record: dict) -> dict[Key, float]:
-    """Returns the numbers of a network at all times."""
-    return {
-        (name, float(time)): value
-        for time, numbers in record.get("measures", {}).items()
-        for name, value in numbers.items()
-    }
+def make_row(
+    setting: Mapping[str, Any], seed: int, record: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the row of a network in the table, from what is recorded."""
+    row = {"half": choose_half(setting), **setting, "seed": seed}
+    row |= {name: record.get(name) for name in RECORDED}
+    for time, numbers in record.get("measures", {}).items():
+        row |= {f"{time}|{name}": value for name, value in numbers.items()}
+    return row
+
+
+def choose_half(setting: Mapping[str, Any]) -> str:
+    """Returns the half of the design that a setting is in, by its hash."""
+    text = json.dumps(setting, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return HALVES[int(digest, 16) % 2]

@@ -9,6 +9,7 @@ trust.csv                  the same, as shares of pairs in the right order
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -163,7 +164,7 @@ def list_baselines(found: Networks) -> list[Row]:
     others = [name for name in met.hyperparameters if name != DECODER]
     reached = met.table[networks.ID_ERROR]
     transfer = rules.Order(met).compute_transfer(rules.make_features(met))
-    facts = {
+    facts: dict[str, dict[Any, float]] = {
         "share of the variance of the outcome": {
             "decoder": _explain(outcome, DECODER)
         },
@@ -183,13 +184,13 @@ def list_baselines(found: Networks) -> list[Row]:
         # The first epoch can be longer than a share of the training.
         "networks that are not trained yet": {
             f"the look at {time:.0%}": (met.get((name, time)) == 0).mean()
-            for name, time in met.numbers
+            for name, time in met.keys
             if name == networks.SHARE and time > 0
         },
-        "networks that missed the target": missed[DECODER]
-        .value_counts()
-        .sort_index()
-        .to_dict(),
+        "networks that missed the target": {
+            name: (missed[DECODER] == name).sum()
+            for name in sorted(set(missed[DECODER]))
+        },
     }
     return [
         {"subject": name, "what": what, "number": float(value)}
@@ -287,7 +288,7 @@ def make_exhibit(rows: Sequence[Row], first: Sequence[Row]) -> Exhibit:
         "smallest tau over pairs of networks that share two hyperparameters."
     )
     ends = [f"{column}{end}" for column in PANELS for end in ("_low", "_high")]
-    shown = table.loc[
+    shown: Any = table.loc[
         table["measure"].isin(names), ["measure", "time", *PANELS, *ends]
     ]
     return Exhibit(

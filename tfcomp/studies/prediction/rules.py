@@ -120,7 +120,9 @@ class Order:
         for other in ((ID_ERROR, key[1]), (key[0], 0.0)):
             if other != key and other in numbers:
                 given = pd.Series(self.networks.get(other))
-                features.append(given.fillna(given.mean()).fillna(0.0))
+                features.append(
+                    given.fillna(given.mean()).fillna(0.0).to_numpy()
+                )
         less = np.column_stack(features)
         more = np.column_stack([less, values])
         return self.compute_transfer(more) - self.compute_transfer(less)
@@ -187,7 +189,8 @@ def judge(
         known = np.isfinite(networks.get(key))
         order = whole if known.all() else Order(networks.select(known))
         values = order.networks.get(key)
-        yield judge_one(order, key, values, signs and signs[key], level)
+        sign = None if signs is None else signs[key]
+        yield judge_one(order, key, values, sign, level)
 
 
 def judge_one(
