@@ -25,9 +25,9 @@ from pipelines.rules import Rules, make_rules
 from tfcomp.config import flagfiles
 from tfcomp.config.data_hash import find_data_dir
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.plugins import TRUST_FLAG
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.trust import TRUST_FLAGS
 from tfcomp.datasets.digits import has_mnist
 from tfcomp.datasets.materialized import select_settings
 from tfcomp.storage.code_version import hash_modules
@@ -39,7 +39,7 @@ PROFILE_FLAG = {
         "smoke",
         "What to train: smoke, quick, campaign, paper, or your own folder.",
     ),
-    **TRUST_FLAG,
+    **TRUST_FLAGS,
 }
 SHIPPED = Path(__file__).parent / "profiles"
 LIBRARIES = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "kfp")

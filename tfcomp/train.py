@@ -40,8 +40,8 @@ def train_run(config: RunConfig) -> dict[str, Any]:
     which is not trained again. A ConfigError if settings do not fit together or
     to this machine, a RunError for an unusable folder or a diverged training.
     """
-    check_config(config)
     check_run_folders(config.to_flags())
+    check_config(config)
     if finished := find_finished(config):
         return finished
     limit_threads(config)

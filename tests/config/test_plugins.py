@@ -82,7 +82,7 @@ def test_import_is_quiet(
 
 
 FOREIGN = "--plugins=evil_part"
-ASKED = "asks for code of the modules evil_part: .*--trust_plugins"
+ASKED = "has --plugins=evil_part, .*--trust_flagfile"
 
 
 @pytest.fixture
@@ -147,20 +147,22 @@ def test_measuring_leaves_foreign_plugins_alone(
     assert re.search(ASKED, capsys.readouterr().err) and not evil.exists()
 
 
-@pytest.mark.parametrize("line", ["--trust_plugins", "--plugins\nevil_part"])
+@pytest.mark.parametrize("line", ["\n--trust_plugins", ""])
 def test_a_run_cannot_trust_itself(
     line: str, evil: Path, tmp_path: Path
 ) -> None:
     from tfcomp import train
 
     run = write_run(tmp_path / "run", line)
-    mine = ["--plugins", "evil_part"] if "\n" in line else []
-    with pytest.raises(RunError, match="cannot say|code of the modules evil"):
-        train.main(["train", *mine, f"--flagfile={run}/run.flags"])
+    (run / "run.flags").write_text("evil_part\n--flagfile=smoke" + line)
+    with pytest.raises(RunError, match="cannot say|has --plugins=evil"):
+        train.main(["train", "--plugins", f"--flagfile={run}/run.flags"])
     assert not evil.exists()
 
 
-@pytest.mark.parametrize("flag", [FOREIGN, "--trust_plugins"])
+@pytest.mark.parametrize(
+    "flag", [FOREIGN, "--trust_plugins", "--trust_flagfile"]
+)
 @pytest.mark.parametrize("is_first", [True, False])
 def test_plugins_that_are_asked_for_are_imported(
     flag: str, is_first: bool, evil: Path, tmp_path: Path
@@ -175,7 +177,9 @@ def test_plugins_that_are_asked_for_are_imported(
     assert evil.exists()
 
 
-@pytest.mark.parametrize("flag", [FOREIGN, "--trust_plugins"])
+@pytest.mark.parametrize(
+    "flag", [FOREIGN, "--trust_plugins", "--trust_flagfile"]
+)
 def test_runs_that_are_trusted(flag: str, evil: Path, tmp_path: Path) -> None:
     from tfcomp import analyze
 

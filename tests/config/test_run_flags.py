@@ -98,7 +98,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple]:
         cwd=tmp_path_factory.mktemp("bad_flags"),
     )
     assert result.returncode == 0, result.stderr
-    found, heavy, files = json.loads(result.stdout)
+    found, heavy, files = json.loads(result.stdout.splitlines()[-1])
     assert heavy == []
     assert files == []
     return dict(zip(BAD_FLAGS, found, strict=True))

@@ -92,7 +92,7 @@ def test_plugins_of_a_profile_are_asked_for(
     (tmp_path / "evil_part_of_profile.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     folder = write_profile("--plugins=evil_part_of_profile")
-    with pytest.raises(RunError, match="--trust_plugins"):
+    with pytest.raises(RunError, match="--trust_flagfile"):
         load_profile(str(folder))
     assert not mark.exists()
     load_profile(str(folder), trust_plugins=True)

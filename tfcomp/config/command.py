@@ -19,10 +19,10 @@ from absl import flags
 
 from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
 from tfcomp.config.flagfiles import find_value, list_flagfiles, place_words
-from tfcomp.config.plugins import TRUST_FLAG, import_plugins
+from tfcomp.config.plugins import import_plugins
 from tfcomp.config.private_folder import use_private_folder
 from tfcomp.config.run_config import PARTS, RunConfig, all_fields
-from tfcomp.config.run_flags import add_declared, make_flags, parse_flags
+from tfcomp.config.run_flags import add_declared, add_trust, parse_flags
 
 # In the environment when a shell asks what may come next (`tfcomp.completion`).
 COMPLETES = "_ARGCOMPLETE"
@@ -69,8 +69,7 @@ def run_command(
     Raises what `parse_flags` raises, and a `RefusedError` if the system refuses
     what the action needs.
     """
-    if "plugins" in values:
-        make_flags(TRUST_FLAG, values)
+    add_trust(values)
     if COMPLETES in os.environ:
         raise FlagsAsked(values)
     if HELP & set(argv[1:]):

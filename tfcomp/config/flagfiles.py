@@ -19,11 +19,8 @@ MAX_DEPTH = 50
 TARGETS = ("runs", "run", "profile", "search")
 
 
-class Foreign(str):
-    """A line of a flagfile that is not shipped, and may be somebody else's.
-
-    Modules that it names are imported only if the command line says so.
-    """
+class UntrustedFlag(str):
+    """A line of a flagfile that is not shipped (see `trust`)."""
 
 
 def expand_flagfiles(
@@ -55,7 +52,7 @@ def expand_flagfiles(
         files = (*inside, found)
         lines = expand_flagfiles(_read_flag_lines(found), files)
         is_ours = all(SHIPPED in file.parents for file in files)
-        expanded += lines if is_ours else map(Foreign, lines)
+        expanded += lines if is_ours else map(UntrustedFlag, lines)
     return expanded
 
 

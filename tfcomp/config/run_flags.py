@@ -17,7 +17,7 @@ from absl import flags
 from tfcomp.config.errors import ConfigError, RunError, suggest
 from tfcomp.config.flagfiles import expand_flagfiles, find_value
 from tfcomp.config.own_settings import list_declared
-from tfcomp.config.plugins import check_foreign_plugins, import_plugins
+from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import (
     RunConfig,
     all_fields,
@@ -25,6 +25,12 @@ from tfcomp.config.run_config import (
     split_names,
 )
 from tfcomp.config.settings import NOUNS, Settings
+from tfcomp.config.trust import (
+    GUARDED,
+    TRUST_FLAGS,
+    check_untrusted,
+    is_trusting,
+)
 
 MAX_NAME = 100  # characters of a flag's name
 # Flags with a path, whose `~` a shell leaves as it is after `--log_dir=`.
@@ -79,17 +85,27 @@ def parse_flags(
 
     Raises:
         ConfigError: For an ill-formed value.
-        RunError: For an unknown flag, a missing flagfile, or plugins that only
-            a flagfile asks for.
+        RunError: For an unknown flag, a missing flagfile, or a guarded flag
+            that only a flagfile sets (see `trust`).
     """
     expanded = expand_flagfiles(arguments)
+    check_untrusted(expanded)
+    add_trust(values)
     modules = find_value(expanded, "plugins") if "plugins" in values else ""
     if modules:
-        check_foreign_plugins(expanded)
         import_plugins(modules)
     if "dataset" in values:  # the flags of a run
         add_declared(modules, values)
-    return _parse_expanded(expanded, values)
+    settings = _parse_expanded(expanded, values)
+    trust = dict.fromkeys(TRUST_FLAGS, is_trusting(settings))
+    return settings | {k: v for k, v in trust.items() if k in settings}
+
+
+def add_trust(values: flags.FlagValues) -> None:
+    """Adds --trust_flagfile where a flag is guarded."""
+    if not GUARDED.keys().isdisjoint(values):
+        absent = {k: v for k, v in TRUST_FLAGS.items() if k not in values}
+        make_flags(absent, values)
 
 
 def parse_record(path: Path) -> dict[str, Any]:
@@ -115,6 +131,8 @@ def _parse_expanded(
 ) -> dict[str, Any]:
     for argument in expanded:
         _check_text(argument)
+        if argument.lstrip("-").partition("=")[0] == "undefok":
+            raise make_unknown_error("undefok", values)  # absl has it
     try:
         rest = values(["tfcomp", *expanded])[1:]
     except flags.UnrecognizedFlagError as error:

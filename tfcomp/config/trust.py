@@ -1,0 +1,81 @@
+"""Flags that files of others may not set on their own.
+
+A flagfile may come from somebody else. Its settings are used, but what runs
+code, connects to another machine or removes a run needs the command line: the
+same flag once more, or --trust_flagfile.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tfcomp.config.errors import RunError
+from tfcomp.config.flagfiles import UntrustedFlag
+
+GUARDED = {
+    "plugins": "imports code",
+    "scheduler": "connects to another machine, which can run code here",
+    "cluster": "starts jobs",
+    "source": "reads models of another folder or machine",
+    "overwrite": "removes a run",
+}
+OFF = ("", "false", "f", "0")
+TRUST_FLAGS = {
+    "trust_flagfile": (
+        False,
+        "Do what flagfiles and runs ask for, even if it imports code, "
+        "connects to other machines or removes a run.",
+    ),
+    "trust_plugins": (False, "Old name of --trust_flagfile."),
+}
+
+
+def check_untrusted(arguments: Sequence[str]) -> None:
+    """Refuses guarded flags that only a flagfile sets.
+
+    Args:
+        arguments: The expanded command line.
+
+    Raises:
+        RunError: The command line neither repeats such a flag nor has
+            --trust_flagfile, or a flagfile says that it is trusted.
+    """
+    flags = list(_split_flags(arguments))
+    given = {flag[:2] for flag in flags if not flag[2]}
+    trusts = any((name, "true") in given for name in TRUST_FLAGS)
+    for name, value, is_foreign in flags:
+        if not is_foreign:
+            continue
+        if name.removeprefix("no") in TRUST_FLAGS:
+            raise RunError(f"a flagfile cannot say --{name}")
+        is_on = name in GUARDED and value not in OFF
+        if is_on and not trusts and (name, value) not in given:
+            raise make_refusal("a flagfile", name, value)
+
+
+def make_refusal(source: str, name: str, value: str) -> RunError:
+    """Returns the error for a flag that a file sets and nobody repeats."""
+    return RunError(
+        f"{source} has --{name}={value}, which {GUARDED[name]}: if you trust "
+        f"it, add --{name}={value} or --trust_flagfile"
+    )
+
+
+def is_trusting(flags: Mapping[str, Any]) -> bool:
+    """Checks whether parsed flags trust what files ask for."""
+    return any(flags.get(name, False) for name in TRUST_FLAGS)
+
+
+def _split_flags(arguments: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
+    """Yields name and value of each flag, and whether a file sets it."""
+    for argument, after in itertools.pairwise([*arguments, ""]):
+        is_foreign = isinstance(argument, UntrustedFlag)
+        name, equals, value = argument.lstrip("-").partition("=")
+        if not equals:  # switched on, or its value is the next argument
+            is_switch = name in TRUST_FLAGS or name == "overwrite"
+            value = "true" if is_switch else after
+            is_foreign |= not is_switch and isinstance(after, UntrustedFlag)
+        value = value.strip()
+        if name in (*TRUST_FLAGS, "overwrite"):
+            value = {"1": "true", "t": "true"}.get(value.lower(), value.lower())
+        yield name, value, is_foreign
