@@ -77,7 +77,7 @@ def test_a_record_imports_nothing(plugin: str, tmp_path: Path) -> None:
     settings = parse_record(path)
     assert settings["petals"] == "7"
     assert plugin not in sys.modules
-    with pytest.raises(RunError, match="if you trust them"):
+    with pytest.raises(RunError, match="if you trust it"):
         parse_flags([f"--flagfile={path}"], define_flags())
 
 

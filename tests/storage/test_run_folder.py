@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config.errors import RunError
+from tfcomp.config.flagfiles import expand_flagfiles
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.output_folders import lock_folder
 from tfcomp.storage.run_folder import (
@@ -126,3 +127,48 @@ def test_metrics_are_scores_in_dictionaries(
     metrics = {"id": {"mse": 0.1}, "layers": {}} | part
     (tmp_path / "metrics.json").write_text(json.dumps(metrics))
     assert find_metrics(tmp_path) == (metrics if is_good else None)
+
+
+@pytest.mark.parametrize("part", ["head", "tail", "middle", "changed"])
+def test_lost_lines_of_the_flags(part: str, make_smoke: Callable) -> None:
+    """Before, flags that were lost had their defaults: another region."""
+    config = make_smoke("--region=corner:14")
+    claim_run(config).close()
+    file = Path(config.run_dir) / "run.flags"
+    lines = file.read_text().splitlines(keepends=True)
+    text = {
+        "head": lines[:20],
+        "tail": lines[20:],
+        "middle": lines[:20] + lines[22:],
+        "changed": [line.replace("corner:14", "corner:15") for line in lines],
+    }[part]
+    file.write_text("".join(text))
+    resumed = dataclasses.replace(config, resume=True)
+    for use in (
+        lambda: check_run(config.run_dir),
+        lambda: claim_run(resumed),
+        lambda: expand_flagfiles([f"--flagfile={file}"]),
+    ):
+        with pytest.raises(RunError, match="lines are missing or were changed"):
+            use()
+
+
+def test_flags_of_earlier_versions_have_no_checksum(
+    make_smoke: Callable,
+) -> None:
+    config = make_smoke("--region=corner:14")
+    claim_run(config).close()
+    file = Path(config.run_dir) / "run.flags"
+    lines = file.read_text().splitlines()
+    assert lines[0] == lines[-1] and lines[0].startswith("#= ")
+    file.write_text("\n".join(lines[1:-1]))
+    claim_run(dataclasses.replace(config, resume=True)).close()
+
+
+def test_empty_flags(make_smoke: Callable) -> None:
+    """Before, a traceback."""
+    config = make_smoke()
+    claim_run(config).close()
+    (Path(config.run_dir) / "run.flags").write_text("\n")
+    with pytest.raises(RunError, match="run.flags is damaged .it has no flags"):
+        check_run(config.run_dir)

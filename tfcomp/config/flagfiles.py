@@ -11,6 +11,7 @@ from pathlib import Path
 from absl import flags
 
 from tfcomp.config.errors import RunError, suggest
+from tfcomp.config.seals import find_damage, split_lines
 
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
 SUFFIX = ".flags"
@@ -101,15 +102,12 @@ def _look_up(name: str, beside: Sequence[Path] = ()) -> Path | None:
 
 def _read_flag_lines(path: Path) -> list[str]:
     try:
-        return split_lines(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"--flagfile must be readable text: {error}") from error
-
-
-def split_lines(text: str) -> list[str]:
-    """The lines of a flagfile that are no comments."""
-    stripped = (line.strip() for line in text.splitlines())
-    return [ln for ln in stripped if ln and not ln.startswith(("#", "//"))]
+    if damage := find_damage(text):
+        raise RunError(f"{path} is damaged ({damage})")
+    return split_lines(text)
 
 
 def _list_names(flagfile: str) -> set[str]:

@@ -22,6 +22,7 @@ from typing import IO, Any
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import format_flags, parse_record
+from tfcomp.config.seals import find_damage, seal, split_lines
 from tfcomp.storage import files
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.model_versions import is_loadable, list_versions
@@ -55,7 +56,7 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
             if config.overwrite:
                 _empty(path)
             if not (path / FLAGS_FILE).exists():
-                text = header + format_flags(config)
+                text = seal(header + format_flags(config))
                 files.write_text(path / FLAGS_FILE, text)
             stack.pop_all()  # it stays locked
     except OSError as error:
@@ -83,7 +84,9 @@ def check_run(path: str | Path) -> RunConfig:
     if not (path / FLAGS_FILE).exists():
         raise RunError(f"--run must be a run folder, {path} has no run.flags")
     try:
-        config = make_config(parse_record(path / FLAGS_FILE))
+        config = make_config(read_flags(path))
+    except DamagedFileError:
+        raise
     except (ConfigError, RunError) as error:
         rule = f"is of another version of tfcomp ({error})"
         raise RunError(f"--run={path} {rule}") from error
@@ -101,12 +104,32 @@ def check_run(path: str | Path) -> RunConfig:
 def describe_resume(path: Path) -> str:
     """The command that finishes a run, or repairs it, wherever it lies now."""
     command = f"tfcomp train --flagfile={path / FLAGS_FILE}"
-    flags = parse_record(path / FLAGS_FILE)
+    flags = read_flags(path)
     if os.path.realpath(flags["log_dir"]) != os.path.realpath(path.parent):
         command += f" --log_dir={path.parent}"
     if flags["run_name"] != path.name:
         command += f" --run_name={path.name}"
     return f"{command} --resume"
+
+
+def read_flags(path: Path) -> dict[str, Any]:
+    """Returns the flags in the `run.flags` of a run folder.
+
+    Raises:
+        DamagedFileError: Lines are missing or were changed.
+        RunError, ConfigError: A flag or value is not known.
+    """
+    read_flags_text(path)
+    return parse_record(path / FLAGS_FILE)
+
+
+def read_flags_text(path: Path) -> str:
+    """Returns the text of the `run.flags` of a run folder, as `read_flags`."""
+    text = files.read_text(path / FLAGS_FILE)
+    damage = find_damage(text) if split_lines(text) else "it has no flags"
+    if damage:
+        raise DamagedFileError(path / FLAGS_FILE, damage)
+    return text
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
@@ -166,7 +189,7 @@ def _check_owner(path: Path, config: RunConfig) -> None:
             raise RunError(f"--run_name {rule}, {path} holds something else")
         return
     try:
-        theirs = parse_record(flags_file)
+        theirs = read_flags(path)
     except (ConfigError, RunError) as error:
         rule = f"cannot be read ({error}): move its folder away"
         raise RunError(f"{flags_file} {rule}") from error

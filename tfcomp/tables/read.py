@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage.files import DamagedFileError, read_json, read_text
 from tfcomp.storage.run_folder import (
-    FLAGS_FILE,
     HISTORY_FILE,
     METRICS_FILE,
+    read_flags_text,
     read_metrics,
 )
 from tfcomp.storage.run_search import find_runs
@@ -158,7 +158,7 @@ def read_run(
     folder: Path, history: bool = True
 ) -> tuple[dict[str, Any], list[Row]]:
     """Reads one run; DamagedFileError, or ValueError for a wrong flag."""
-    flags, origin = flatten.parse_run_flags(read_text(folder / FLAGS_FILE))
+    flags, origin = flatten.parse_run_flags(read_flags_text(folder))
     metrics = read_metrics(folder)
     measures = metrics.get("measures") or _read_measures(folder)
     sweep = folder.parents[1] if folder.parent.name == "trials" else folder

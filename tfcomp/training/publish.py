@@ -143,7 +143,7 @@ def is_close(value: float | None, other: float | None) -> bool:
 
 def _format_flags(run: LoadedRun) -> str:
     """Formats the flags, below the versions that the run has recorded."""
-    header = [ln for ln in run.description.splitlines() if ln.startswith("#")]
+    header = [ln for ln in run.description.splitlines() if ln.startswith("# ")]
     config = dataclasses.replace(
         run.config,
         data=dataclasses.replace(run.config.data, data_dir="", examples_dir=""),

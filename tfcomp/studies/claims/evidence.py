@@ -11,8 +11,11 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import LOCATION_FLAGS, split_names
 from tfcomp.evaluation.measure_files import read_measures
 from tfcomp.statistics.seed_statistics import IGNORED, get_score
-from tfcomp.storage.files import read_text
-from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, read_metrics
+from tfcomp.storage.run_folder import (
+    METRICS_FILE,
+    read_flags_text,
+    read_metrics,
+)
 from tfcomp.storage.run_search import find_runs
 from tfcomp.studies.claims.packed_evidence import (
     Flags,
@@ -127,7 +130,7 @@ def read_some_evidence(runs: str) -> Evidence:
 
 def read_run(path: Path) -> Run:
     """Reads a run; DamagedFileError, or ValueError for an impossible flag."""
-    flags, origin = parse_run_flags(read_text(path / FLAGS_FILE))
+    flags, origin = parse_run_flags(read_flags_text(path))
     metrics, measures = read_metrics(path), read_measures(path) or {}
     return Run(path, flags, metrics, measures, origin)
 
