@@ -1,18 +1,12 @@
 """Verdicts on decoders, of runs with planted scores."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tfcomp.studies.claims.evidence import Evidence, Run
+from tests.studies.decoders.planted import Run, make_cases, make_results
 from tfcomp.studies.decoders import command as decoders
-from tfcomp.studies.decoders.decoder_table import (
-    EXACT,
-    SUPPORTS,
-    judge_truth,
-    list_cases,
-)
+from tfcomp.studies.decoders.decoder_table import EXACT, SUPPORTS, judge_truth
 
 
 def make_runs(
@@ -20,6 +14,7 @@ def make_runs(
     ood: list[float],
     composition: str = "sum",
     worst_id: float = 0.02,
+    **flags: object,
 ) -> list[Run]:
     """Runs of a decoder; the mean image has half the error of a blank one."""
     flags = {
@@ -27,14 +22,13 @@ def make_runs(
         "composition": composition,
         "region": "wiedemer:orthogonal:x_a+y_a,x_b+y_b",
         "model": model,
-    }
+    } | flags
     references = {
         "mean_image": {"id": 0.5, "ood": 0.5},
         "additive": {"id": 0.25, "ood": 0.25},
     }
     return [
-        Run(
-            Path(f"{model}_{seed}"),
+        (
             flags | {"seed": seed},
             {
                 "id": {"relative_mse": worst_id if seed == 0 else 0.01},
@@ -63,18 +57,18 @@ GOOD, BAD = [0.010, 0.012, 0.011], [0.50, 0.70, 0.60]
     ],
 )
 def test_verdict(ood: list[float], worst_id: float, verdict: str) -> None:
-    (case,) = list_cases(make_runs("additive", ood, worst_id=worst_id))
+    (case,) = make_cases(make_runs("additive", ood, worst_id=worst_id))
     assert case.verdict == verdict and case.expected == "composes"
     kept = ood if worst_id < 0.05 else ood[1:]
-    assert case.compute_r2("ood") == pytest.approx([1 - e / 0.5 for e in kept])
+    assert case.values == pytest.approx([1 - e / 0.5 for e in kept])
 
 
 def test_none_fits() -> None:
     runs = make_runs("additive", GOOD)
-    for run in runs:
-        run.metrics["id"]["relative_mse"] = 0.1
-    (case,) = list_cases(runs)
-    assert case.verdict == "not fitted" and case.compute_r2("ood") == []
+    for _, metrics in runs:
+        metrics["id"]["relative_mse"] = 0.1
+    (case,) = make_cases(runs)
+    assert case.verdict == "not fitted" and case.values == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +94,7 @@ def test_truth_table(
     runs = [
         run for name, ood in planted.items() for run in make_runs(name, ood)
     ]
-    first, *others, every = judge_truth(list_cases(runs))
+    first, *others, every = judge_truth(make_cases(runs))
     assert first["split"] == "composed sum orthogonal"
     assert (first["matching"], first["others"]) == verdict
     assert {row["matching"] for row in others} == {"not run"}
@@ -116,11 +110,8 @@ def test_the_whole_needs_every_split() -> None:
         for support in SUPPORTS:
             region = f"wiedemer:{support}:x_a+y_a,x_b+y_b"
             for name, ood in ((exact, GOOD), ("mlp", BAD)):
-                runs += [
-                    replace(run, flags=run.flags | {"region": region})
-                    for run in make_runs(name, ood, composition)
-                ]
-    *rows, every = judge_truth(list_cases(runs))
+                runs += make_runs(name, ood, composition, region=region)
+    *rows, every = judge_truth(make_cases(runs))
     assert len(rows) == 5
     assert every == {
         "split": "all",
@@ -130,13 +121,9 @@ def test_the_whole_needs_every_split() -> None:
 
 
 def test_runs_of_other_settings_are_cases_of_their_own() -> None:
-    runs = make_runs("additive", GOOD)
-    wide = [
-        replace(run, flags=run.flags | {"width": 64})
-        for run in make_runs("additive", BAD)
-    ]
-    narrow = [replace(r, flags=r.flags | {"width": 32}) for r in runs]
-    cases = list_cases([*wide, *narrow])
+    wide = make_runs("additive", BAD, width=64)
+    narrow = make_runs("additive", GOOD, width=32)
+    cases = make_cases([*wide, *narrow])
     assert [case.split for case in cases] == [
         "composed sum orthogonal (width 64)",
         "composed sum orthogonal (width 32)",
@@ -147,8 +134,8 @@ def test_runs_of_other_settings_are_cases_of_their_own() -> None:
 @pytest.mark.parametrize("subset", ["id", "ood"])
 def test_a_seed_without_scores_is_not_left_out(subset: str) -> None:
     runs = make_runs("additive", [*GOOD, 0.011])
-    del runs[2].metrics[subset]
-    (case,) = list_cases(runs)
+    del runs[2][1][subset]
+    (case,) = make_cases(runs)
     # Without an ID score a run does not fit; without an OOD score it does, and
     # a mean over the others could flatter.
     assert len(case.fitted) == {"id": 3, "ood": 4}[subset]
@@ -165,8 +152,7 @@ def test_tables_and_picture(
         *make_runs("mlp", BAD, "product", worst_id=0.3),
     ]
     monkeypatch.setattr(
-        "tfcomp.studies.claims.read_some_evidence",
-        lambda _: Evidence(tuple(runs)),
+        "tfcomp.tables.read_results", lambda *_, **__: make_results(runs)
     )
     flags = ["decoders", "--runs=somewhere", f"--output={tmp_path}"]
     assert decoders.main(flags) == 0
@@ -190,12 +176,10 @@ def test_tables_and_picture(
 
 
 def test_occlusion_is_expected_where_objects_meet() -> None:
-    (case,) = list_cases(make_runs("mlp", BAD, "occlusion"))
+    (case,) = make_cases(make_runs("mlp", BAD, "occlusion"))
     assert case.split == "composed occlusion orthogonal"
     assert case.expected is None
-    run = case.runs[0]
     region = "wiedemer:diagonal:.4:x_a+y_a,x_b+y_b"
-    wider = replace(run, flags=run.flags | {"region": region})
-    (case,) = list_cases([wider])
+    (case,) = make_cases(make_runs("mlp", BAD, "occlusion", region=region))
     assert case.split == "composed occlusion diagonal:.4"
     assert case.expected == "fails"

@@ -6,8 +6,7 @@ judges every decoder on every split
 (`tfcomp.studies.decoders.decoder_table`) and writes
 decoders.csv, decoders.md and decoders.png; and, of splits of sprites, whether
 it solves what training determines (`tfcomp.studies.decoders.solved`), in
-solved.csv, solved.md and solved.png. `--sheets` draws held-out images of every
-split in sheets/*.png (`tfcomp.studies.decoders.image_sheets`). The runs come
+solved.csv, solved.md and solved.png. The runs come
 from the sweeps decoders_truth.flags, decoders_bumps.flags,
 decoders_sprites.flags, decoders_acting.flags (and, further looks,
 decoders_acting_second.flags and decoders_acting_third.flags),
@@ -23,6 +22,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_text
@@ -38,53 +39,46 @@ FLAGS = {
         "with *, separated by commas.",
     ),
     "output": ("decoders", "The folder for the tables and the picture."),
-    "sheets": (
-        False,
-        "Draw held-out images of every split, too, by the networks that are "
-        "in the folders of runs or published; the tables lead to them.",
-    ),
 }
 TRUTH = ["data and split", "the matching decoder composes", "others fail"]
 SIGNS = {"composes": "yes", "fails": "no", "undecided": "?", "not fitted": "–"}
 
 
 def tabulate(settings: dict[str, Any]) -> int:
-    """Judges what the flags name, writes the tables and the picture.
+    """Judges runs; writes the tables and the pictures.
 
     Raises ConfigError if there is no folder to write, or nothing to read.
     """
     check_folder("output", settings["output"])
-    from tfcomp.studies.claims import read_some_evidence
-    from tfcomp.studies.decoders.image_sheets import write_sheets
+    # Imported here: bad flags must be answered without pandas.
     from tfcomp.studies.decoders.solved import list_splits
     from tfcomp.studies.decoders.solved_report import write_splits
+    from tfcomp.tables import read_results
 
-    runs = read_some_evidence(settings["runs"]).runs
-    old = [run for run in runs if run.seed < FRESH]
-    cases = decoder_table.list_cases(old or runs)
+    results = read_results(split_names(settings["runs"]), history=False)
+    if not len(results.runs):
+        raise ConfigError("runs", "must match finished runs", settings["runs"])
+    table = decoder_table.tabulate_runs(results)
+    old = table[table["seed"] < FRESH]
+    cases = decoder_table.list_cases(old if len(old) else table, results.flags)
     output = Path(settings["output"])
     output.mkdir(parents=True, exist_ok=True)
-    sheets = write_sheets(runs, output) if settings["sheets"] else []
-    decoder_table.write_rounded(
-        output / "decoders.csv", map(describe_case, cases)
-    )
+    rows = map(describe_case, cases)
+    decoder_table.write_rounded(output / "decoders.csv", rows)
     truth = [list(row.values()) for row in decoder_table.judge_truth(cases)]
-    tables = [*format_verdicts(cases, output), format_rows([TRUTH, *truth])]
+    tables = [*format_verdicts(cases), format_rows([TRUTH, *truth])]
     text = "\n".join([*tables, format_costs(cases)])
     write_text(output / "decoders.md", text)
     write_bytes(output / "decoders.png", draw_picture(cases))
-    splits = list_splits(runs)
-    print(text + write_splits(splits, output), end="")
+    print(text + write_splits(list_splits(table), output), end="")
     print(f"tables  {output}")
-    for path in sheets:
-        print(f"images  {path}")
     return 0
 
 
 def describe_case(case: Case) -> dict[str, Any]:
-    """A row of the table of numbers: means over seeds."""
+    """Returns a row of decoders.csv: means over seeds."""
     low, high = case.interval or (None, None)
-    ood = case.compute_r2("ood")
+    ood = case.values
     numbers = {name: case.average(name) for name in NUMBERS}
     return {
         "split": case.split,
@@ -96,17 +90,15 @@ def describe_case(case: Case) -> dict[str, Any]:
         "ood_r2": mean(ood) if ood else None,
         "ood_r2_low": low,
         "ood_r2_high": high,
-        "id_r2_worst": min(case.compute_r2("id"), default=None),
+        "id_r2_worst": min(case.fitted["id_r2"], default=None),
         **numbers,
         "over_additive": _divide(numbers, "additive_predictor"),
         "over_nearest": _divide(numbers, "nearest_memory"),
     }
 
 
-def format_verdicts(cases: list[Case], output: Path) -> list[str]:
-    """The verdicts with OOD R^2, and links to images, by kind of data."""
-    from tfcomp.studies.decoders.image_sheets import link
-
+def format_verdicts(cases: list[Case]) -> list[str]:
+    """Returns a table of verdicts with OOD R^2 for each kind of data."""
     tables = []
     for data in _list_data(cases):
         here = [case for case in cases if case.data == data]
@@ -116,13 +108,12 @@ def format_verdicts(cases: list[Case], output: Path) -> list[str]:
             [decoder, *(found.get((decoder, split), "") for split in splits)]
             for decoder in decoders
         ]
-        heads = [link(split, split, output) for split in splits]
-        tables.append(format_rows([["decoder", *heads], *rows]))
+        tables.append(format_rows([["decoder", *splits], *rows]))
     return tables
 
 
 def format_costs(cases: list[Case]) -> str:
-    """Weights and seconds of training, means over the splits of some data."""
+    """Returns mean weights and seconds of training, by kind of data."""
     pairs = list(product(_list_data(cases), ("weights", "seconds")))
     words = {"weights": "weights", "seconds": "s of training"}
     rows = [["decoder", *(f"{data}: {words[name]}" for data, name in pairs)]]
@@ -138,13 +129,13 @@ def format_costs(cases: list[Case]) -> str:
 
 
 def draw_picture(cases: list[Case]) -> bytes:
-    """All cases as colors, a PNG file."""
+    """Returns a PNG file with all cases as colors."""
     from tfcomp.figures.exhibits import figure_to_png
     from tfcomp.figures.map_plots import draw_score_table
 
     values, texts = {}, {}
     for case in cases:
-        key, ood = (case.decoder, case.split), case.compute_r2("ood")
+        key, ood = (case.decoder, case.split), case.values
         values[key] = mean(ood) if ood else float("nan")
         texts[key] = _describe_cell(case)
     figure = draw_score_table(
@@ -159,7 +150,7 @@ def draw_picture(cases: list[Case]) -> bytes:
 
 
 def _describe_cell(case: Case) -> str:
-    ood, sign = case.compute_r2("ood"), SIGNS[case.verdict]
+    ood, sign = case.values, SIGNS[case.verdict]
     count = f" ({len(case.fitted)} of {len(case.runs)})"
     count *= len(case.fitted) < len(case.runs)
     return f"{sign} {mean(ood):.2f}{count}" if ood else f"{sign}{count}"
@@ -170,7 +161,7 @@ def _list_data(cases: list[Case]) -> list[str]:
 
 
 def _list_names(cases: list[Case]) -> tuple[list[str], list[str]]:
-    """Decoders, those that compose on most splits first, and splits."""
+    """Returns decoders, by how often they compose, and splits."""
     counts = Counter(case.decoder for case in cases)
     for case in cases:
         counts[case.decoder] += 1000 * (case.verdict == "composes")

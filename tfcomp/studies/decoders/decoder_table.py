@@ -11,17 +11,20 @@ decoders that have it as a special case and more, of `attention`, nor of
 occlusions whose objects never meet in training (`WIDER`, `EXPECTED`).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+import functools
+import math
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from tfcomp.statistics.limits import AT_MOST_ONE, compute_student
 from tfcomp.statistics.setting_table import choose_flags
 from tfcomp.storage.files import write_csv
-from tfcomp.studies.claims.evidence import Run
-from tfcomp.studies.claims.selection import list_groups
+from tfcomp.tables import Results
 
 FITTED = 0.9
 COMPOSES = 0.9
@@ -55,42 +58,45 @@ NUMBERS = {
 }
 
 
+SUBSETS = ("id", "ood", "certified", "others")
+
+
 @dataclass(frozen=True)
 class Case:
     """The runs of a decoder on a split, which differ in their seeds."""
 
     split: str
     decoder: str
-    runs: tuple[Run, ...]
+    runs: pd.DataFrame  # as `tabulate_runs` makes it
 
-    def compute_r2(self, subset: str) -> list[float]:
-        """R^2 of every fitted seed on `id` or `ood` points, as far as known."""
-        found = [_compute_r2(run, subset) for run in self.fitted]
-        return [value for value in found if value is not None]
+    @functools.cached_property
+    def fitted(self) -> pd.DataFrame:
+        """The runs that have a say."""
+        return self.runs[self.runs["id_r2"] >= FITTED]
 
     @property
-    def fitted(self) -> list[Run]:
-        """The runs that have a say."""
-        return [r for r in self.runs if (_compute_r2(r, "id") or 0) >= FITTED]
+    def values(self) -> list[float]:
+        """OOD R^2 of every fitted seed that has one."""
+        return list(self.fitted["ood_r2"].dropna())
 
     @property
     def data(self) -> str:
-        """What the split is one of: `composed`, `gaussian_bumps` and so on."""
+        """The data of the split, as `composed` or `gaussian_bumps`."""
         return self.split.split()[0]
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of the mean OOD R^2."""
-        values = self.compute_r2("ood")
+        """The interval of the mean OOD R^2."""
+        values = self.values
         if len(values) < max(MIN_SEEDS, len(self.fitted)):
             return None  # a fitted seed lacks a score
-        # Seeds that are all alike have no spread to speak of.
+        # Seeds that are all alike have no spread.
         return compute_student(values, AT_MOST_ONE) or (values[0], values[0])
 
     @property
     def verdict(self) -> str:
-        """See above."""
-        if not self.fitted:
+        """The verdict of docs/decoders.md."""
+        if not len(self.fitted):
             return "not fitted"
         ends = self.interval
         if ends is None or ends[0] <= COMPOSES <= ends[1]:
@@ -99,7 +105,7 @@ class Case:
 
     @property
     def expected(self) -> str | None:
-        """`composes` or `fails` of a truth table; else None."""
+        """Returns `composes` or `fails` where the composition is known."""
         if self.split not in EXPECTED:
             return None
         _, composition, _ = self.split.split()
@@ -108,67 +114,89 @@ class Case:
         return None if self.decoder in WIDER else "fails"
 
     def average(self, name: str) -> float | None:
-        """Mean of one of `NUMBERS` over fitted seeds, or all if none fits."""
-        found = [run.get(NUMBERS[name]) for run in self.fitted or self.runs]
-        known = [value for value in found if value is not None]
-        return sum(known) / len(known) if known else None
+        """Returns the mean of one of `NUMBERS` over fitted seeds, or all."""
+        runs = self.fitted if len(self.fitted) else self.runs
+        return to_number(runs[NUMBERS[name]].mean())
 
 
-def _compute_r2(run: Run, subset: str) -> float | None:
-    error = run.get(f"{subset}/relative_mse")
-    mean = run.get(f"references/mean_image/{subset}")
-    return None if error is None or not mean else 1 - error / mean
+def to_number(value: Any) -> float | None:
+    """Returns a number, or None for NaN."""
+    return None if math.isnan(value) else float(value)
 
 
-def list_cases(runs: Sequence[Run]) -> list[Case]:
-    """The cases of runs, splits and decoders in the order of their names.
+def tabulate_runs(results: Results) -> pd.DataFrame:
+    """Returns a row for each run, in the order of seeds.
 
-    Runs of a case differ in their seeds alone. Where those of a split differ
-    in more, its name says in what, as ` (grid_size 64)`.
+    Its columns are `split`, `decoder`, `dataset`, `seed`, `setting`, the
+    numbers of the run by their paths, and R^2 about the mean training image,
+    `id_r2` and `ood_r2`.
     """
-    found: dict[tuple[str, str], list[Run]] = {}
-    for run in sorted(runs, key=lambda run: run.seed):
-        key = describe_split(run), run.flags["model"]
-        found.setdefault(key, []).append(run)
+    runs = results.runs.set_index("run")
+    columns = ["dataset", "seed", "setting"]
+    table = runs[columns].assign(
+        split=[describe_split(row) for row in runs.to_dict("records")],
+        decoder=runs["model"],
+    )
+    paths = {*NUMBERS.values(), *(f"r2/{subset}" for subset in SUBSETS)}
+    paths |= {f"references/mean_image/{s}" for s in SUBSETS[:2]}
+    scores = results.scores
+    scores = scores.reindex(columns=sorted(paths | set(scores)))
+    for subset in SUBSETS[:2]:
+        mean = scores[f"references/mean_image/{subset}"]
+        error = scores[f"{subset}/relative_mse"]
+        table[f"{subset}_r2"] = 1 - error / mean.where(mean > 0)
+    return table.join(scores).sort_values("seed", kind="stable")
+
+
+def list_cases(
+    table: pd.DataFrame, flags: Mapping[str, Mapping[str, Any]]
+) -> list[Case]:
+    """Returns the cases of runs, by the names of splits and decoders.
+
+    Runs of a case differ in their seeds alone. Where runs of a split differ in
+    more flags, its name says in which, as ` (grid_size 64)`.
+    """
     cases = []
-    for (split, decoder), chosen in sorted(found.items()):
-        groups = list_groups(chosen)
-        names = choose_flags([group[0].setting for group in groups])
-        for group in groups:
-            words = ", ".join(f"{n} {group[0].flags[n]}" for n in names)
+    for (split, decoder), runs in table.groupby(["split", "decoder"]):
+        groups = dict(list(runs.groupby("setting", sort=False)))
+        every = {name: None for key in groups for name in flags[key]}
+        settings = {key: every | dict(flags[key]) for key in groups}
+        names = choose_flags(list(settings.values()))
+        for key, group in groups.items():
+            words = ", ".join(f"{n} {settings[key][n]}" for n in names)
             name = f"{split} ({words})" if words else split
-            cases.append(Case(name, decoder, tuple(group)))
+            cases.append(Case(name, decoder, group))
     return cases
 
 
-def describe_split(run: Run) -> str:
-    """Data and region: `sprites montero:range`, `composed sum orthogonal`."""
-    data, region = run.flags["dataset"], run.flags["region"]
+def describe_split(flags: Mapping[str, Any]) -> str:
+    """Returns data and region, as `sprites montero:range`."""
+    data, region = flags["dataset"], flags["region"]
     if data != "composed":
         return f"{data} {region}"
     _, _, kind = region.partition("wiedemer:")
-    return f"{data} {run.flags['composition']} {kind.partition(':x_')[0]}"
+    return f"{data} {flags['composition']} {kind.partition(':x_')[0]}"
 
 
 def shorten_split(split: str) -> str:
-    """Leaves out what would complete the certificate of its region."""
+    """Shortens the images that complete the certificate of a region."""
     region, _, images = split.partition("&not:")
     return f"{region} completed" if images else region
 
 
-def count_looks(run: Run) -> int:
-    """Of which look a run is, by its seed: 0 for version 1, then 1 to 3."""
-    return sum(run.seed >= first for first in LOOKS)
+def count_looks(seed: int) -> int:
+    """Returns the look of a run: 0 for version 1, then 1 to 3."""
+    return sum(seed >= first for first in LOOKS)
 
 
-def judge_truth(cases: Sequence[Case]) -> list[dict[str, str]]:
-    """Both statements on every split, and on all, which is the last row.
+def judge_truth(cases: Iterable[Case]) -> list[dict[str, str]]:
+    """Judges both statements on every split, and on all in the last row.
 
     `matching` (the decoder that is the composition composes) and `others`
     (those that must fail do) are "reproduced", "refuted", "undecided" or "not
     run".
     """
-    rows = []
+    rows, cases = [], list(cases)
     for split in EXPECTED:
         here = [(c.expected, c.verdict) for c in cases if c.split == split]
         exact = [
@@ -184,7 +212,7 @@ def judge_truth(cases: Sequence[Case]) -> list[dict[str, str]]:
 
 
 def _combine(verdicts: Collection[str], wanted: str) -> str:
-    """Whether all are as wanted: one that is decided otherwise refutes it."""
+    """Judges if all are as wanted; one that is decided otherwise refutes."""
     known = set(verdicts) - {"not run"}
     if not known:
         return "not run"
@@ -194,7 +222,7 @@ def _combine(verdicts: Collection[str], wanted: str) -> str:
 
 
 def write_rounded(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Writes six digits of numbers: what all machines share, as CSV."""
+    """Writes rows as CSV, with six digits, which all machines share."""
     table = [
         {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in items}
         for items in (row.items() for row in rows)

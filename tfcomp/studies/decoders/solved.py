@@ -2,144 +2,185 @@
 
 By docs/decoders_plan.md, fixed before the runs: the number of a decoder is the
 mean R^2 of held-out images, about their mean, over the runs whose ID R^2 is at
-least .9. The law: it rises with the share of combinations that are certified at
-order 1.
+least .9. The hypothesis: it rises with the share of combinations that training
+determines at order 1.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
+import pandas as pd
 
 from tfcomp.statistics.limits import AT_MOST_ONE, compute_student
-from tfcomp.studies.claims.evidence import Run
-from tfcomp.studies.decoders import decoder_table, split_facts
-from tfcomp.studies.decoders.decoder_table import FITTED, FRESH, MORE_SEEDS
-from tfcomp.studies.decoders.split_facts import SplitFacts, get_r2
+from tfcomp.studies.decoders import decoder_table
+from tfcomp.studies.decoders.decoder_table import (
+    FITTED,
+    FRESH,
+    MORE_SEEDS,
+    to_number,
+)
 
 RESAMPLES = 1000
-MIN_SPLITS = 5  # for a law
+MIN_SPLITS = 5  # for a correlation
 DATA = "sprites"
 RIVALS = {"additive", "cnn", "slots"}  # of decoders_law.flags
+# Predictors without a network, by the name of their reference in a run.
+PREDICTORS = {"additive": "additive", "nearest": "nearest_id"}
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The runs of a decoder on a split that fit, of all."""
+    """The runs of one look at a decoder on a split, by seed."""
 
-    runs: tuple[Run, ...]  # all, in the order of their seeds
-    values: Mapping[int, float]  # R^2 of held-out images by seed, if it fits
+    runs: pd.DataFrame
 
-    @classmethod
-    def make(cls, runs: Sequence[Run]) -> Solved:
-        """Judges the gate run by run."""
-        ordered = sorted(runs, key=lambda run: run.seed)
-        fitted = [run for run in ordered if (get_r2(run, "id") or 0) >= FITTED]
-        values = {run.seed: get_r2(run, "ood") for run in fitted}
-        known = {seed: v for seed, v in values.items() if v is not None}
-        return cls(tuple(ordered), known)
+    @functools.cached_property
+    def fitted(self) -> pd.DataFrame:
+        """The runs that fit and have a score."""
+        return self.runs[
+            (self.runs["r2/id"] >= FITTED) & self.runs["r2/ood"].notna()
+        ]
+
+    @property
+    def first_seed(self) -> int:
+        """The first of its seeds."""
+        return int(self.runs["seed"].iloc[0])
 
     @property
     def mean(self) -> float | None:
-        """Of the fitted runs."""
-        return fmean(self.values.values()) if self.values else None
+        """The mean R^2 of held-out images over fitted runs."""
+        return self.average("ood")
 
     def average(self, subset: str) -> float | None:
-        """Mean R^2 over fitted runs of `certified` or `others`."""
-        chosen = [run for run in self.runs if run.seed in self.values]
-        found = [v for r in chosen if (v := get_r2(r, subset)) is not None]
-        return fmean(found) if found else None
+        """Returns the mean R^2 of a subset over fitted runs."""
+        return to_number(self.fitted[f"r2/{subset}"].mean())
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The 95 % interval of the mean; None of a single run."""
-        values = list(self.values.values())
+        """The 95 % interval of the mean; None for a single run."""
+        values = list(self.fitted["r2/ood"])
         return compute_student(values, AT_MOST_ONE) or (None, None)
 
     def count(self, gate: float) -> int:
-        """How many runs would fit if the gate were another one."""
-        return sum((get_r2(run, "id") or 0) >= gate for run in self.runs)
+        """Returns how many runs would fit if the gate were another one."""
+        return int((self.runs["r2/id"] >= gate).sum())
 
     def __str__(self) -> str:
-        """As `0.94 [0.91, 0.97]`, with `4 of 5` if some do not fit."""
-        count = f"{len(self.values)} of {len(self.runs)}"
+        """Formats as `0.94 [0.91, 0.97]`, with `4 of 5` if some do not fit."""
+        count = f"{len(self.fitted)} of {len(self.runs)}"
         if self.mean is None:
             return f"not fitted ({count})"
         text, (low, high) = f"{self.mean:.2f}", self.ends
         if low is not None:
             text += f" [{low:.2f}, {high:.2f}]"
-        if len(self.values) < len(self.runs):
+        if len(self.fitted) < len(self.runs):
             text += f", {count}"
         return text
 
 
 @dataclass(frozen=True)
 class Split:
-    """A split, as `montero:range`, with all that was run on it."""
+    """A split, as `montero:range`, with all that was run on it.
+
+    Attributes:
+        num_train: The number of training images.
+        certified: The share of held-out combinations that training determines,
+            by order; None where it was not computed.
+        missing: How many further images at least determine all at order 1.
+        lit: Of the pixels that change over the data, the share whose range in
+            training is at least half of that.
+        predictors: R^2 of predictors without a network.
+        decoders: The latest look at each decoder, by name.
+        earlier: The looks before it.
+    """
 
     name: str
-    facts: SplitFacts
-    predictors: Mapping[str, float | None]  # R^2 of those without a network
-    decoders: Mapping[str, Solved]  # by name, the latest look at each
-    earlier: Mapping[str, Sequence[Solved]]  # and those before, if there were
+    num_train: int | None
+    certified: Mapping[int, float | None]
+    missing: int | None
+    lit: float | None
+    predictors: Mapping[str, float | None]
+    decoders: Mapping[str, Solved]
+    earlier: Mapping[str, Sequence[Solved]]
 
     @property
-    def certified(self) -> float:
-        """The share at order 1; 0 if it is not known."""
-        return self.facts.certified.get(1) or 0.0
+    def share(self) -> float:
+        """The certified share at order 1; 0 if it is not known."""
+        return self.certified.get(1) or 0.0
 
     def get_first(self, decoder: str) -> Solved | None:
-        """The first look at a decoder, which laws are judged by."""
+        """Returns the first look at a decoder, which is what is correlated."""
         earlier = self.earlier.get(decoder)
         return earlier[0] if earlier else self.decoders.get(decoder)
 
 
-def list_splits(runs: Sequence[Run]) -> list[Split]:
-    """The splits of sprites: the certified first, then the larger ones.
+def list_splits(table: pd.DataFrame) -> list[Split]:
+    """Returns the splits of sprites: the certified first, then by size.
 
     Of the sweeps of a decoder on a split, which their first seeds tell apart
-    (`count_looks`), the latest counts that is complete: it has as many runs as
-    any, or as were planned for it. Splits whose data are not here are left out.
+    (`count_looks`), the latest complete one counts: it has as many runs as any,
+    or as were planned for it.
     """
-    found: dict[str, dict[str, dict[int, list[Run]]]] = {}
-    for run in runs:
-        if run.flags["dataset"] == DATA:
-            decoders = found.setdefault(decoder_table.describe_split(run), {})
-            looks = decoders.setdefault(run.flags["model"], {})
-            looks.setdefault(decoder_table.count_looks(run), []).append(run)
-    made = [_make_split(name, decoders) for name, decoders in found.items()]
-    splits = [split for split in made if split is not None]
-    return sorted(splits, key=lambda s: (-s.certified, -s.facts.num_train))
+    table = table[table["dataset"] == DATA]
+    groups = table.groupby("split", sort=False)
+    splits = [_make_split(str(name), runs) for name, runs in groups]
+    return sorted(splits, key=lambda s: (-s.share, -(s.num_train or 0)))
 
 
-def _make_split(
-    name: str, decoders: Mapping[str, Mapping[int, list[Run]]]
-) -> Split | None:
-    """A split of the looks at its decoders; None if its data are not here."""
-    chosen, earlier = {}, {}
-    for model, looks in sorted(decoders.items()):
-        *before, chosen[model] = _list_complete(looks)
+def _make_split(name: str, runs: pd.DataFrame) -> Split:
+    """Returns a split with the looks at its decoders."""
+    decoders: dict[str, Solved] = {}
+    earlier = {}
+    for model, own in runs.groupby("decoder"):
+        looks = dict(
+            list(own.groupby(own["seed"].map(decoder_table.count_looks)))
+        )
+        *before, decoders[model] = map(Solved, _list_complete(looks))
         # Version 1 had other rules.
-        fresh = [runs for runs in before if runs[0].seed >= FRESH]
+        fresh = [solved for solved in before if solved.first_seed >= FRESH]
         if fresh:
-            earlier[model] = [Solved.make(runs) for runs in fresh]
-    # Those that were scored at all points know the spread best.
-    first = max((r[0] for r in chosen.values()), key=lambda r: r.seed)
-    facts = split_facts.find_facts(first)
-    if facts is None:
-        return None
-    solved = {model: Solved.make(r) for model, r in chosen.items()}
-    short = decoder_table.shorten_split(name.removeprefix(f"{DATA} "))
+            earlier[model] = fresh
+    # Later versions of the code record more.
+    latest = max(decoders.values(), key=lambda s: s.first_seed).runs.iloc[0]
+    missing = to_number(latest.get("certificate/1/missing_rank", np.nan))
+    num_train = to_number(latest.get("points/id", np.nan))
     return Split(
-        short, facts, split_facts.get_predictors(first), solved, earlier
+        decoder_table.shorten_split(name.removeprefix(f"{DATA} ")),
+        None if num_train is None else int(num_train),
+        {
+            order: to_number(
+                latest.get(f"certificate/{order}/certified", np.nan)
+            )
+            for order in (1, 2, 3)
+        },
+        None if missing is None else int(missing),
+        to_number(latest.get("coverage/pixels", np.nan)),
+        _get_predictors(latest),
+        decoders,
+        earlier,
     )
 
 
-def _list_complete(looks: Mapping[int, list[Run]]) -> list[list[Run]]:
-    """The looks that have all of their runs; at least the last one."""
+def _get_predictors(run: pd.Series) -> dict[str, float | None]:
+    """Returns R^2 of predictors without a network, from their errors.
+
+    The error and the R^2 of the run give the error of the mean image.
+    """
+    spread = run["ood/relative_mse"] / (1 - run["r2/ood"])
+    errors = {
+        name: run.get(f"references/{key}/ood", np.nan)
+        for name, key in PREDICTORS.items()
+    }
+    errors["blank"] = 1.0
+    return {name: to_number(1 - e / spread) for name, e in errors.items()}
+
+
+def _list_complete(looks: Mapping[int, pd.DataFrame]) -> list[pd.DataFrame]:
+    """Returns the looks that have all of their runs; at least the last one."""
     usual = [len(runs) for n, runs in looks.items() if n not in MORE_SEEDS]
     size = max(usual, default=0)
     complete = [
@@ -151,28 +192,28 @@ def _list_complete(looks: Mapping[int, list[Run]]) -> list[list[Run]]:
 
 
 def list_new(splits: Sequence[Split]) -> list[Split]:
-    """The splits of the law: nobody had run them, now `RIVALS` have.
+    """Returns the splits that were not used when the hypothesis was stated.
 
-    What further decoders run on later does not make them more.
+    `RIVALS` have run on them; runs of further decoders do not add splits.
     """
     return [
         split
         for split in splits
         if not RIVALS.isdisjoint(split.decoders)
-        and all(s.runs[0].seed >= FRESH for s in split.decoders.values())
+        and all(s.first_seed >= FRESH for s in split.decoders.values())
     ]
 
 
 def correlate(
     splits: Sequence[Split], decoder: str
 ) -> tuple[float, float, float, int] | None:
-    """Kendall's tau of R^2 (of the first look) and certified share.
+    """Returns Kendall's tau of R^2 (of the first look) and certified share.
 
-    Then its 95 % interval over splits that are drawn again, and how many there
-    are; None of fewer than five, or where all are certified alike.
+    Its 95 % interval over resampled splits and their number follow. None for
+    fewer than five splits, or where all are certified alike.
     """
     pairs = [
-        (split.certified, solved.mean)
+        (split.share, solved.mean)
         for split in splits
         if (solved := split.get_first(decoder)) and solved.mean is not None
     ]
@@ -190,7 +231,7 @@ def correlate(
 
 
 def _compute_tau(pairs: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of pairs [..., n, 2]; NaN where one side is constant."""
+    """Returns Kendall's tau-b of pairs [..., n, 2]; NaN for a constant."""
     signs = np.sign(pairs[..., :, None, :] - pairs[..., None, :, :])
     agreeing = signs.prod(axis=-1).sum(axis=(-1, -2))
     untied = np.abs(signs).sum(axis=(-2, -3)).prod(axis=-1)

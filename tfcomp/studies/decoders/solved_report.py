@@ -7,9 +7,7 @@ from typing import Any
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.storage.files import write_bytes, write_text
 from tfcomp.studies.decoders.decoder_table import write_rounded
-from tfcomp.studies.decoders.image_sheets import link
 from tfcomp.studies.decoders.solved import (
-    DATA,
     Solved,
     Split,
     correlate,
@@ -25,21 +23,20 @@ def write_splits(splits: Sequence[Split], output: Path) -> str:
         return ""
     rows = [row for split in splits for row in list_rows(split)]
     write_rounded(output / "solved.csv", rows)
-    text = f"{format_splits(splits, output)}\n{format_law(splits)}"
+    text = f"{format_splits(splits)}\n{format_law(splits)}"
     write_text(output / "solved.md", text)
     write_bytes(output / "solved.png", draw_splits(splits))
     return f"\n{text}"
 
 
 def list_rows(split: Split) -> list[dict[str, Any]]:
-    """Numbers for solved.csv: a row for each decoder and predictor."""
-    facts = split.facts
+    """Returns the numbers of solved.csv, for each decoder and predictor."""
     shared = {
         "split": split.name,
-        "training_images": facts.num_train,
-        **{f"certified_{k}": share for k, share in facts.certified.items()},
-        "missing_images": facts.missing,
-        "lit_pixels": facts.lit,
+        "training_images": split.num_train,
+        **{f"certified_{k}": share for k, share in split.certified.items()},
+        "missing_images": split.missing,
+        "lit_pixels": split.lit,
     }
     looks = [*split.decoders.items()]
     looks += [(n, s) for n, before in split.earlier.items() for s in before]
@@ -52,13 +49,13 @@ def list_rows(split: Split) -> list[dict[str, Any]]:
 
 
 def _describe(name: str, solved: Solved) -> dict[str, Any]:
-    """What became of the runs of a decoder."""
+    """Returns the numbers of a look at a decoder."""
     low, high = solved.ends
     return {
         "decoder": name,
-        "first_seed": solved.runs[0].seed,
+        "first_seed": solved.first_seed,
         "runs": len(solved.runs),
-        "fitted": len(solved.values),
+        "fitted": len(solved.fitted),
         "fitted_at_85": solved.count(0.85),
         "fitted_at_95": solved.count(0.95),
         "r2": solved.mean,
@@ -69,20 +66,18 @@ def _describe(name: str, solved: Solved) -> dict[str, Any]:
     }
 
 
-def format_splits(splits: Sequence[Split], output: Path) -> str:
-    """A row for each split, the certified first, with links to images."""
+def format_splits(splits: Sequence[Split]) -> str:
+    """Returns a row for each split, the certified first."""
     rows = []
     for split in splits:
-        acting, facts = split.decoders.get(OWN), split.facts
+        acting = split.decoders.get(OWN)
         rows.append(
             {
-                "held out": link(
-                    f"`{split.name}`", f"{DATA} {split.name}", output
-                ),
-                "certified": f"{split.certified:.0%}",
-                "training images": f"{facts.num_train:,}",
-                "images missing": _format(facts.missing, ",.0f"),
-                "pixels lit": f"{facts.lit:.0%}",
+                "held out": f"`{split.name}`",
+                "certified": f"{split.share:.0%}",
+                "training images": _format(split.num_train, ","),
+                "images missing": _format(split.missing, ",.0f"),
+                "pixels lit": _format(split.lit, ".0%"),
                 "nearest image": _format(split.predictors.get("nearest")),
                 "additive predictor": _format(split.predictors.get("additive")),
                 "acting": "not run" if acting is None else _list_looks(split),
@@ -94,7 +89,7 @@ def format_splits(splits: Sequence[Split], output: Path) -> str:
 
 
 def format_law(splits: Sequence[Split]) -> str:
-    """How R^2 goes with the certified share, over splits that were new."""
+    """Returns how R^2 goes with the certified share, over new splits."""
     splits = list_new(splits)
     names = sorted({name for split in splits for name in split.decoders})
     rows = []
@@ -107,14 +102,12 @@ def format_law(splits: Sequence[Split]) -> str:
 
 
 def draw_splits(splits: Sequence[Split]) -> bytes:
-    """All decoders and predictors on all splits, a PNG file."""
+    """Returns a PNG file of all decoders and predictors on all splits."""
     from tfcomp.figures.exhibits import figure_to_png
     from tfcomp.figures.map_plots import draw_score_table
 
     values, texts = {}, {}
-    names = [
-        f"{', '.join(s.name.split(','))} {s.certified:.0%}" for s in splits
-    ]
+    names = [f"{', '.join(s.name.split(','))} {s.share:.0%}" for s in splits]
     for split, column in zip(splits, names, strict=True):
         found = {name: s.mean for name, s in split.decoders.items()}
         for name, value in split.predictors.items():
@@ -140,7 +133,7 @@ def draw_splits(splits: Sequence[Split]) -> bytes:
 
 
 def _list_looks(split: Split) -> str:
-    """Of the own decoder: the latest look, and those before."""
+    """Returns the latest look at the own decoder, and the earlier ones."""
     before = split.earlier.get(OWN, ())
     names = ["first", "second"][: len(before)]
     looks = [f"{n} look {s}" for n, s in zip(names, before, strict=True)]

@@ -1,0 +1,36 @@
+"""Results of runs with planted flags and numbers."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tfcomp.studies.decoders.decoder_table import (
+    Case,
+    list_cases,
+    tabulate_runs,
+)
+from tfcomp.tables import Results
+from tfcomp.tables.flatten import describe_run, get_defaults, list_numbers
+from tfcomp.tables.read import make_tables
+
+# Flags, and the content of `metrics.json`.
+Run = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+
+def make_results(runs: Iterable[Run]) -> Results:
+    rows, numbers = [], []
+    for flags, metrics in runs:
+        every = {**get_defaults(), **flags}
+        rows.append(describe_run("", "planted", every, {}, ""))
+        numbers.append(list(list_numbers(metrics, {})))
+    return Results(*make_tables(rows, numbers))
+
+
+def make_table(runs: Iterable[Run]) -> pd.DataFrame:
+    return tabulate_runs(make_results(runs))
+
+
+def make_cases(runs: Iterable[Run]) -> list[Case]:
+    results = make_results(runs)
+    return list_cases(tabulate_runs(results), results.flags)
