@@ -132,9 +132,10 @@ def tabulate_runs(results: Results) -> pd.DataFrame:
     `id_r2` and `ood_r2`.
     """
     runs = results.runs.set_index("run")
+    rows: list[Any] = runs.to_dict("records")
     columns = ["dataset", "seed", "setting"]
     table = runs[columns].assign(
-        split=[describe_split(row) for row in runs.to_dict("records")],
+        split=[describe_split(row) for row in rows],
         decoder=runs["model"],
     )
     paths = {*NUMBERS.values(), *(f"r2/{subset}" for subset in SUBSETS)}
@@ -157,8 +158,9 @@ def list_cases(
     more flags, its name says in which, as ` (grid_size 64)`.
     """
     cases = []
-    for (split, decoder), runs in table.groupby(["split", "decoder"]):
-        groups = dict(list(runs.groupby("setting", sort=False)))
+    pairs: Any = table.groupby(["split", "decoder"])
+    for (split, decoder), runs in pairs:
+        groups = {str(k): g for k, g in runs.groupby("setting", sort=False)}
         every = {name: None for key in groups for name in flags[key]}
         settings = {key: every | dict(flags[key]) for key in groups}
         names = choose_flags(list(settings.values()))

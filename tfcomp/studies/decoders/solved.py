@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -135,7 +136,8 @@ def _make_split(name: str, runs: pd.DataFrame) -> Split:
     """Returns a split with the looks at its decoders."""
     decoders: dict[str, Solved] = {}
     earlier = {}
-    for model, own in runs.groupby("decoder"):
+    by_decoder: Any = runs.groupby("decoder")
+    for model, own in by_decoder:
         looks = dict(
             list(own.groupby(own["seed"].map(decoder_table.count_looks)))
         )

@@ -85,7 +85,7 @@ def format_splits(splits: Sequence[Split]) -> str:
                 "best of the others": _describe_best(split),
             }
         )
-    return format_rows([list(rows[0]), *(row.values() for row in rows)])
+    return format_rows([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
 def format_law(splits: Sequence[Split]) -> str:

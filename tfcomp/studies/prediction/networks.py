@@ -125,7 +125,7 @@ def read_networks(path: Path) -> Networks:
         table = pd.read_csv(
             io.BytesIO(content), dtype=str, keep_default_na=False
         )
-        columns = list(table)
+        columns = list(map(str, table))
         varied = columns[columns.index("half") + 1 : columns.index("seed")]
         table["reached"] = table["reached"] == "True"
         table["is_fresh"] = False
