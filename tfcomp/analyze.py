@@ -54,7 +54,7 @@ FLAGS = {
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     return run_command(argv, __doc__, make_flags(FLAGS), analyze_runs)
 
 
@@ -89,7 +89,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
 
 
 def compute_version(paths: list[Path], settings: dict[str, Any]) -> str:
-    """Hash of all that a report follows from: flags, runs and code."""
+    """Hashes everything that a report depends on: flags, runs and code."""
     asked = "".join(f"{k}={v}\n" for k, v in sorted(settings.items()))
     plugins = [check_run(path).plugins for path in paths]
     modules = ["tfcomp", *(n for names in plugins for n in split_names(names))]
@@ -103,7 +103,7 @@ def compute_version(paths: list[Path], settings: dict[str, Any]) -> str:
 
 
 def choose_folder(paths: list[Path], settings: dict[str, Any]) -> Path:
-    """Where the report goes, once that and all runs are known to be usable."""
+    """Returns the folder of the report after checking it and all runs."""
     if not paths:
         raise ConfigError("run", "must name a run folder", "")
     configs = [check_run(path) for path in paths]

@@ -51,7 +51,7 @@ FLAGS = {
 
 
 def main(argv: list[str]) -> int:
-    """The command; returns its exit status."""
+    """Runs the command and returns its exit status."""
     return run_command(argv, __doc__, make_flags(FLAGS), compare_runs)
 
 

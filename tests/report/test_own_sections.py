@@ -7,7 +7,7 @@ import pytest
 import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.report.sections import make_own_sections
+from tfcomp.report.sections import make_user_sections
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_section_that_fails_is_left_out(
 ) -> None:
     tfcomp.register_section("mine")(function)
     tfcomp.register_section("fine")(show)
-    (section,) = make_own_sections([], ["fine", "mine"])
+    (section,) = make_user_sections([], ["fine", "mine"])
     assert section.anchor == "own_fine"
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and words in lines[0]

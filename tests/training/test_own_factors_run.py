@@ -15,8 +15,8 @@ from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measures import measure_study
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
-from tfcomp.report.report_build import write_projections
-from tfcomp.report.sections import choose_sections, find_section
+from tfcomp.report.report_build import MAKERS, write_projections
+from tfcomp.report.sections import choose_sections
 from tfcomp.training.experiment import train_and_evaluate
 
 
@@ -54,9 +54,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
 
 
 def list_sections() -> list[Callable]:
-    """What makes the sections of a report, the explorer apart."""
-    names = choose_sections(())
-    return [find_section(name) for name in names if name != "explorer"]
+    """The functions of the sections that are made by default."""
+    return [MAKERS[name] for name in choose_sections(()) if name in MAKERS]
 
 
 def list_exhibits(study: RunAnalysis) -> dict[str, list[dict]]:

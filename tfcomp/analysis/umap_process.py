@@ -48,7 +48,7 @@ def _unpack(content: bytes) -> list[np.ndarray]:
 
 
 def _embed(features: np.ndarray) -> np.ndarray:
-    import umap
+    import umap  # type: ignore[import-untyped]
 
     reducer = umap.UMAP(  # as in the published notebook
         n_neighbors=min(15, len(features) - 1),
@@ -66,7 +66,7 @@ def main() -> None:
     # UMAP warns of its other libraries, and of manifolds in several pieces.
     warnings.simplefilter("ignore")
     # UMAP imports TensorFlow for a class that is not used here.
-    sys.modules.update(dict.fromkeys(["tensorflow"]))  # its import fails
+    sys.modules["tensorflow"] = None  # type: ignore[assignment]
     with answer:
         answer.write(_pack(list(map(_embed, _unpack(sys.stdin.buffer.read())))))
 

@@ -193,9 +193,10 @@ class OutputAnalysis:
 
     def score_gap(self, curve: Curve) -> interpolation.Interpolation:
         """Scores interpolation at the held-out points of a curve."""
-        images = self.bright_outputs, self.bright_truth
         return interpolation.compute_interpolation(
-            *(part[curve.rows] for part in images), *self.describe_curve(curve)
+            self.bright_outputs[curve.rows],
+            self.bright_truth[curve.rows],
+            *self.describe_curve(curve),
         )
 
     def describe_curve(self, curve: Curve) -> tuple[np.ndarray, bool]:

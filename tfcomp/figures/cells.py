@@ -1,11 +1,12 @@
 """Arrays of numbers as colored cells: maps, images and matrices."""
 
 import math
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.image import AxesImage
@@ -21,12 +22,14 @@ OUTLINE_COLOR = "#ff00ff"
 OUTLINE_LABEL = "held-out region"
 NO_VALUE_COLOR = "0.65"
 MAX_TICKS = 6
+# Ends ((x0, y0), (x1, y1)) of a line.
+Segment = tuple[tuple[float, float], tuple[float, float]]
 # Round parts of a circle, as multiples of powers of ten.
 _DEGREES = (1, 1.5, 3, 4.5, 6, 9, 10)
 
 
-def compute_outline(mask: ArrayLike) -> list[tuple[tuple[float, float], ...]]:
-    """The border of a region, closed also where the grid ends.
+def compute_outline(mask: ArrayLike) -> list[Segment]:
+    """Returns the border of a region, closed also where the grid ends.
 
     The mask `[nx, ny]` is True inside. Cell `(i, j)` covers `i - 0.5 ... i +
     0.5` in x and `j - 0.5 ... j + 0.5` in y, as in `imshow`. Segments `((x0,
@@ -56,7 +59,7 @@ def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:
     """Shades the values of x that were held out."""
-    look = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
+    look: dict[str, Any] = {"color": OUTLINE_COLOR, "alpha": 0.1, "lw": 0}
     axes.axvspan(low, high, label=OUTLINE_LABEL, **look)
 
 
@@ -69,7 +72,7 @@ def shade_values(axes: Axes, is_held_out: ArrayLike) -> None:
 
 
 def _find_runs(edges: NDArray[np.bool_]) -> list[tuple[float, float, float]]:
-    """Runs of True in `[lines, cells]`: position of the line, start, stop."""
+    """Finds runs of True in `[lines, cells]`: (line, start, stop)."""
     steps = np.diff(np.pad(edges, ((0, 0), (1, 1))).astype(int), axis=1)
     lines, starts = np.nonzero(steps == 1)  # row by row, as are the stops
     stops = np.nonzero(steps == -1)[1]
@@ -115,7 +118,7 @@ def show_map(
 
 
 def get_map_aspect(shape: tuple[int, int]) -> float:
-    """Width over height of a map of `(nx, ny)` cells, square if they fit."""
+    """Returns width over height of a map of `(nx, ny)` cells."""
     return min(2.5, max(0.7, shape[0] / shape[1]))
 
 
@@ -123,8 +126,12 @@ def label_values(axis: Axis, factor: Factor) -> None:
     """Labels an axis, on which cells count from 0, with values or names."""
     places, labels = _choose_ticks(factor)
     axis.set_ticks(places, labels)
-    if axis.axis_name == "x" and sum(map(len, labels)) > 26:
-        turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    if isinstance(axis, XAxis) and sum(map(len, labels)) > 26:
+        turned: dict[str, Any] = {
+            "rotation": 40,
+            "ha": "right",
+            "rotation_mode": "anchor",
+        }
         axis.set_ticks(places, labels, **turned)
 
 
@@ -133,11 +140,11 @@ def _choose_ticks(factor: Factor) -> tuple[np.ndarray, list[str]]:
     is_few = len(values) <= MAX_TICKS
     if is_few or factor.names or factor.levels or factor.categorical:
         most = 10 if factor.names else MAX_TICKS
-        places = np.arange(0, len(values), math.ceil(len(values) / most))
-        return places, [factor.describe(values[place]) for place in places]
+        shown = np.arange(0, len(values), math.ceil(len(values) / most))
+        return shown, [factor.describe(values[place]) for place in shown]
     steps = _DEGREES if factor.unit == "degrees" else (1, 2, 2.5, 5, 10)
     locator = MaxNLocator(MAX_TICKS - 1, steps=steps)
-    numbers = locator.tick_values(values[0], values[-1])
+    numbers = np.asarray(locator.tick_values(values[0], values[-1]))
     places = (numbers - factor.low) / factor.step
     is_inside = (places > -0.5) & (places < len(values) - 0.5)
     return places[is_inside], [f"{n:g}" for n in numbers[is_inside].round(9)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,14 +13,14 @@ from numpy.typing import ArrayLike
 from tfcomp.figures import line_style
 from tfcomp.figures.cells import shade_interval
 from tfcomp.figures.layout import add_panel_title, finish_figure
-from tfcomp.figures.line_style import to_numbers
+from tfcomp.figures.line_style import Numbers, to_numbers
 
 _PANEL_WIDTH = 3.4  # inches
 
 
 @dataclass(frozen=True)
 class BandCurve:
-    """Means at the places x and the ends of their intervals, `[n]` each.
+    """Means at positions x and the ends of their intervals, `[n]` each.
 
     An end is NaN or None where it is unknown. Values `[n, k]`, of seeds too
     few for an interval, are drawn as points.
@@ -34,7 +35,7 @@ class BandCurve:
 
 def draw_curves(
     x: ArrayLike,
-    series: Mapping[str, ArrayLike],
+    series: Mapping[str, Numbers],
     *,
     xlabel: str,
     ylabel: str,
@@ -61,7 +62,7 @@ def draw_curves(
         y = to_numbers(numbers)
         y = np.where(y > 0, y, np.nan) if logy else y
         ends = (bands or {}).get(name)
-        band = None if ends is None else tuple(map(to_numbers, ends))
+        band = ends and (to_numbers(ends[0]), to_numbers(ends[1]))
         line_style.draw_line(axes, index, np.asarray(x, float), y, name, band)
     if shaded is not None:
         shade_interval(axes, *shaded)
@@ -120,7 +121,7 @@ def _draw_band_curve(
     x = np.asarray(curve.x, float)
     line_style.draw_line(axes, index, x, mean, name, band)
     if curve.values is not None:
-        dots = {"linestyle": "", "markersize": 3, "alpha": 0.6}
+        dots: dict[str, Any] = {"linestyle": "", "markersize": 3, "alpha": 0.6}
         look = line_style.get_line_style(index) | dots
         axes.plot(x, to_numbers(curve.values), **look)
 
@@ -155,7 +156,11 @@ def draw_stage_panels(
     size = len(panels) * width + 1.0, height + 0.6
     longest = max(map(len, places), default=0)
     tight = longest + 1 > 10 * width / len(places)  # ten letters an inch
-    slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    slant: dict[str, Any] = {
+        "rotation": 45,
+        "ha": "right",
+        "rotation_mode": "anchor",
+    }
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (panel, series) in zip(grid, panels.items(), strict=True):
@@ -177,7 +182,7 @@ def draw_stage_panels(
 
 
 def merge_stages(lists: Sequence[Sequence[str]]) -> list[str]:
-    """An order of stages that agrees with those of all models.
+    """Merges the stages of all models into one order.
 
     The longest list comes first. A stage that it lacks goes right before the
     stage that follows it in its own list, or to the end if none does.

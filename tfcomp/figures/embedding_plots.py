@@ -1,11 +1,13 @@
 """Embeddings: the matrix of every value, its spectrum, its profiles."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
@@ -18,7 +20,7 @@ PANEL_SIZE = 0.8  # inches
 
 def draw_embeddings(
     matrices: ArrayLike,
-    values: ArrayLike,
+    values: Sequence[str] | Sequence[float] | np.ndarray,
     *,
     factor_label: str,
     title: str = "",
@@ -55,7 +57,7 @@ def draw_embeddings(
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set(linewidth=0.5, color="0.5")
     finite = matrices[np.isfinite(matrices)]
-    bar = {"label": "entry"}
+    bar: dict[str, Any] = {"label": "entry"}
     if num_beyond := (np.abs(finite) > limit).sum():
         share = f"{100 * num_beyond / finite.size:.2g} %"
         bar = {"label": f"entry ({share} beyond the scale)", "extend": "both"}
@@ -88,15 +90,24 @@ def draw_spectrum(
     for line in relative:
         axes.plot(ranks, line, color="0.6", lw=0.6, alpha=0.7, label=label)
     if len(relative):
-        look = {"color": LINE_COLORS[0], "linewidth": 2.4, "markersize": 4}
+        look: dict[str, Any] = {
+            "color": LINE_COLORS[0],
+            "linewidth": 2.4,
+            "markersize": 4,
+        }
         look["marker"] = "o" if len(ranks) <= 16 else ""
-        label = f"median (mean effective rank {np.mean(effective_rank):.3g})"
+        mean = np.mean(np.asarray(effective_rank, float))
+        label = f"median (mean effective rank {mean:.3g})"
         axes.plot(ranks, np.median(relative, axis=0), label=label, **look)
     if not is_drawn.all():
         label = f"not drawn: {np.sum(~is_drawn)} without singular values"
         axes.plot([], [], linestyle="none", label=label)
     axes.set(xlim=(0.5, len(ranks) + 0.5), ylim=(1e-4, 1.5))
-    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.xaxis.set_major_locator(
+        MaxNLocator(
+            "auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1
+        )
+    )
     axes.set_xlabel("index of the singular value")
     axes.set_ylabel("singular value / largest")
     finish_axes(axes)

@@ -1,4 +1,4 @@
-"""Exhibits: a figure, the numbers behind it, and a caption."""
+"""Exhibits: a figure, its numbers, and a caption."""
 
 import io
 import itertools
@@ -50,7 +50,7 @@ def figure_to_pdf(figure: Figure) -> bytes:
 
 
 def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
-    """A figure, left as it was, as red, green, blue and opacity `[H, W, 4]`."""
+    """Renders a figure, which is left as it was, as RGBA `[H, W, 4]`."""
     with _keep_canvas(figure):
         figure.dpi = dpi
         canvas = FigureCanvasAgg(figure)
@@ -59,7 +59,7 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
 
 
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
-    """Pictures `[H, W, 4]` of any sizes below one another, as a PNG file."""
+    """Stacks pictures `[H, W, 4]` of any sizes into one PNG file."""
     width = max(picture.shape[1] for picture in pictures)
     padded = []
     for picture in pictures:
@@ -100,7 +100,7 @@ class Exhibit:
 
     @property
     def alt(self) -> str:
-        """What the picture shows, in words, for who cannot see it."""
+        """Description of the picture for screen readers."""
         every = self.figure.axes if self.figure else []
         panels = [a for a in every if a.get_label() != "<colorbar>"]
         legends = [a.get_legend_handles_labels()[1] for a in panels]

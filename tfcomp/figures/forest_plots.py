@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -67,7 +68,7 @@ def draw_forest(
     if side_by_side:
         width = 2.8 * len(panels) + 0.085 * max(map(len, labels))
         size = width + 0.6, _ROW_HEIGHT * len(labels) + 1.2
-        shape = {"ncols": len(panels), "sharey": True}
+        shape: dict[str, Any] = {"ncols": len(panels), "sharey": True}
     else:
         heights = [_ROW_HEIGHT * len(p.rows) + 0.85 for p in panels]
         size = 6.6, sum(heights) + 0.15
@@ -107,7 +108,7 @@ def _draw_row(axes: Axes, place: int, row: ForestRow) -> None:
     seeds = line_style.to_numbers(row.seeds)
     if len(seeds):
         places = place + np.linspace(-0.14, 0.14, len(seeds))
-        dots = {"color": "0.55", "ms": 3.5, "label": "a seed"}
+        dots: dict[str, Any] = {"color": "0.55", "ms": 3.5, "label": "a seed"}
         axes.plot(seeds, places, "o", **dots)
     if row.low is not None and row.high is not None:
         axes.plot([row.low, row.high], [place] * 2, color=color, lw=2.2)
@@ -123,7 +124,11 @@ def _show_rule(axes: Axes, rule: tuple[float, float], outside: bool) -> None:
     axes.set_xlim(left, right)
     low, high = max(rule[0], left), min(rule[1], right)
     parts = [(left, low), (high, right)] if outside else [(low, high)]
-    shade = {"alpha": 0.09, "lw": 0, "label": "agrees with the rule"}
+    shade: dict[str, Any] = {
+        "alpha": 0.09,
+        "lw": 0,
+        "label": "agrees with the rule",
+    }
     for part in parts:
         axes.axvspan(*part, color=LINE_COLORS[0], **shade)
     for bound in bounds:

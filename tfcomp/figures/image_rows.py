@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -61,7 +62,9 @@ def draw_rows(
         text = textwrap.fill(label, letters, break_long_words=False)
         panel_row[0].set_ylabel(text, fontsize=12)
     if positions is not None:
-        for column, position in zip(panels.T, positions, strict=True):
+        for column, position in zip(
+            panels.T, np.asarray(positions, float), strict=True
+        ):
             _mark_position(column, position)
     for axes, text in zip(panels[0], column_titles or (), strict=False):
         axes.set_title(text, fontsize=10)
@@ -71,7 +74,7 @@ def draw_rows(
 
 
 def arrange_channels(images: ArrayLike) -> np.ndarray:
-    """Images as they can be shown: gray `[n, H, W]` or RGB `[n, H, W, 3]`.
+    """Returns images to show: gray `[n, H, W]` or RGB `[n, H, W, 3]`.
 
     One channel is gray, three are RGB, others are gray beside each other.
     """
@@ -97,7 +100,7 @@ def _draw_image(axes: Axes, image: np.ndarray, mask: ArrayLike | None) -> None:
 
 
 def _get_height(shape: tuple[int, ...]) -> float:
-    """Height of the panels of images [n, H, W, ...] in inches."""
+    """Returns the height of panels of images [n, H, W, ...] in inches."""
     return PANEL_SIZE * min(1.0, shape[1] / shape[2])
 
 
@@ -109,7 +112,11 @@ def _mark_position(column: Sequence[Axes], position: ArrayLike) -> None:
     if np.isnan([x, y]).any():  # a stripe is no point
         return
     # Wide enough to leave the peak in sight, and whole at the border.
-    look = {"color": "#ff7f0e", "fillstyle": "none", "markersize": 16}
+    look: dict[str, Any] = {
+        "color": "#ff7f0e",
+        "fillstyle": "none",
+        "markersize": 16,
+    }
     look |= {"label": "true position", "clip_on": False, "zorder": 4}
     for axes in column:
         axes.plot(x, y, "o", **look)

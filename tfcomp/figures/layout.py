@@ -2,10 +2,12 @@
 
 import math
 import textwrap
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
@@ -18,7 +20,7 @@ MAX_LAYOUT_STEPS = 10  # a step costs more than all drawing
 
 
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
-    """The fewest rows, of similar length, for some panels: (rows, columns)."""
+    """Returns (rows, columns): the fewest rows, of similar length."""
     num_rows = math.ceil(count / max_columns)
     return num_rows, math.ceil(count / num_rows)
 
@@ -26,12 +28,12 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
 def make_panels(
     shape: tuple[int, int], figsize: tuple[float, float], pad: float
 ) -> tuple[Figure, NDArray[np.object_]]:
-    """A figure of a size, and its panels of a fixed aspect, `[rows, columns]`.
+    """Makes a figure and its panels of a fixed aspect, `[rows, columns]`.
 
     The size is without the legend; `pad` is around panels, both in inches.
     """
-    figure = Figure(figsize=figsize, layout="compressed")
-    figure.get_layout_engine().set(w_pad=pad, h_pad=pad)
+    engine = ConstrainedLayoutEngine(compress=True, w_pad=pad, h_pad=pad)
+    figure = Figure(figsize=figsize, layout=engine)
     return figure, figure.subplots(*shape, squeeze=False)
 
 
@@ -71,7 +73,7 @@ def _add_legend(figure: Figure, no_value_color: str | None) -> None:
     pairs = [pair for both in found for pair in zip(*both, strict=True)]
     if no_value_color is not None:
         pairs.append((Patch(color=no_value_color), "no finite value"))
-    handles = {}
+    handles: dict[str, Any] = {}
     for handle, label in pairs:
         # The sample of a line takes the rest of the width.
         handles.setdefault(_wrap(label, width - 0.7), handle)
@@ -93,7 +95,7 @@ def _add_legend(figure: Figure, no_value_color: str | None) -> None:
 
 
 def take_dollars_literally(figure: Figure) -> None:
-    """Takes nothing for mathematics but powers of ten at logarithmic axes."""
+    """Turns mathtext off, except for powers of ten at logarithmic axes."""
     powers = {
         label
         for axes in figure.axes
@@ -112,8 +114,9 @@ def _settle_layout(figure: Figure) -> None:
     need several: no two pictures would be equal.
     """
     engine = figure.get_layout_engine()
+    assert engine is not None  # every figure here has one
     is_fixed = any(axes.get_aspect() != "auto" for axes in figure.axes)
-    previous = np.nan
+    previous = np.array(np.nan)
     for _ in range(MAX_LAYOUT_STEPS if is_fixed else min(MAX_LAYOUT_STEPS, 1)):
         engine.execute(figure)
         bounds = np.array([axes.get_position().bounds for axes in figure.axes])

@@ -23,6 +23,7 @@ LINE_DASHES = (
 LINE_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 Band = tuple[ArrayLike, ArrayLike]
+Numbers = ArrayLike | Sequence[float | None]
 
 
 def draw_line(
@@ -40,12 +41,16 @@ def draw_line(
     axes.plot(x, y, label=label, linewidth=1.6, markersize=5, **style)
     if band is not None:
         # The edge keeps the interval of a point between two gaps in sight.
-        look = {"color": style["color"], "alpha": 0.18, "linewidth": 1}
+        look: dict[str, Any] = {
+            "color": style["color"],
+            "alpha": 0.18,
+            "linewidth": 1,
+        }
         axes.fill_between(x, *band, **look)
 
 
 def get_line_style(index: int) -> dict[str, Any]:
-    """Color, dashes and marker of the line of a number from 0."""
+    """Returns color, dashes and marker of a line by its index."""
     return {
         "color": LINE_COLORS[index % len(LINE_COLORS)],
         "linestyle": LINE_DASHES[index % len(LINE_DASHES)],
@@ -54,7 +59,7 @@ def get_line_style(index: int) -> dict[str, Any]:
 
 
 def finish_axes(axes: Axes) -> None:
-    """A light grid, and no frame at the right and top."""
+    """Adds a light grid and removes the frame at the right and top."""
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["right", "top"]].set_visible(False)
@@ -65,7 +70,9 @@ def set_log_scale(
 ) -> None:
     """Makes an axis logarithmic, which ends near the numbers above 0."""
     axes.set(**{f"{direction}scale": "log"})
-    known = np.concatenate([to_numbers(n).ravel() for n in numbers] or [[]])
+    known = np.concatenate(
+        [np.zeros(0), *(to_numbers(n).ravel() for n in numbers)]
+    )
     known = known[known > 0]
     if not len(known):
         return
@@ -78,7 +85,7 @@ def set_log_scale(
     axis.set_minor_formatter(NullFormatter())
 
 
-def to_numbers(values: ArrayLike) -> NDArray[np.float64]:
-    """Values as float, NaN where they are None or infinite."""
-    values = np.asarray(values, float)
-    return np.where(np.isfinite(values), values, np.nan)
+def to_numbers(values: Numbers) -> NDArray[np.float64]:
+    """Converts values to float, with NaN for None and infinity."""
+    numbers = np.asarray(values, float)
+    return np.where(np.isfinite(numbers), numbers, np.nan)

@@ -1,6 +1,7 @@
 """Manifolds: activations of every stage in two dimensions (figure 9b)."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ from tfcomp.figures.cells import OUTLINE_COLOR, OUTLINE_LABEL
 PANEL_SIZE = 2.3  # inches
 MAX_COLUMNS = 6
 # The ends of the cyclic colors are nearly white.
-_EDGES = {"linewidths": 0.25, "edgecolors": "0.3"}
+_EDGES: dict[str, Any] = {"linewidths": 0.25, "edgecolors": "0.3"}
 
 
 def draw_manifolds(
@@ -63,14 +64,14 @@ def draw_manifolds(
             else:
                 _draw_points(axes, points, shades, is_ood)
             if not np.isfinite(points).any():
-                look = {"ha": "center", "va": "center"}
+                look: dict[str, Any] = {"ha": "center", "va": "center"}
                 look["transform"] = axes.transAxes
                 axes.text(0.5, 0.5, "no variance", **look)
             if i == 0:
                 layout.add_panel_title(axes, stage, PANEL_SIZE)
         bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
         if factor.names:
-            bar.set_ticks(factor.values(), labels=factor.names)
+            bar.set_ticks(factor.values().tolist(), labels=factor.names)
     layout.finish_figure(figure, title)
     return figure
 
@@ -92,9 +93,10 @@ def _draw_points(
         ("training region", ~is_ood, "o", 6),
         (OUTLINE_LABEL, is_ood, "D", 18),
     ):
-        look = {"marker": marker, "s": size, **_EDGES}
+        look: dict[str, Any] = {"marker": marker, "s": size, **_EDGES}
         if rows.any():
-            axes.scatter(*points[rows].T, c=shades[rows], **look)
+            x, y = points[rows].T
+            axes.scatter(x, y, c=shades[rows], **look)
             # The legend has a color that stands for no value.
             axes.scatter([], [], facecolor="0.6", label=label, **look)
 
@@ -112,8 +114,15 @@ def _draw_curve(
     if not periodic:
         steps, touches = steps[:-1], touches[:-1]
     if touches.any():
-        look = {"linewidths": 7, "alpha": 0.35, "capstyle": "round"}
+        look: dict[str, Any] = {
+            "linewidths": 7,
+            "alpha": 0.35,
+            "capstyle": "round",
+        }
         look |= {"colors": OUTLINE_COLOR, "label": OUTLINE_LABEL}
-        axes.add_collection(LineCollection(steps[touches], **look))
-    axes.add_collection(LineCollection(steps, colors="0.45", linewidths=0.8))
-    axes.scatter(*points.T, c=shades, s=10, zorder=3, **_EDGES)
+        axes.add_collection(LineCollection(list(steps[touches]), **look))
+    axes.add_collection(
+        LineCollection(list(steps), colors="0.45", linewidths=0.8)
+    )
+    x, y = points.T
+    axes.scatter(x, y, c=shades, s=10, zorder=3, **_EDGES)

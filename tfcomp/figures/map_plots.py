@@ -1,6 +1,7 @@
 """Maps over the grid of two factors, similarity matrices, tables of scores."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -120,7 +121,11 @@ def draw_score_table(
         [[values.get((row, c), np.nan) for c in columns] for row in rows]
     )
     colors = colormaps["RdYlBu"].with_extremes(bad=cells.NO_VALUE_COLOR)
-    look = {"cmap": colors, "norm": Normalize(0, 1), "aspect": "auto"}
+    look: dict[str, Any] = {
+        "cmap": colors,
+        "norm": Normalize(0, 1),
+        "aspect": "auto",
+    }
     picture = axes.imshow(np.clip(table, 0.0, 1.0), **look)
     for y, x in np.ndindex(table.shape):
         place = rows[y], columns[x]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -75,13 +76,15 @@ def draw_power_laws(
 def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
     style = get_line_style(index)
     color, dashes, marker = style.values()
-    faint = {"alpha": 0.4, "markersize": 4}
+    faint: dict[str, Any] = {"alpha": 0.4, "markersize": 4}
     axes.plot(*_spread(scaling.points), marker, color=color, **faint)
-    hollow = {"markersize": 6, "fillstyle": "none"}
+    hollow: dict[str, Any] = {"markersize": 6, "fillstyle": "none"}
     axes.plot(*_spread(scaling.missed), "^", color=color, **hollow)
-    large = {"fmt": marker, "markersize": 7, "capsize": 3}
+    large: dict[str, Any] = {"fmt": marker, "markersize": 7, "capsize": 3}
     for size, mean, low, high in scaling.means:
-        ends = None if low is None else [[mean - low], [high - mean]]
+        ends = None
+        if low is not None and high is not None:
+            ends = [[mean - low], [high - mean]]
         axes.errorbar(size, mean, ends, color=color, **large)
     axes.plot(*_get_line(scaling), color=color, linestyle=dashes, linewidth=1.6)
     # In the legend stands what all of this has in common.
@@ -89,7 +92,7 @@ def _draw_series(axes: Axes, index: int, name: str, scaling: Scaling) -> None:
 
 
 def _get_line(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
-    """The power law from the least to the largest size, or all means."""
+    """Returns the power law over all sizes, or all means without one."""
     if scaling.line is None:
         return tuple(np.reshape([m[:2] for m in scaling.means], (-1, 2)).T)
     constant, exponent = scaling.line
@@ -98,7 +101,7 @@ def _get_line(scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _spread(points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Places of repeats: those of one size side by side, in log scale."""
+    """Moves repeats of one size side by side, on a log scale."""
     x, y = np.reshape(np.array(points, float), (-1, 2)).T
     shift = np.zeros(len(x))
     for size in np.unique(x):

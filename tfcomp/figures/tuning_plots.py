@@ -1,10 +1,12 @@
 """Tuning of units: maps with marginals (figures 4f, 15), additive shares."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
@@ -26,12 +28,13 @@ def draw_tuning(
     outlined or, on marginals, shaded.
     """
     factors = next(iter(units.values())).factors
-    width = ROW_HEIGHT * cells.get_map_aspect([f.size for f in plane.factors])
+    nx, ny = (factor.size for factor in plane.factors)
+    width = ROW_HEIGHT * cells.get_map_aspect((nx, ny))
     ratios = (width + 0.6, *[2.0] * len(factors))
     size = sum(ratios) + 1.6, len(units) * (ROW_HEIGHT + 0.3) + 0.7
-    figure = Figure(figsize=size, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
-    shape = {"width_ratios": ratios, "squeeze": False}
+    engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
+    figure = Figure(figsize=size, layout=engine)
+    shape: dict[str, Any] = {"width_ratios": ratios, "squeeze": False}
     panels = figure.subplots(len(units), len(ratios), **shape)
     for row, (name, unit) in zip(panels, units.items(), strict=True):
         image = cells.show_map(row[0], unit.cut(plane), linewidth=1.2)
@@ -75,7 +78,11 @@ def draw_index_distribution(
     means = [np.mean(index) for index in alive.values()]
     medians = [np.median(index) for index in alive.values()]
     axes.plot([*alive], means, "o-", color=LINE_COLORS[0], label="mean")
-    bars = {"markersize": 22, "markeredgewidth": 2, "label": "median"}
+    bars: dict[str, Any] = {
+        "markersize": 22,
+        "markeredgewidth": 2,
+        "label": "median",
+    }
     axes.plot([*alive], medians, "_", color=LINE_COLORS[4], **bars)
     finish_axes(axes)
     axes.grid(visible=False, axis="x")
@@ -108,7 +115,12 @@ def _draw_histogram(axes: Axes, place: int, index: np.ndarray) -> None:
     finite = index[np.isfinite(index)]
     counts, edges = np.histogram(finite, bins=25, range=(0, 1))
     widths = 0.84 * counts / max(1, counts.max())
-    look = {"align": "edge", "color": LINE_COLORS[5], "alpha": 0.55, "lw": 0}
+    look: dict[str, Any] = {
+        "align": "edge",
+        "color": LINE_COLORS[5],
+        "alpha": 0.55,
+        "lw": 0,
+    }
     left, height = place - widths / 2, np.diff(edges)
     axes.barh(edges[:-1], widths, left=left, height=height, **look)
     if finite.size < index.size:

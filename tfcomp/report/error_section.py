@@ -1,4 +1,4 @@
-"""Where a network errs: maps, and the distance to ID (figure 1b)."""
+"""Maps of the error, and its dependence on the distance to ID (figure 1b)."""
 
 from collections.abc import Sequence
 
@@ -139,6 +139,6 @@ def _make_border(
 
 
 def list_distances(analysis: RunAnalysis) -> list[float]:
-    """The distances of held-out points to ID, each once, rising."""
+    """Returns the distinct distances of held-out points to ID, sorted."""
     steps = analysis.border_distance
     return np.unique(steps[np.isfinite(steps) & (steps > 0)]).tolist()

@@ -1,4 +1,4 @@
-"""The explorer: what every run draws at every combination, by pointing at it.
+"""The explorer: outputs of every run at the combination under the pointer.
 
 HTML with all that it needs: it works from a file, in a mail and in a notebook.
 """
@@ -40,7 +40,7 @@ class Explorer:
 
 
 def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
-    """HTML for the top of a page, empty where there is nothing to explore."""
+    """Returns HTML for the top of a page, empty without runs."""
     if not analyses:
         return ""
     data, sprites = collect(analyses), []

@@ -1,4 +1,4 @@
-"""What the explorer knows of runs, as plain data for a page.
+"""Data of the explorer: runs as plain numbers and sprites for a page.
 
 Numbers of every combination are in the order of the grid. Runs on the same
 data, with the same held-out combinations and training examples, share what does
@@ -47,7 +47,7 @@ class Sprite:
         self._shape: tuple[int, ...] = ()
 
     def add(self, images: np.ndarray) -> list[int]:
-        """The tiles of images [n, H, W, C], cut to 0..1 and black if NaN."""
+        """Adds images [n, H, W, C], clipped to 0..1; returns their tiles."""
         shown = np.nan_to_num(arrange_channels(images), posinf=1.0, neginf=0.0)
         pixels = np.round(shown.clip(0, 1) * 255).astype(np.uint8)
         self._shape = pixels.shape[1:]
@@ -65,11 +65,11 @@ class Sprite:
 
     @property
     def columns(self) -> int:
-        """How many tiles stand beside each other."""
+        """Number of tiles in a row."""
         return math.isqrt(max(len(self._tiles) - 1, 0)) + 1
 
     def to_url(self) -> str:
-        """The picture as PNG, in the address of an image."""
+        """Returns the picture as a PNG data URL."""
         height, width, *colors = self._shape
         columns, count = self.columns, len(self._tiles)
         rows = math.ceil(count / columns)
@@ -84,7 +84,7 @@ class Sprite:
 
 
 def collect(analyses: Sequence[RunAnalysis]) -> Data:
-    """All that a page shows of the runs."""
+    """Collects everything that a page shows of the runs."""
     groups: dict[str, Data] = {}
     runs = []
     for name, analysis in zip(name_runs(analyses), analyses, strict=True):
@@ -98,7 +98,7 @@ def collect(analyses: Sequence[RunAnalysis]) -> Data:
 
 
 def name_runs(analyses: Sequence[RunAnalysis]) -> list[str]:
-    """Names of runs; of trials, flags that differ, as `depth=2 seed=0`."""
+    """Names runs; trials by differing flags, as `depth=2 seed=0`."""
     flags = [analysis.run.config.identity() for analysis in analyses]
     keys = {key: {str(other.get(key)) for other in flags} for key in flags[0]}
     names = []
@@ -110,7 +110,7 @@ def name_runs(analyses: Sequence[RunAnalysis]) -> list[str]:
 
 
 def count_combinations(analyses: Sequence[RunAnalysis]) -> int:
-    """How many of each run are shown, so that the page stays small."""
+    """Returns the number of combinations per run that keeps a page small."""
     size = sum(
         math.prod(s.dataset.image_shape) * (5 + s.run.config.keep_outputs)
         for s in analyses
@@ -157,14 +157,14 @@ def _describe_group(analysis: RunAnalysis, total: int) -> Data:
 
 
 def _certify(data: Dataset) -> Data:
-    """The largest order by which combinations are certified, 0 for none."""
+    """Lists the largest order that certifies a combination, 0 for none."""
     grid, is_ood = data.splits.grid, data.splits.is_ood
     found = certify_dataset(data, grid)
-    orders = [k for k, certificate in found.items() if certificate is not None]
+    known = {k: certificate for k, certificate in found.items() if certificate}
     order = np.zeros(len(grid), int)
-    for k in orders:
-        order[found[k].certified & is_ood] = k
-    return {"orders": orders, "order": order.tolist()}
+    for k, certificate in known.items():
+        order[certificate.certified & is_ood] = k
+    return {"orders": list(known), "order": order.tolist()}
 
 
 def _describe_run(analysis: RunAnalysis) -> Data:
@@ -200,7 +200,7 @@ def _describe_run(analysis: RunAnalysis) -> Data:
 
 
 def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
-    """The error of images at every combination, in that of the reference."""
+    """Divides the error of images by the reference's at every combination."""
     truth = analysis.evaluation.truth
     blank = np.broadcast_to(analysis.dataset.reference, truth.shape)
     error = compute_mse_per_image(images, truth)
@@ -208,7 +208,7 @@ def _rate(analysis: RunAnalysis, images: np.ndarray) -> np.ndarray:
 
 
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
-    """Least and largest value of images that leave 0..1, by their number."""
+    """Returns the range of each image that leaves 0..1, by its index."""
     flat = images.reshape(len(images), -1)
     low, high = flat.min(axis=1), flat.max(axis=1)
     leaves = ~((low >= -1 / 255) & (high <= 1 + 1 / 255))
@@ -247,7 +247,7 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
 
 
 def _describe_metrics(analysis: RunAnalysis, stage: str) -> Data:
-    """Lengths along ordered factors, per level, and cosines between them.
+    """Describes lengths per level along ordered factors, and their cosines.
 
     Lengths are shares of `longest`, 0 to 255; cosines -1 to 1 are 0 to 254.
     Columns of pairs are in the order of `itertools.combinations`.
@@ -269,7 +269,7 @@ def _describe_metrics(analysis: RunAnalysis, stage: str) -> Data:
 
 
 def _identify(analysis: RunAnalysis) -> str:
-    """A hash of what runs on the same data have in common."""
+    """Hashes the points, splits and true images of a run."""
     splits, data, found = analysis.splits, analysis.dataset, hashlib.sha256()
     truth = analysis.evaluation.truth
     for array in (splits.grid, splits.is_ood, splits.train, truth):
@@ -286,19 +286,19 @@ def _show(sprite: Sprite) -> Data:
 
 
 def _divide(values: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Their ratio; 0 where both are, and infinite where `by` alone is."""
+    """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(values == 0, 0.0, values / by)
 
 
 def _pack(values: np.ndarray, top: int) -> str:
-    """Numbers from 0 to 1 as bytes, in base64."""
+    """Packs numbers from 0 to 1 into bytes, in base64."""
     whole = np.round(np.nan_to_num(values).clip(0, 1) * top)
     return encode(whole.astype(np.uint8).tobytes())
 
 
 def _round(values: np.ndarray) -> list:
-    """Numbers of four digits; None where they are not finite."""
+    """Rounds to four digits, with None for numbers that are not finite."""
     if np.ndim(values) > 1:
         return [_round(row) for row in values]
     return [

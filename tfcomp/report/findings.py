@@ -1,4 +1,4 @@
-"""What the numbers of a section say, in a line; from its tables alone.
+"""Sentences on the numbers of a section, from its tables alone.
 
 A line says no more than the numbers carry: where they point nowhere it says
 so, and where there is none it is empty. Numbers that are close are "about
@@ -44,7 +44,7 @@ def _tell_runs(say: Callable[..., str]) -> Callable[..., str]:
 
 @_tell_runs
 def describe_course(rows: Sequence[Row], column: str, name: str) -> str:
-    """How a number of stages goes from the first stage to the last."""
+    """Describes how a number changes from the first stage to the last."""
     known = [row for row in rows if row.get(column) is not None]
     if len(known) < 2:
         return ""
@@ -64,7 +64,7 @@ def describe_course(rows: Sequence[Row], column: str, name: str) -> str:
 
 @_tell_runs
 def describe_superposition(rows: Sequence[Row]) -> str:
-    """Whether outputs are sums of memories; from the far points if known."""
+    """Describes if outputs are sums of memories, at far points if known."""
     for points in ("far", "all"):
         pair = [
             row["superposition"]
@@ -92,7 +92,7 @@ def describe_superposition(rows: Sequence[Row]) -> str:
 
 @_tell_runs
 def describe_kernels(rows: Sequence[Row]) -> str:
-    """Which of the two ideal kernels the outputs resemble."""
+    """Describes which of the two ideal kernels the outputs resemble."""
     row = next((r for r in rows if r["similarity"] == "cosine"), {})
     sum_, joint = row.get("factorized"), row.get("conjunctive")
     if sum_ is None or joint is None:
@@ -110,7 +110,7 @@ def describe_kernels(rows: Sequence[Row]) -> str:
 
 @_tell_runs
 def describe_gaps(rows: Sequence[Row]) -> str:
-    """Whether outputs in a gap are interpolations of its edges."""
+    """Describes if outputs in a gap are interpolations of its edges."""
     pairs = [(row["interpolation_r2"], row["truth_r2"]) for row in rows]
     pairs = [pair for pair in pairs if None not in pair]
     if not pairs:
@@ -129,7 +129,7 @@ def describe_gaps(rows: Sequence[Row]) -> str:
 
 @_tell_runs
 def describe_border(rows: Sequence[Row]) -> str:
-    """Whether the OOD error rises with the distance to ID."""
+    """Describes if the OOD error rises with the distance to ID."""
     rho = rows[0]["border_rank_correlation"]
     if rho is None:
         return ""
@@ -141,7 +141,7 @@ def describe_border(rows: Sequence[Row]) -> str:
 
 @_tell_runs
 def describe_errors(rows: Sequence[Row]) -> str:
-    """The relative errors over ID and over OOD points."""
+    """Describes the relative errors over ID and over OOD points."""
     known = [
         f"{row['relative_mse']:.2g} over {row['subset'].upper()}"
         for row in rows
@@ -152,7 +152,7 @@ def describe_errors(rows: Sequence[Row]) -> str:
 
 @_tell_runs
 def describe_ranks(rows: Sequence[Row]) -> str:
-    """The effective ranks of embeddings, by factor."""
+    """Describes the effective ranks of embeddings, by factor."""
     ranks = [
         f"{row['factor']} {row['effective_rank']:.1f}"
         for row in rows

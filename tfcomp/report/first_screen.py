@@ -1,6 +1,6 @@
-"""The first screen of a report: what the numbers say, scores, samples."""
+"""The first screen of a report: sentences, scores and samples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from tfcomp.statistics.setting_table import choose_flags, make_label
 
 
 def make_answer(analyses: Sequence[RunAnalysis], with_map: bool) -> Answer:
-    """What the runs reach; with a map of errors where no explorer has it."""
+    """Makes the first screen; without an explorer it has a map of errors."""
     shown = [make_samples(group) for group in group_runs(analyses)]
     if with_map:
         mapped = [analysis for analysis in analyses if analysis.has_map]
@@ -28,7 +28,7 @@ def make_answer(analyses: Sequence[RunAnalysis], with_map: bool) -> Answer:
 
 
 def say_answer(analyses: Sequence[RunAnalysis]) -> list[str]:
-    """On errors, those without a network, and what held-out outputs are."""
+    """Returns sentences on errors, references, and held-out outputs."""
     facts = {
         analysis.name: {  # as in a `metrics.json`
             **analysis.evaluation.scores,
@@ -56,7 +56,7 @@ def say_answer(analyses: Sequence[RunAnalysis]) -> list[str]:
 def _make_scores(analyses: Sequence[RunAnalysis]) -> Exhibit:
     rows = []
     for group in group_runs(analyses):
-        drawn = {
+        drawn: dict[str, Mapping[str, float | None]] = {
             analysis.name: {
                 subset: scores["relative_mse"]
                 for subset, scores in analysis.evaluation.scores.items()
@@ -86,7 +86,7 @@ def _make_scores(analyses: Sequence[RunAnalysis]) -> Exhibit:
 
 
 def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
-    """Truths and what each run drew, at eight points, of five held-out ones."""
+    """Shows true images and outputs at eight points, five of them held out."""
     splits = analyses[0].splits
     held_out = pictures.choose_spread(np.flatnonzero(splits.is_ood), 5)
     count = pictures.SHOWN_SAMPLES - len(held_out)
@@ -105,7 +105,7 @@ def make_output_rows(
     name: str = "held_out_rows",
     title: str = "Held-out positions",
 ) -> Exhibit:
-    """The truth in the first row, then a row for each of comparable runs.
+    """Shows the truth in the first row, then a row for each run.
 
     The labels are theirs, by default names or what tells the runs apart. The
     points are rows of the grid, by default some that were held out. The table

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
-    """The curves with a held-out range, and their scores."""
+    """Returns the curves with a held-out range, and their scores."""
     return [
         (analysis, curve, analysis.score_gap(curve))
         for analysis in analyses
@@ -146,7 +147,7 @@ def _make_weights(
 def summarize_curve(
     analysis: RunAnalysis, curve: Curve, scores: Interpolation
 ) -> Row:
-    """The scores of a curve with a gap, for the table."""
+    """Summarizes the scores of a curve with a gap for the table."""
     error = analysis.error[curve.rows[scores.rows]]
     steps = len(scores.rows) + len(np.unique(scores.edges, axis=0))
     return {
@@ -205,9 +206,9 @@ def _make_jumps(gaps: Sequence[Gap]) -> Exhibit:
 
 
 def _show_curve(
-    analysis: RunAnalysis, curve: Curve, kind: str, title: str, *content: object
+    analysis: RunAnalysis, curve: Curve, kind: str, title: str, *content: Any
 ) -> Exhibit:
-    """An exhibit of one curve, whose name is told if there are several."""
+    """Makes an exhibit of one curve, named after it if there are several."""
     name = f"{analysis.name}_{kind}"
     if len(analysis.curves) > 1:
         # Names of levels may have characters that no file name can have.

@@ -1,4 +1,4 @@
-"""Do factors interact in a stage or a unit, and which stages are alike?"""
+"""Interactions of factors in stages and units, and similarity of stages."""
 
 import itertools
 from collections.abc import Sequence

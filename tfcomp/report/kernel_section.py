@@ -79,7 +79,7 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def compute_grams(outputs: np.ndarray) -> dict[str, np.ndarray]:
-    """Three similarities of all outputs, [n, n] each."""
+    """Computes three similarities of all outputs, [n, n] each."""
     return {
         "cosine": compute_cosine_gram(outputs),
         "L2": convert_to_similarity(compute_distance_gram(outputs)),
@@ -142,7 +142,7 @@ def make_matrices(
 
 
 def average_pairs(analysis: RunAnalysis, gram: np.ndarray) -> list[Row]:
-    """Means over different points, by split and by shared factors."""
+    """Averages over different points, by split and by shared factors."""
     grid, is_ood = analysis.splits.grid, analysis.splits.is_ood
     shared = (grid[:, None] == grid[None]).sum(axis=2)  # [n, n]
     pairs = is_ood[:, None].astype(int) + is_ood[None]
@@ -243,7 +243,7 @@ def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def list_scores(analysis: RunAnalysis) -> list[Row]:
-    """The scores of a run and, for comparison, of a true composer."""
+    """Lists the scores of a run and, for comparison, of a true composer."""
     known = analysis.bright_outputs[analysis.splits.is_id]
     is_ood = analysis.splits.is_ood
     rows = []

@@ -80,7 +80,7 @@ def _find_worst_pair(analysis: RunAnalysis, stage: str) -> Row:
 def make_charts(
     analyses: Sequence[RunAnalysis], section: str, others: Sequence[str] = ()
 ) -> list[Exhibit]:
-    """Charts that measures of a section declare, with `others` in tables."""
+    """Makes the charts of a section, with `others` in their tables."""
     charts = list_charts(section)
     shown = [m.name for measures in charts.values() for m in measures]
     tables = {s.name: tabulate_stages(s, [*shown, *others]) for s in analyses}
@@ -95,7 +95,7 @@ def make_charts(
 
 
 def has_numbers(rows: Sequence[Row], name: str) -> bool:
-    """Whether a column of a table is not empty."""
+    """Returns True if a column of a table is not empty."""
     return any(row[name] is not None for row in rows)
 
 

@@ -85,7 +85,7 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
 
 
 def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
-    """UMAP of every stage, if it is installed and does not fail."""
+    """Draws UMAP of every stage if it is installed and does not fail."""
     try:
         return [draw_umap(analysis)] if has_umap() else []
     except OSError as error:

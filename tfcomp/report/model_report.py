@@ -1,4 +1,4 @@
-"""A model and its data, measured and shown: runs, and any other model.
+"""Reports on a model and its data: a run, or any other model.
 
 table = tfcomp.FactorTable(images, classes, names=["shape", "x", "y"])
 result = tfcomp.evaluate(model, table, region="shape:2,x:4-7")
@@ -46,16 +46,16 @@ from tfcomp.report.run_exhibits import name_values
 from tfcomp.report.sections import choose_sections
 from tfcomp.storage.output_folders import check_folder
 
-NUMBERS = {"float_format": "{:.4g}".format}
+NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}
 
 
 class ModelReport:
-    """A model on data with held-out combinations; computed when asked for.
+    """A model on data with held-out combinations; results are computed on use.
 
-    What `load_run`, `train_run` and `evaluate` give; `analysis` has all that a
-    report looks at. Where methods take factors, these are values [n, F], or go
-    by name (`x=3, shape="heart"`, lists of values, a table with such columns);
-    without any they are all combinations that are looked at.
+    `load_run`, `train_run` and `evaluate` return it; `analysis` has all results
+    that a report shows. Methods take factors as values [n, F] or by name
+    (`x=3, shape="heart"`, lists of values, a table with such columns); without
+    factors they use all combinations that are scored.
     """
 
     def __init__(
@@ -154,9 +154,10 @@ class ModelReport:
 
         def combine(subset: str, name: str) -> float | None:
             values = [sample[subset][name] for sample in samples]
-            if None in values or is_one:
+            known_values = [value for value in values if value is not None]
+            if len(known_values) < len(values) or is_one:
                 return None
-            return float(reduce(values))
+            return float(reduce(known_values))
 
         return {
             subset: {n: combine(subset, n) for n in values if n in known}
@@ -185,7 +186,7 @@ class ModelReport:
         return measure_study(self.analysis)
 
     def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
-        """Images that the model draws, float32 [n, H, W, C].
+        """Returns images that the model draws, float32 [n, H, W, C].
 
         Raises:
             ConfigError: If a factor or level is missing or unknown.
@@ -196,7 +197,7 @@ class ModelReport:
     def activations(
         self, stage: str, factors: Any = None, **by_name: Any
     ) -> np.ndarray:
-        """Activations of a stage, [n, ...].
+        """Returns activations of a stage, [n, ...].
 
         Raises:
             ConfigError: As `draw`, or if there is no such stage.
@@ -208,8 +209,9 @@ class ModelReport:
     def geometry(
         self, stage: str, factors: Any = None, **by_name: Any
     ) -> np.ndarray:
-        """Metric tensors of a stage, [n, F, F] (paper section 3.4), in squared
-        activations per unit of the factors.
+        """Returns metric tensors of a stage, [n, F, F] (paper section 3.4).
+
+        They are in squared activations per unit of the factors.
 
         Raises:
             ConfigError: As `activations`.
@@ -225,7 +227,7 @@ class ModelReport:
         )[stage]
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each combination that is scored.
+        """Returns a table with a row for each combination that is scored.
 
         Its factors (names of levels for categories), whether it is held out
         (`is_ood`), `mse`, and `relative_mse`: over the error of the reference
@@ -242,7 +244,7 @@ class ModelReport:
         )
 
     def plot_samples(self, subset: str = "") -> Figure:
-        """True images above outputs: of `ood` where there are any, or `id`.
+        """Plots true images above outputs of `ood`, or of `id` without any.
 
         Raises:
             ConfigError: If there is no such subset.
@@ -259,7 +261,7 @@ class ModelReport:
         return pictures.picture_samples(*found, subset, title)
 
     def plot_error(self) -> Figure:
-        """The error as a map, or as a curve over one ordered factor."""
+        """Plots the error as a map, or as a curve over one ordered factor."""
         analysis = self.analysis
         if analysis.has_map:
             mapped = analysis.for_maps
@@ -271,14 +273,14 @@ class ModelReport:
         )
 
     def plot_layers(self) -> Figure:
-        """Factorization, probes and volumes, stage by stage."""
+        """Plots factorization, probes and volumes, stage by stage."""
         if not self.dataset.space.ordered:
             self._refuse_order("to have a geometry")
         charts = make_charts([self.analysis], "layers")
         return next(chart.figure for chart in charts if chart.figure)
 
     def explore(self, *others: ModelReport | str | Path) -> Explorer:
-        """What is drawn at every combination, by pointing at a map.
+        """Returns the explorer: outputs at the combination under the pointer.
 
         A notebook shows it; `.write("explorer.html")` makes it a file. The
         others are models, or folders of runs (RunError if one is none).

@@ -20,12 +20,12 @@ SHOWN_ROWS = 24
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page, which links call by its anchor.
+    """A part of a page; links use its anchor.
 
     Attributes:
-        introduction: What it asks, in a sentence or two.
-        finding: What its numbers say, which can be read while it is folded.
-        texts: What is shown as it stands, by its heading.
+        introduction: The question of the section, in a sentence or two.
+        finding: The answer of its numbers, visible while it is folded.
+        texts: Preformatted texts by their headings.
     """
 
     anchor: str
@@ -54,7 +54,7 @@ def render_page(
     explorer: str = "",
     place: str = "",
 ) -> str:
-    """A page as HTML, without empty sections.
+    """Returns a page as HTML, without empty sections.
 
     The folder has the pictures of the exhibits, and lies at a place beside the
     page, as `figures/`; the explorer is HTML of `explorer_fragment`.
@@ -72,7 +72,7 @@ def render_page(
 
 
 def render_template(path: Path, **values: Any) -> str:
-    """A page from a template, which may extend `base.html`, and its values."""
+    """Renders a template, which may extend `base.html`."""
     loader = jinja2.FileSystemLoader([path.parent, TEMPLATES])
     environment = jinja2.Environment(loader=loader, autoescape=True)
     tools = (encode, find_width, format_cell, keep_filled)
@@ -82,23 +82,23 @@ def render_template(path: Path, **values: Any) -> str:
 
 
 def encode(content: bytes) -> str:
-    """Bytes in base64, to be embedded."""
+    """Returns bytes in base64."""
     return base64.b64encode(content).decode("ascii")
 
 
 def find_width(png: bytes) -> int:
-    """The width of a picture on a page, in pixels of 96 to an inch."""
+    """Returns the width of a picture on a page, in CSS pixels."""
     return round(int.from_bytes(png[16:20], "big") * 96 / FILE_DPI)
 
 
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without the columns that no row has a value in."""
+    """Returns rows without columns that have no value in any row."""
     known = {name for row in rows for name, v in row.items() if v is not None}
     return [{n: v for n, v in row.items() if n in known} for row in rows]
 
 
 def format_cell(value: object) -> str:
-    """A number with four significant digits, a dash if it is None."""
+    """Formats a number with four significant digits, None as a dash."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return "–" if value is None else str(value)

@@ -1,7 +1,7 @@
 """Builds a report: computes all numbers, then draws and writes the page."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +11,39 @@ from tfcomp.config.quiet import show_progress
 from tfcomp.evaluation.projector import MAX_COMPONENTS, write_projector
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import save_exhibit
+from tfcomp.report.error_section import make_errors
 from tfcomp.report.explorer import explorer_fragment
 from tfcomp.report.first_screen import make_answer
+from tfcomp.report.gap_section import make_gaps
+from tfcomp.report.interaction_section import make_interactions, make_tuning
+from tfcomp.report.kernel_section import make_kernels, make_superposition
+from tfcomp.report.layer_section import make_layers
+from tfcomp.report.manifold_section import (
+    make_embeddings,
+    make_manifolds,
+    make_umap,
+)
 from tfcomp.report.page import Answer, Section, render_page
 from tfcomp.report.run_exhibits import name_values
-from tfcomp.report.sections import SECTIONS, find_section, make_own_sections
+from tfcomp.report.run_section import make_runs
+from tfcomp.report.sections import make_user_sections
 from tfcomp.storage.files import write_text
+
+# Functions from analyses to a section, by its name in `sections.SECTIONS`. A
+# section that does not apply to the runs has no exhibits.
+MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
+    "errors": make_errors,
+    "gaps": make_gaps,
+    "superposition": make_superposition,
+    "kernels": make_kernels,
+    "layers": make_layers,
+    "interactions": make_interactions,
+    "tuning": make_tuning,
+    "manifolds": make_manifolds,
+    "umap": make_umap,
+    "embeddings": make_embeddings,
+    "runs": make_runs,
+}
 
 
 def build_report(
@@ -27,10 +54,10 @@ def build_report(
     Returns:
         All files that were written into the folder, the page first.
     """
-    built_in = [name for name in names if SECTIONS.get(name, [""])[0]]
-    progress = show_progress(built_in, "report", "section", len(built_in))
-    sections = [find_section(name)(analyses) for name in progress]
-    sections += make_own_sections(analyses, names)
+    makers = [MAKERS[name] for name in names if name in MAKERS]
+    progress = show_progress(makers, "report", "section", len(makers))
+    sections = [make_section(analyses) for make_section in progress]
+    sections += make_user_sections(analyses, names)
     explorer = explorer_fragment(analyses) if "explorer" in names else ""
     answer = make_answer(analyses, with_map=not explorer)
     if "manifolds" in names:
@@ -87,9 +114,9 @@ def _render(
 
 def write_projections(analysis: RunAnalysis) -> None:
     """Writes the stages of a run for TensorBoard's projector."""
-    if analysis.run.path is None:
+    folder, analysis = analysis.run.path, analysis.for_pairs
+    if folder is None:
         return
-    analysis = analysis.for_pairs
     splits, pixels = analysis.splits, analysis.evaluation.images
     upright = analysis.dataset.first_row == "bottom"
     # TensorBoard sorts by name and opens on the first. The last inner stage
@@ -98,7 +125,7 @@ def write_projections(analysis: RunAnalysis) -> None:
     inner = [s for s in [*found][1:-1] if found[s].explained.any()]
     order = dict.fromkeys([*inner[-1:], *found])
     write_projector(
-        analysis.run.path,
+        folder,
         {
             f"{place:02d} {stage}": found[stage].features[:, :MAX_COMPONENTS]
             for place, stage in enumerate(order, 1)

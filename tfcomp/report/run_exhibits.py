@@ -1,4 +1,4 @@
-"""What the sections have in common: exhibits of one run, points, stages."""
+"""Exhibits of runs and their tables, which all sections use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
-    """Runs that have the same factors, region and true images."""
+    """Groups runs that have the same factors, region and true images."""
     groups: dict[tuple, list[RunAnalysis]] = {}
     for analysis in analyses:
         truth = analysis.evaluation.truth.tobytes()
@@ -38,13 +38,13 @@ def show_run(
     figure: Figure | None = None,
     rows: Sequence[Row] = (),
 ) -> Exhibit:
-    """The exhibit `<run>_<kind>`, whose heading names the run, too."""
+    """Makes the exhibit `<run>_<kind>`, whose heading also names the run."""
     name, heading = f"{analysis.name}_{kind}", f"{title}: {analysis.name}"
     return Exhibit(name, heading, caption, figure, rows)
 
 
 def to_rows(columns: Mapping[str, ArrayLike]) -> list[Row]:
-    """Columns of one length as rows of plain Python numbers."""
+    """Converts columns of one length to rows of plain Python numbers."""
     lists = [np.asarray(column).tolist() for column in columns.values()]
     return [
         dict(zip(columns, numbers, strict=True))
@@ -55,13 +55,13 @@ def to_rows(columns: Mapping[str, ArrayLike]) -> list[Row]:
 def list_points(
     analysis: RunAnalysis, columns: Mapping[str, np.ndarray]
 ) -> list[Row]:
-    """The factors of every grid point, whether it is OOD, and columns [n]."""
+    """Lists factors and split of every grid point beside columns [n]."""
     factors = name_values(analysis.dataset.space, analysis.splits.grid)
     return to_rows({**factors, "is_ood": analysis.splits.is_ood, **columns})
 
 
 def name_values(space: FactorSpace, grid: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns of a factor table [n, F] by name, with names of their values."""
+    """Returns columns of a factor table [n, F], with names of levels."""
     return {
         factor.name: np.array(list(map(factor.describe, values)))
         if factor.names
@@ -73,7 +73,7 @@ def name_values(space: FactorSpace, grid: np.ndarray) -> dict[str, np.ndarray]:
 def list_stages(
     analyses: Sequence[RunAnalysis], measure: Callable[[RunAnalysis, str], Row]
 ) -> list[Row]:
-    """All stages of all runs: their names, and what `measure` says."""
+    """Lists all stages of all runs with what `measure` returns."""
     return [
         {"run": analysis.name, "stage": stage, **measure(analysis, stage)}
         for analysis in analyses
@@ -82,7 +82,7 @@ def list_stages(
 
 
 def describe_column(exhibits: Sequence[Exhibit], column: str, name: str) -> str:
-    """How a column goes over the stages, in the first exhibit that has it."""
+    """Describes a column over the stages, of the first exhibit with it."""
     tables = (item.rows for item in exhibits if item.rows)
     rows = next((rows for rows in tables if column in rows[0]), [])
     return describe_course(rows, column, name)

@@ -1,4 +1,4 @@
-"""What the runs are, and what they were trained on."""
+"""Settings, training coverage and flags of runs."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.models.acting_rules import CHANNELS, describe_channels
 from tfcomp.report.page import Section
+from tfcomp.report.run_exhibits import Row
 
 # That a report begins with, beside those in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()
@@ -27,7 +28,7 @@ def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def _describe_settings(rows: Sequence[dict]) -> str:
-    """What a run is, or in what several differ."""
+    """Describes a run, or the settings in which several differ."""
     first, names = rows[0], list(rows[0])[1:]
     if len(rows) == 1:
         known = [n for n in names if first[n] not in (None, "")]
@@ -58,10 +59,13 @@ def _make_settings(analyses: Sequence[RunAnalysis]) -> Exhibit:
 
 
 def _make_coverage(analyses: Sequence[RunAnalysis]) -> Exhibit:
-    rows = [
-        {"run": analysis.name, "region": analysis.dataset.region.spec}
-        | solvable.measure_coverage(analysis.dataset)
-        | _list_certified(analysis)
+    rows: list[Row] = [
+        {
+            "run": analysis.name,
+            "region": analysis.dataset.region.spec,
+            **solvable.measure_coverage(analysis.dataset),
+            **_list_certified(analysis),
+        }
         for analysis in analyses
     ]
     # Runs with more factors have more orders.

@@ -1,12 +1,13 @@
-"""Which sections a report has; needs no TensorFlow.
+"""Names of the sections of a report, and sections that users register.
 
-The function of a built-in one takes the runs and returns a `Section`, without
-exhibits where it does not apply. Those that users register follow.
+`report_build.MAKERS` has the functions of the built-in ones; this module needs
+no TensorFlow.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,42 +20,45 @@ from tfcomp.report.page import Section
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
 
-Function = TypeVar("Function", bound=Callable)
+Function = TypeVar("Function", bound=Callable[..., Sequence[Exhibit]])
 
-# In which `..._section` the function `make_<name>` is, and what it shows.
 SECTIONS = {
-    "explorer": ("", "what was drawn at every combination, by hovering"),
-    "errors": ("error", "maps of the error, all scores"),
-    "gaps": ("gap", "interpolation across a held-out range"),
-    "superposition": (
-        "kernel",
-        "whether held-out outputs are sums of memories",
-    ),
-    "kernels": ("kernel", "similarities of outputs beside ideal kernels"),
-    "layers": ("layer", "geometry and probes by stage"),
-    "interactions": (
-        "interaction",
-        "interactions of factors, similarity of stages",
-    ),
-    "tuning": ("interaction", "how additive units are"),
-    "manifolds": ("manifold", "principal components"),
-    "umap": ("manifold", "UMAP of every stage"),
-    "embeddings": ("manifold", "embeddings in pixel space"),
-    "runs": ("run", "settings, coverage, flags"),
+    "explorer": "what was drawn at every combination, by hovering",
+    "errors": "maps of the error, all scores",
+    "gaps": "interpolation across a held-out range",
+    "superposition": "whether held-out outputs are sums of memories",
+    "kernels": "similarities of outputs beside ideal kernels",
+    "layers": "geometry and probes by stage",
+    "interactions": "interactions of factors, similarity of stages",
+    "tuning": "how additive units are",
+    "manifolds": "principal components",
+    "umap": "UMAP of every stage",
+    "embeddings": "embeddings in pixel space",
+    "runs": "settings, coverage, flags",
 }
-# It takes half a minute.
+# Sections that take half a minute.
 ASKED_FOR = ("umap",)
-# Title, text and function of those of users, from models to exhibits.
-_OWN: dict[str, tuple[str, str, Callable]] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class UserSection:
+    """A registered section, whose function maps analyses to exhibits."""
+
+    title: str
+    text: str
+    function: Callable[[list[RunAnalysis]], Sequence[Exhibit]]
+
+
+_USER_SECTIONS: dict[str, UserSection] = {}
 
 
 def choose_sections(names: Sequence[str]) -> list[str]:
-    """The sections of a report in their order; by default the usual ones.
+    """Returns the names in the order of a report; by default the usual ones.
 
     Raises:
         ConfigError: If there is no such section.
     """
-    known = [*SECTIONS, *_OWN]
+    known = [*SECTIONS, *_USER_SECTIONS]
     if not names:
         return [name for name in known if name not in ASKED_FOR]
     for name in names:
@@ -67,18 +71,13 @@ def choose_sections(names: Sequence[str]) -> list[str]:
 
 
 def describe_sections() -> str:
-    """The names of all sections, a line each, and what they show."""
-    texts = {name: about for name, (_, about) in SECTIONS.items()}
-    for name in ASKED_FOR:
-        texts[name] += " (when asked for)"
-    texts |= {name: text or title for name, (title, text, _) in _OWN.items()}
-    return "\n".join(f"{name:14} {about}" for name, about in texts.items())
-
-
-def find_section(name: str) -> Callable[[Sequence[Any]], Section]:
-    """The function that makes a built-in section."""
-    module = f"tfcomp.report.{SECTIONS[name][0]}_section"
-    return getattr(importlib.import_module(module), f"make_{name}")
+    """Returns a line for each section: its name and content."""
+    texts = {
+        name: f"{text} (when asked for)" if name in ASKED_FOR else text
+        for name, text in SECTIONS.items()
+    }
+    texts |= {n: own.text or own.title for n, own in _USER_SECTIONS.items()}
+    return "\n".join(f"{name:14} {text}" for name, text in texts.items())
 
 
 def register_section(
@@ -86,19 +85,19 @@ def register_section(
 ) -> Callable[[Function], Function]:
     """Registers a section of your own for reports; a decorator.
 
-    The function takes a list of measured models, each with `name`, `dataset`,
-    `evaluation`, `layers` and all else that the sections of the report look
-    at, and returns a list of `tfcomp.Exhibit`: pictures and tables, which are
+    The function takes a list of analyzed models, each with `name`, `dataset`,
+    `evaluation`, `layers` and everything else that the sections of the report
+    use, and returns a list of `tfcomp.Exhibit`: pictures and tables, which are
     also written beside the page. The section stands at the end of the report.
 
     Args:
-        name: Of the section: letters, digits and underscores. Links call it
-            so, and files of its exhibits begin with it.
-        title: Its heading; by default the name.
-        text: What it asks, in a sentence or two.
+        name: Letters, digits and underscores. Links and the files of the
+            section's exhibits use it.
+        title: The heading; by default the name.
+        text: The question that the section answers, in a sentence or two.
 
     Raises:
-        ValueError: If the name is no such word, or is taken.
+        ValueError: If the name is invalid or taken.
     """
     if not (name.isascii() and name.isidentifier()):
         raise ValueError(
@@ -107,53 +106,51 @@ def register_section(
         )
 
     def add(function: Function) -> Function:
-        known = _OWN.get(name)
-        if known and locate(known[2]) != locate(function):
+        known = _USER_SECTIONS.get(name)
+        if known and locate(known.function) != locate(function):
             raise ValueError(f"the section {name!r} is registered already")
-        _OWN[name] = (title or name, text, function)
+        _USER_SECTIONS[name] = UserSection(title or name, text, function)
         return function
 
     return add
 
 
-def forget_own() -> None:
-    """Takes back all registered sections."""
-    _OWN.clear()
+forget_own = _USER_SECTIONS.clear
 
 
-def make_own_sections(
-    analyses: Sequence["RunAnalysis"], names: Sequence[str]
+def make_user_sections(
+    analyses: Sequence[RunAnalysis], names: Sequence[str]
 ) -> list[Section]:
-    """Registered sections; one that fails is left out, which is said."""
-    found = []
-    for name, (title, text, function) in _OWN.items():
-        if name not in names:
-            continue
+    """Makes the registered sections; skips one that fails, with a note."""
+    sections = []
+    for name in filter(_USER_SECTIONS.__contains__, names):
+        own = _USER_SECTIONS[name]
         try:
-            exhibits = list(function(list(analyses)))
-            _check(exhibits)
+            exhibits = _name_exhibits(name, own.function(list(analyses)))
         except Exception as error:
             where = describe_plugin_error(error)
             reason = where or f"{type(error).__name__}: {error}"
             reason = " ".join(reason.split())
             note = f"note: the section {name!r} is left out: {reason}"
             print(note, file=sys.stderr)
-            continue
-        anchor = f"own_{name}"
-        named = [
-            dataclasses.replace(e, name=f"{anchor}_{e.name}") for e in exhibits
-        ]
-        found.append(Section(anchor, title, text, named))
-    return found
+        else:
+            anchor = f"own_{name}"
+            sections.append(Section(anchor, own.title, own.text, exhibits))
+    return sections
 
 
-def _check(exhibits: Sequence[Any]) -> None:
+def _name_exhibits(section: str, exhibits: Sequence[Any]) -> list[Exhibit]:
+    """Puts the section before the names; ValueError if they are unusable."""
+    named = {}
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
             raise ValueError(
                 f"must return a list of tfcomp.Exhibit, got {kind}"
             )
-    names = [exhibit.name for exhibit in exhibits]
-    if len(set(names)) < len(names):
-        raise ValueError(f"names of exhibits must differ, got {names}")
+        if exhibit.name in named:
+            rule = "names of exhibits must differ"
+            raise ValueError(f"{rule}, got {exhibit.name!r} twice")
+        name = f"own_{section}_{exhibit.name}"
+        named[exhibit.name] = dataclasses.replace(exhibit, name=name)
+    return list(named.values())
