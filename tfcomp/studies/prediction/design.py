@@ -87,7 +87,7 @@ class PredictionStudy(Workload):
     ) -> tuple[Callable[[list[str]], int], list[str]]:
         """Returns the function that trains a network, and its arguments."""
         lines = run_flags.list_flag_lines(item.config)
-        return train_item, [*lines, f"--target={self.settings.target}"]
+        return main, [*lines, f"--target={self.settings.target}"]
 
     def get_config(self, item: Trial) -> RunConfig:
         """Returns the run of a network."""
@@ -121,7 +121,7 @@ def print_report(
     print("\n".join([*lines, f"tables   {folder}"]))
 
 
-def train_item(argv: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Trains, measures and records the network of some flags."""
     known = run_flags.define_run_flags()
     run_flags.define_settings(PredictSettings.list_settings(), known)
@@ -190,4 +190,4 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
 
 
 if __name__ == "__main__":
-    exit_on_user_error(train_item)
+    exit_on_user_error(main)

@@ -1,10 +1,11 @@
 """The searches of a command, and the trainings that each may ask for.
 
 A case is one search: a kind of training set, a region, a grid size, and the
-seed of everything random: bumps, initial weights, the order of the batches.
+seed of bumps, initial weights and the order of batches.
 """
 
 import dataclasses
+import json
 import math
 import re
 from collections.abc import Callable
@@ -16,13 +17,14 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import LARGEST
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.regions import split_region
-from tfcomp.studies.records import Records
+from tfcomp.storage.code_version import compute_code_version, hash_modules
+from tfcomp.storage.files import DamagedFileError, read_json, write_text
 from tfcomp.studies.thresholds import search
 from tfcomp.studies.thresholds.threshold_settings import (
     SearchSettings,
     is_reached,
 )
-from tfcomp.sweeps.grid import MAX_ITEMS
+from tfcomp.sweeps.grid import MAX_ITEMS, compute_hash
 
 # The largest number of bumps for a cell of the grid, unless a flag says so.
 MAX_DENSITY = 4
@@ -47,27 +49,32 @@ class MissingError(LookupError):
     """A training that a search needs has not been done."""
 
 
-class Evaluations(Records):
-    """Recorded scores.
+@dataclass(frozen=True)
+class Evaluations:
+    """Recorded scores of trainings, a file each, in a folder.
 
-    Targets decide no name, so another target or a finer tolerance asks only
-    for trainings that have not been done.
+    A hash of flags and code names a file. Targets are no part of it, so another
+    target or a finer tolerance asks only for trainings that are missing.
     """
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, [TRIAL])
+    folder: Path
 
     @classmethod
     def of(cls, base: RunConfig) -> "Evaluations":
-        """Those of a command, given a run that has its name."""
+        """Returns the scores of a command, given a run that has its name."""
         return cls(Path(base.run_dir) / "evaluations")
 
     def get_scores(self, config: RunConfig) -> Scores:
-        """Scores of a training; raises MissingError without an intact file."""
-        record = self.read(config) or {}
-        if "scores" not in record:
-            raise MissingError(self.locate(config).name)
-        return dict(record["scores"])
+        """Returns the scores of a training.
+
+        Raises:
+            MissingError: Without an intact file.
+        """
+        path = self.locate(config)
+        try:
+            return dict(read_json(path)["scores"])
+        except (FileNotFoundError, DamagedFileError, KeyError) as error:
+            raise MissingError(path.name) from error
 
     def write_scores(
         self, config: RunConfig, scores: Scores, seconds: float
@@ -75,7 +82,14 @@ class Evaluations(Records):
         """Records the scores of a training in one step."""
         flags = config.identity()
         record = {"flags": flags, "scores": scores, "seconds": seconds}
-        self.write(config, record)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(record, sort_keys=True, allow_nan=False)
+        write_text(self.locate(config), f"{text}\n")
+
+    def locate(self, config: RunConfig) -> Path:
+        """Returns the file of a training."""
+        code = compute_code_version(config.plugins) + hash_modules([TRIAL])
+        return self.folder / f"{compute_hash(config, code)}.json"
 
 
 @dataclass(frozen=True)
@@ -91,20 +105,20 @@ class Case:
 
     @property
     def name(self) -> str:
-        """A name without characters that mean something to a file system."""
+        """A name that file systems accept."""
         region = "".join(c if c.isalnum() else "_" for c in self.region)
         return f"{self.kind}-{region}-n{self.grid_size}-s{self.seed}"
 
     def describe(self) -> str:
-        """The case in one line."""
+        """Returns the case in one line."""
         where = f"region={self.region} N={self.grid_size}"
         return f"{self.kind} {where} seed={self.seed}"
 
     def make_config(self, num_bumps: int) -> RunConfig:
-        """The training with so many bumps, scored everywhere.
+        """Returns the training with a number of bumps, scored everywhere.
 
-        Flags that decide when a run is scored and saved have their defaults,
-        since they must not give the training another name.
+        Flags that decide when a run is scored and saved get their defaults:
+        they must not change the name of the training.
         """
         fresh, is_alone = RunConfig(), self.kind == "bumps"
         examples = num_bumps + (0 if is_alone else 2 * self.grid_size)
@@ -135,11 +149,11 @@ class Case:
         return dataclasses.replace(base, data=data, training=training)
 
     def count_examples(self, num_bumps: int) -> int:
-        """Examples in the training table, stripes included."""
+        """Returns the number of training examples, stripes included."""
         return len(make_dataset(self.make_config(num_bumps)).splits.train)
 
     def make_limits(self) -> search.Limits:
-        """Where to search: first with a bump for every 2 to 4 cells."""
+        """Returns where to search: first with a bump for every 2 to 4 cells."""
         cells = self.grid_size**2
         maximum = self.settings.max_bumps or MAX_DENSITY * cells
         minimum = 0 if self.kind == "stripes_and_bumps" else 1
@@ -155,7 +169,7 @@ class Case:
 def find_in(
     case: Case, criterion: str, score_fn: Callable[[RunConfig], Scores]
 ) -> tuple[search.Found, float | None]:
-    """What a search for one criterion found by scores, and the score there."""
+    """Searches for one criterion; returns what it found, and the score."""
     target = case.settings.targets[criterion]
 
     def score(count: int) -> float | None:
@@ -169,7 +183,7 @@ def find_in(
 
 
 def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
-    """All searches, the small grids of every kind first.
+    """Returns all searches, the small grids of every kind first.
 
     Raises ConfigError for a flag that no search can follow.
     """
@@ -190,10 +204,10 @@ def list_cases(base: RunConfig, settings: SearchSettings) -> list[Case]:
 
 
 def scale_region(spec: str, grid_size: int) -> str:
-    """The region in pixels of one grid, from one in fractions of its side.
+    """Converts a region in fractions of the side to pixels of one grid.
 
-    Fraction f is the position f (N - 1), so that 0 is the first pixel and 1 the
-    last: `corner:0.5` holds out the corner above the middle, whatever the size.
+    Fraction f is the position f (N - 1): 0 is the first pixel and 1 the last.
+    `corner:0.5` holds out the corner above the middle at any size.
     Raises ConfigError if a number is no fraction.
     """
 
