@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -23,7 +24,6 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.storage import published_folder
-from tfcomp.sweeps.guarded_process import make_guarded
 
 if TYPE_CHECKING:
     from tfcomp.report.model_report import ModelReport
@@ -133,10 +133,14 @@ def list_published(source: str = "") -> list[str]:
 def _run_sweep_command(arguments: Sequence[str]) -> None:
     """Runs it in a process that ends with this one; prints its lines, the last
     of which is that of a RunError if it could not do its work."""
-    command = make_guarded((None, "-m", "tfcomp.sweep", *arguments))
+    code = "from tfcomp.sweep import run_attached; run_attached()"
     line = ""
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-c", code, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         assert process.stdout is not None
         try:

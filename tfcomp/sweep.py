@@ -1,4 +1,4 @@
-"""Runs every combination of settings and seeds, each as its own process.
+"""Runs every combination of settings and seeds, several at the same time.
 
     tfcomp sweep donut --run_name=depth \\
         --grid=depth=2,3,4 --grid=encoding/epochs=bump/50,ramp/100 \\
@@ -12,7 +12,10 @@ same command runs what is missing, also after seeds or values were added.
 
 import csv
 import itertools
+import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,18 @@ def format_summary(folder: Path) -> str:
         cells = (f"{row.get(score, '-'):>24}" for score in shown)
         lines += f"{setting:{width}}{''.join(cells)}\n"
     return lines if table else ""
+
+
+def run_attached() -> None:
+    """Runs the command as a child of a program, and ends when that ends."""
+    threading.Thread(target=_stop_with_stdin, daemon=True).start()
+    exit_on_user_error(main)
+
+
+def _stop_with_stdin() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tfcomp.sweeps import sweep_reports as reports
 from tfcomp.sweeps import sweep_run, sweep_tables, workload
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.worker_task import TaskFunction
 
 ROOT = Path(__file__).parents[2]
 FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
@@ -36,7 +37,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """
     monkeypatch.chdir(tmp_path)
     fake = runpy.run_path(str(FAKE_SWEEP))
-    monkeypatch.setattr(Sweep, "make_command", fake["make_command"])
+    monkeypatch.setattr(Sweep, "make_call", fake["make_call"])
     monkeypatch.setattr(workload, "Pool", lambda *_: nullcontext(POOL))
     monkeypatch.setattr(sweep_run, "write_reports", lambda *arguments: None)
 
@@ -276,7 +277,7 @@ def test_failures_do_not_stop_the_rest(
 def test_trials_that_wrote_nothing(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Sweep, "make_command", lambda *arguments: ["true"])
+    monkeypatch.setattr(Sweep, "make_call", lambda *arguments: (print, []))
     assert start() == 1
     (row,) = read("trials.csv")
     assert row["reason"].startswith("wrote no results")
@@ -305,11 +306,11 @@ def test_trials_draw_no_pictures_unless_asked(
 ) -> None:
     commands = []
 
-    def collect(whole: Sweep, trial: Trial) -> list[str]:
+    def collect(whole: Sweep, trial: Trial) -> tuple[TaskFunction, list[str]]:
         commands.append(list_flag_lines(trial.config))
-        return ["true"]
+        return print, []
 
-    monkeypatch.setattr(Sweep, "make_command", collect)
+    monkeypatch.setattr(Sweep, "make_call", collect)
     start()
     start("--pictures")
     assert "--pictures=false" in commands[0]

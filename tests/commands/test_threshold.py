@@ -42,9 +42,13 @@ def list_records(folder: Path) -> dict[str, int]:
 
 
 def start_and_kill_after_first_record(folder: Path) -> None:
-    command = [sys.executable, "-m", "tfcomp.studies.thresholds.one_search"]
+    code = (
+        "import sys\n"
+        "from tfcomp.studies.thresholds import one_search\n"
+        "one_search.main(sys.argv)"
+    )
     process = subprocess.Popen(
-        [*command, *FLAGS, f"--log_dir={folder}"],
+        [sys.executable, "-c", code, *FLAGS, f"--log_dir={folder}"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -90,8 +94,8 @@ def test_failed_searches_are_reported(
     capsys: pytest.CaptureFixture,
 ) -> None:
     (tmp_path / "broken.py").write_text(
-        "import sys\n"
-        "if 'one_search' in sys.argv[0]:\n"
+        "import multiprocessing\n"
+        "if multiprocessing.parent_process():\n"  # in a worker
         "    raise ValueError('out of order')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from tests.sweeps.fake_slurm import FakeSlurm
-from tfcomp.sweeps import job_queue, scheduling
+from tfcomp.sweeps import job_cluster, scheduling
 from tfcomp.sweeps.job_cluster import import_cluster
 
 PATIENCE = 200  # seconds, for a machine that is busy
@@ -51,7 +51,7 @@ def slurm(
     (tmp_path / "slurm").mkdir()
     fake = FakeSlurm(tmp_path / "slurm")
     monkeypatch.setenv("PATH", f"{fake.folder}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(job_queue, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(job_cluster, "ASK_SECONDS", 0.2)
     monkeypatch.setattr(scheduling, "_COUNT_SECONDS", 0.1)
     with dask.config.set({"jobqueue.slurm.interface": "lo"}):
         yield fake
@@ -60,8 +60,8 @@ def slurm(
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lines that a pool and its queue of jobs have said."""
+    """The lines that a pool and its jobs have said."""
     lines: list[str] = []
     monkeypatch.setattr(scheduling, "say", lines.append)
-    monkeypatch.setattr(job_queue, "say", lines.append)
+    monkeypatch.setattr(job_cluster, "say", lines.append)
     return lines

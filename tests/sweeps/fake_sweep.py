@@ -3,22 +3,21 @@
 It makes the tables of the trials, and nothing that is computed of them.
 """
 
+from tests.sweeps import fake_trial
 from tfcomp import sweep
+from tfcomp.config import run_flags
 from tfcomp.config.command import exit_on_user_error
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.worker_task import TaskFunction
 
-make_real_command = Sweep.make_command
 
-
-def make_command(sweep: Sweep, trial: Trial) -> list[str]:
-    program, option, module, *flags = make_real_command(sweep, trial)
-    assert (option, module) == ("-m", "tfcomp.sweeps.one_trial")
-    return [program, "-m", "tests.sweeps.fake_trial", *flags]
+def make_call(sweep: Sweep, trial: Trial) -> tuple[TaskFunction, list[str]]:
+    return fake_trial.run_trial, run_flags.list_flag_lines(trial.config)
 
 
 if __name__ == "__main__":
-    Sweep.make_command = make_command
+    Sweep.make_call = make_call
     sweep_run.write_reports = lambda *arguments: None
     exit_on_user_error(sweep.main)

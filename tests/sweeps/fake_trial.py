@@ -6,12 +6,13 @@ in `starts.txt` for every start.
 
 import json
 import os
+import signal
 import time
 import zipfile
 from pathlib import Path
 
-from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import DivergedError
+from tfcomp.config.stopping import check_stop
 
 STEPS = 4
 
@@ -23,7 +24,7 @@ def write(file: Path, text: str) -> None:
     part.replace(file)
 
 
-def main(argv: list[str]) -> int:
+def run_trial(argv: list[str]) -> None:
     flags = dict(
         argument.removeprefix("--").split("=", 1)
         for argument in argv[1:]
@@ -36,11 +37,14 @@ def main(argv: list[str]) -> int:
     print("training", flush=True)
     if flags["depth"] == os.environ.get("FAKE_FAILURE"):
         raise DivergedError("the loss is not finite")
+    if flags["depth"] == os.environ.get("FAKE_DEATH"):
+        os.kill(os.getpid(), signal.SIGKILL)
     progress = folder / "progress"
     done = int(progress.read_text()) if progress.exists() else 0
     for step in range(done, STEPS):
         time.sleep(float(os.environ.get("FAKE_SECONDS", "0")) / STEPS)
         write(progress, str(step + 1))
+        check_stop()
     depth, seed = int(flags["depth"]), int(flags["seed"])
     error = 1 / (1 + depth) + 0.01 * seed * depth
     metrics = {
@@ -51,8 +55,3 @@ def main(argv: list[str]) -> int:
     }
     zipfile.ZipFile(folder / "model.keras", "w").close()
     write(folder / "metrics.json", json.dumps(metrics))
-    return 0
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -16,12 +16,12 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps import job_cluster
 from tfcomp.sweeps.job_cluster import (
     CLASSES,
+    LISTS,
     check_cluster,
     count_job_threads,
     describe_jobs,
     import_cluster,
 )
-from tfcomp.sweeps.job_queue import LISTS
 from tfcomp.sweeps.scheduler_options import KINDS, SchedulerOptions
 
 import_cluster("slurm")  # its own settings, before tests make theirs
@@ -101,7 +101,7 @@ def test_jobs_say_what_flags_ask_for(kind: str, tmp_path: Path) -> None:
     trials = 1 if "job_gpus" in left_out else 2
     worker = f"exec {sys.executable} -m tfcomp.sweeps.job_worker tls://host:1"
     (start,) = [line for line in job if worker in line]
-    assert f"--trials {trials}" in start
+    assert f"--nworkers {trials} --nthreads 1 --memory-limit 0" in start
 
 
 @pytest.mark.parametrize("kind", KINDS)

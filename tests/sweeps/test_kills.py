@@ -14,7 +14,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-SCRIPT = Path(__file__).with_name("fake_sweep.py")
 NUM_TRIALS = 4
 PATIENCE = 200  # seconds, for a machine that is busy
 Wait = Callable[[Callable[[], object]], None]
@@ -24,7 +23,8 @@ IsRunning = Callable[[int], bool]
 def start(folder: Path, seconds: float, workers: int = 2) -> subprocess.Popen:
     command = [
         sys.executable,
-        str(SCRIPT),
+        "-m",
+        "tests.sweeps.fake_sweep",
         "--flagfile=smoke.flags",
         f"--log_dir={folder}",
         f"--export_dir={folder / 'models'}",
@@ -85,8 +85,7 @@ def test_a_killed_worker(
 ) -> None:
     process = start(tmp_path, 1.0)
     wait_for(lambda: len(read_starts(tmp_path)) == 2)
-    trial = psutil.Process(read_starts(tmp_path)[0])
-    trial.parent().kill()
+    os.kill(read_starts(tmp_path)[0], signal.SIGKILL)
     finish(process)
     assert read_results(tmp_path) == undisturbed
     starts = read_starts(tmp_path)
@@ -94,35 +93,48 @@ def test_a_killed_worker(
     assert not any(map(is_running, starts))
 
 
-@pytest.mark.slow
-def test_the_only_worker_is_killed_five_times(
+def test_a_trial_that_kills_its_worker_fails_and_is_run_by_the_next_start(
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAKE_DEATH", "3")
+    output = finish(start(tmp_path, 0.0), 1)
+    assert output.count("its worker died 4 times") == 4  # as each ends, and
+    table = read_results(tmp_path)["trials.csv"]  # at the end
+    assert table.count(b"finished") == table.count(b"failed") == 2
+    monkeypatch.delenv("FAKE_DEATH")
+    finish(start(tmp_path, 0.0))
+    assert len(read_starts(tmp_path)) == 2 + 2 * 4 + 2
+    assert read_results(tmp_path) == undisturbed
+
+
+@pytest.mark.parametrize("command", ["", "timeout"])
+def test_a_sweep_that_is_told_to_stop(
+    command: str,
     undisturbed: dict[str, bytes],
     tmp_path: Path,
     wait_for: Wait,
     is_running: IsRunning,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    process = start(tmp_path, 2.0, workers=1)
-    for count in range(5):
-        wait_for(lambda: len(read_starts(tmp_path)) > count)  # noqa: B023
-        psutil.Process(read_starts(tmp_path)[-1]).parent().kill()
-    finish(process)
-    assert read_results(tmp_path) == undisturbed
-    starts = read_starts(tmp_path)
-    assert len(starts) == NUM_TRIALS + 5
-    assert not any(map(is_running, starts))
-
-
-def test_a_killed_trial_fails_and_is_run_by_the_next_start(
-    undisturbed: dict[str, bytes], tmp_path: Path, wait_for: Wait
-) -> None:
-    process = start(tmp_path, 1.0)
+    """By Ctrl-C, or by `timeout`: no process and no folder stay behind."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    process = start(tmp_path, 3.0)
     wait_for(lambda: len(read_starts(tmp_path)) == 2)
-    os.kill(read_starts(tmp_path)[0], signal.SIGKILL)
-    output = finish(process, 1)
-    assert output.count("killed by SIGKILL") == 2  # as it ends, and at the end
-    assert read_results(tmp_path)["trials.csv"].count(b"finished") == 3
+    family = [c.pid for c in psutil.Process(process.pid).children(True)]
+    if command:  # which tells the process and its group
+        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGTERM)
+    else:
+        os.killpg(process.pid, signal.SIGINT)
+    assert "Traceback" not in finish(process, 143 if command else 130)
+    wait_for(lambda: not any(map(is_running, family)))
+    assert not list(place.iterdir())
+    assert b"missing" in read_results(tmp_path)["trials.csv"]
     finish(start(tmp_path, 0.0))
-    assert len(read_starts(tmp_path)) == NUM_TRIALS + 1
     assert read_results(tmp_path) == undisturbed
 
 

@@ -115,7 +115,7 @@ def test_a_trial_is_measured_by_what_observed_it(
     monkeypatch.setattr(prepared_models, "_kept", {})
     config = make_smoke("--epochs=1", "--steps_per_epoch=5")
     flags = [*list_flag_lines(config), "--measure"]
-    assert one_trial.main(["one_trial", *flags]) == 0
+    one_trial.run_trial(["one_trial", *flags])
     (evaluator,) = list_evaluators()
     run = load_run(config.run_dir)
     assert make_study(run, [evaluator]).run.model is evaluator.model

@@ -8,15 +8,19 @@ user can enter, among those that all nodes share.
 from __future__ import annotations
 
 import contextlib
+import getpass
 import importlib.util
 import logging
+import math
 import os
 import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +29,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.private_folder import make_private_folder
 from tfcomp.sweeps import local_cluster
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.sweep_progress import say
 
 if TYPE_CHECKING:
     from dask_jobqueue import JobQueueCluster
@@ -37,6 +42,17 @@ CLASSES = {
     "sge": "SGECluster",
     "htcondor": "HTCondorCluster",
 }
+# Programs that print a line for every job of a user, its number first.
+LISTS = {
+    "slurm": "squeue --me --noheader --format=%A",
+    "pbs": "qstat -u {user}",
+    "lsf": "bjobs -noheader -o jobid",
+    "sge": "qstat -u {user}",
+    "htcondor": "condor_q -nobatch -autoformat:j ClusterId",
+}
+ASK_SECONDS = 15.0  # between two questions for the jobs
+ANSWER_SECONDS = 60
+MAX_FAILED = 3  # jobs in a row that end before they have reached us
 DEFAULTS = {"cores": 1, "memory": "4GB", "disk": "1GB"}
 # Paths stand without quotes in the jobs that dask-jobqueue writes.
 _PLAIN_PATH = re.compile(r"[\w./+=:@,-]+")
@@ -59,7 +75,10 @@ def start_job_cluster(
     local_cluster.silence_dask()
     make = import_cluster(kind)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set(local_cluster.SETTINGS))
+        # A trial may outlive several jobs.
+        failures = {"distributed.scheduler.allowed-failures": 10}
+        settings = local_cluster.SETTINGS | failures
+        stack.enter_context(dask.config.set(settings))
         parent = _read(kind, "shared-temp-directory") or folder.absolute()
         keys = _share_folder(Path(parent), stack)
         with local_cluster.hold_back_interrupts():
@@ -128,12 +147,18 @@ def describe_jobs(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
     return {
         **asked,
         **_ask_for_gpus(options, asked),
-        "processes": 1,
+        "processes": options.trials_per_job,
         "job_name": "tfcomp",
         # Without a shell between, what ends the job reaches the worker.
         "python": f"exec {python}",
         "worker_command": "tfcomp.sweeps.job_worker",
-        "worker_extra_args": ["--trials", str(options.trials_per_job)],
+        # One task at a time in each process, whose memory the cluster limits.
+        "worker_extra_args": [
+            *("--nworkers", str(options.trials_per_job)),
+            *("--nthreads", "1"),
+            *("--memory-limit", "0"),
+            "--no-dashboard",
+        ],
         "log_directory": _read(kind, "log-directory")
         or str(folder.absolute() / "logs/jobs"),
     }
@@ -209,3 +234,114 @@ def _make_job_class(base: type) -> type:
             self.status = Status.closed
 
     return Job
+
+
+class JobWatch:
+    """Has dask-jobqueue submit and cancel jobs as there is work for them.
+
+    Dask would wait for ever for jobs that have ended, so the queue is asked.
+    """
+
+    def __init__(
+        self, options: SchedulerOptions, cluster: JobQueueCluster
+    ) -> None:
+        self.waiting = False  # True while jobs wait in the queue
+        self.problem = ""  # why there will be no more jobs
+        self._cluster = cluster
+        self._kind = options.cluster
+        self._most = math.ceil(options.workers / options.trials_per_job)
+        self._arrived: set[str] = set()  # jobs that had a worker
+        self._missing: set[str] = set()  # when the queue was last asked
+        self._failed = 0  # jobs in a row that never had a worker
+        self._next = 0.0
+
+    def start(self) -> None:
+        """Submits the first job, then more; RunError if it is refused."""
+        try:
+            self._cluster.scale(jobs=1)
+            self._cluster.sync(self._cluster._correct_state)
+        except (OSError, RuntimeError, ValueError) as error:
+            text = f"no job can be submitted: {shorten(error)}"
+            raise RunError(text) from None
+        self.waiting = True
+        # As many jobs as there are tasks, however long these take.
+        self._cluster.adapt(
+            minimum_jobs=0, maximum_jobs=self._most, target_duration="1ms"
+        )
+
+    def tend(self) -> None:
+        """Gives up jobs that the queue does not know, so that others follow."""
+        here = self._list_connected()
+        self._arrived |= here
+        self._failed = 0 if here else self._failed
+        absent = set(self._cluster.worker_spec) - here
+        if not absent:
+            self.waiting = False
+        elif time.monotonic() >= self._next:
+            listed = list_jobs(self._kind)
+            self._next = time.monotonic() + ASK_SECONDS
+            if listed is not None:
+                self._give_up(absent, listed)
+
+    def _list_connected(self) -> set[str]:
+        """The jobs of which a worker has reached the scheduler."""
+        workers = list(self._cluster.scheduler.workers.values())
+        names = {str(worker.name) for worker in workers}
+        return {
+            job
+            for job in list(self._cluster.worker_spec)
+            if any(re.fullmatch(rf"{re.escape(job)}(-\d+)?", n) for n in names)
+        }
+
+    def _give_up(self, absent: set[str], listed: set[str]) -> None:
+        """Drops those of the absent jobs that were not listed twice."""
+        jobs = dict(self._cluster.workers)
+        missing = {
+            name
+            for name in absent
+            if name not in jobs or jobs[name].job_id not in listed
+        }
+        self.waiting = bool(absent - missing)
+        ended, self._missing = missing & self._missing, missing
+        self._failed += len(ended - self._arrived)
+        if self._failed >= MAX_FAILED:
+            self.problem = (
+                f"{self._failed} jobs in a row have ended before they reached "
+                "this machine (their output says why)"
+            )
+        if ended:
+            say(f"{len(ended)} jobs have ended")
+            self._cluster.sync(self._drop, ended)
+
+    async def _drop(self, names: set[str]) -> None:
+        for name in names:
+            self._cluster.worker_spec.pop(name, None)
+            if job := self._cluster.workers.get(name):
+                job.job_id = None  # nothing to cancel
+        await self._cluster._correct_state()
+
+
+def list_jobs(kind: str) -> set[str] | None:
+    """The numbers of this user's jobs, None if the cluster does not answer."""
+    command = shlex.split(LISTS[kind].format(user=getpass.getuser()))
+    try:
+        answer = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    # The number of HTCondor has two parts.
+    found = re.findall(r"^\s*(\d+(?:\.\d+)?)", answer.stdout, re.MULTILINE)
+    return set(found)
+
+
+def shorten(error: Exception) -> str:
+    """The message of a program that failed, in one line."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line and line[-1] != ":"]
+    return told[-1] if told else type(error).__name__

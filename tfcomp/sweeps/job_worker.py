@@ -1,115 +1,49 @@
-"""The worker of Dask in a job of a cluster.
+"""Runs a Dask worker as a job of a cluster.
 
-    python -m tfcomp.sweeps.job_worker SCHEDULER --name=NAME --trials=2 ...
+    python -m tfcomp.sweeps.job_worker SCHEDULER --name=NAME ...
 
-dask-jobqueue writes this line into the script of a job. Unlike `dask worker`,
-one which is told to end, at its time limit or by its cluster, first stops its
-trials and hands them back, for the next job to resume. Its files are in a
-private folder of the node, and its keys in one that all nodes share.
+dask-jobqueue writes this line into the script of a job. It is `dask worker`,
+with temporary files in a private folder of the node: Dask would import modules
+from a folder that any user may have made.
 """
 
-from __future__ import annotations
-
-import argparse
-import asyncio
-import logging
-import os
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import dask
-from distributed import Security, Status, Worker
+from distributed.cli.dask_worker import main as run_worker
 
 from tfcomp.config.private_folder import use_private_folder
 from tfcomp.sweeps.local_cluster import SETTINGS
 
-# What clusters send before they kill, some of them minutes ahead.
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
-_LEAVE_SECONDS = 10
+KEY_SECONDS = 60  # a node may see a new file some time later
 
 
 def main(argv: list[str]) -> int:
-    """Works until the scheduler or a signal says that it is over."""
-    options = parse(argv[1:])
-    if not wait_for_keys(Path(options.tls_key), options.death_timeout):
+    """Works until the scheduler or a signal ends it."""
+    if not wait_for_file(Path(argv[argv.index("--tls-key") + 1])):
         print("the command that has submitted this job has ended")
         return 0
-    logging.getLogger("distributed").setLevel(logging.WARNING)
-    if options.local_directory:
-        os.environ["TMPDIR"] = options.local_directory
-    with use_private_folder():
+    arguments, parent = argv[1:], None
+    if "--local-directory" in arguments:
+        place = arguments.index("--local-directory")
+        parent = Path(arguments[place + 1])
+        del arguments[place : place + 2]
+    with use_private_folder(parent):
         folder = tempfile.gettempdir()
         dask.config.set(SETTINGS | {"temporary-directory": folder})
-        try:
-            asyncio.run(work(options))
-        except (OSError, TimeoutError) as error:
-            print(f"no connection to {options.scheduler}: {error}")
-            return 1
+        run_worker([*arguments, "--local-directory", folder])
     return 0
 
 
-def parse(arguments: list[str]) -> argparse.Namespace:
-    """The options; what else dask-jobqueue says holds for its own worker."""
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("scheduler")
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--trials", type=int, default=1)
-    parser.add_argument("--interface")
-    parser.add_argument("--local-directory")
-    parser.add_argument("--death-timeout", type=float, default=60.0)
-    for name in ("ca-file", "cert", "key"):
-        parser.add_argument(f"--tls-{name}", required=True)
-    return parser.parse_known_args(arguments)[0]
-
-
-def wait_for_keys(path: Path, seconds: float) -> bool:
-    """Whether a file is there; a node may see a new one some time later."""
-    end = time.monotonic() + seconds
+def wait_for_file(path: Path) -> bool:
+    """True once a file is there, False if it does not appear in time."""
+    end = time.monotonic() + KEY_SECONDS
     while not path.exists() and time.monotonic() < end:
         time.sleep(1)
     return path.exists()
-
-
-async def work(options: argparse.Namespace) -> None:
-    """Runs the worker until it is closed; OSError without a scheduler."""
-    worker = Worker(
-        options.scheduler,
-        name=options.name,
-        nthreads=options.trials,
-        memory_limit=0,  # it would count the worker, not its trials
-        interface=options.interface,
-        death_timeout=options.death_timeout,
-        dashboard=False,
-        security=Security(
-            tls_ca_file=options.tls_ca_file,
-            tls_worker_cert=options.tls_cert,
-            tls_worker_key=options.tls_key,
-            require_encryption=True,
-        ),
-    )
-    tasks = []
-    for number in SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(
-            number, lambda: tasks.append(asyncio.create_task(leave(worker)))
-        )
-    await worker
-    await worker.finished()
-
-
-async def leave(worker: Worker) -> None:
-    """Stops the trials, hands them back, and ends the worker."""
-    if worker.status not in (Status.running, Status.paused):
-        return await worker.close()
-    worker.status = Status.closing_gracefully  # the scheduler sends no more
-    end = asyncio.get_running_loop().time() + _LEAVE_SECONDS
-    while worker.state.executing_count:
-        if asyncio.get_running_loop().time() > end:
-            break
-        await asyncio.sleep(0.1)
-    await worker.close(reason="told to end", executor_wait=False)
 
 
 if __name__ == "__main__":

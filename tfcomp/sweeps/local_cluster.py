@@ -27,13 +27,11 @@ SETTINGS = {
     # Dask limits the threads of its workers and changes how they return
     # memory, which our processes would inherit.
     "distributed.nanny.pre-spawn-environ": {},
-    # A worker that was killed says little about its task.
-    "distributed.scheduler.allowed-failures": 10,
+    # A task whose worker has died four times is recorded as failed.
+    "distributed.scheduler.allowed-failures": 3,
     # By default a worker that has not come back after 15 s is forgotten, also
     # while it is about to start on a busy machine.
     "distributed.deploy.lost-worker-timeout": "100000 h",
-    # One task for a worker: a second would wait behind one of minutes.
-    "distributed.scheduler.worker-saturation": 1.0,
     # Pages with logs and counts, which know no login.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],

@@ -1,21 +1,18 @@
-"""One trial: trains and scores a run, or resumes it, if it is not finished.
-
-    python -m tfcomp.sweeps.one_trial FLAGS [--measure]
-
-With `--measure` it then writes the measures, also of a finished run.
-"""
+"""One trial: trains and scores a run, or resumes it, if it is not finished."""
 
 from pathlib import Path
 
-from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 from tfcomp.models.config_checks import check_config
 
 
-def main(argv: list[str]) -> int:
-    """Runs one trial; the flags are those of a training."""
+def run_trial(argv: list[str]) -> None:
+    """Runs the trial of the flags; --measure measures it, even if finished.
+
+    A worker calls it for one trial after another.
+    """
     text = "Also write the measures of the claims, measures.json."
     values = make_flags({"measure": (False, text)}, define_run_flags())
     settings = parse_flags(argv[1:], values)
@@ -36,8 +33,3 @@ def main(argv: list[str]) -> int:
         from tfcomp.training.prepared_models import list_evaluators
 
         measure_run(Path(config.run_dir), list_evaluators())
-    return 0
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

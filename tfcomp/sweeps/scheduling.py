@@ -1,8 +1,7 @@
-"""Commands on a Dask cluster, each a process that dies with its worker.
+"""Runs tasks on a Dask cluster: of this machine, of jobs, or of others.
 
-Workers are processes of this machine, jobs of a cluster, or those of any Dask
-scheduler. Elsewhere they must see the same folders under the same names and
-have the same tfcomp installed.
+Workers elsewhere must see the same folders under the same names and have the
+same tfcomp installed.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import sys
 import time
 import uuid
 from collections import deque
@@ -19,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcomp.config.errors import ConfigError
-from tfcomp.sweeps.job import run_job
-from tfcomp.sweeps.job_cluster import count_job_threads, start_job_cluster
-from tfcomp.sweeps.job_queue import JobQueue
+from tfcomp.config.errors import ConfigError, first_line
+from tfcomp.storage.code_version import OVERRIDE, compute_code_version
+from tfcomp.sweeps.job_cluster import (
+    JobWatch,
+    count_job_threads,
+    start_job_cluster,
+)
 from tfcomp.sweeps.local_cluster import (
     replace_lost_workers,
     silence_dask,
@@ -32,43 +33,40 @@ from tfcomp.sweeps.scheduler_options import (
     SchedulerOptions,
     count_threads,
     list_gpus,
-    pin_threads,
 )
 from tfcomp.sweeps.sweep_progress import format_seconds, say
+from tfcomp.sweeps.worker_task import KEY, Setup, TaskFunction, run_task
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, LocalCluster
+    from distributed import Client, Future
 
 _CONNECT_SECONDS = 5
-_COUNT_SECONDS = 2.0  # how often the workers are counted
-# Tasks that Dask knows at a time: each takes 20 kB, and to forget thousands
-# takes it more than a minute.
-_KNOWN = 1000
-_TELL_SECONDS = 60  # how often it is said that there is none
+_COUNT_SECONDS = 2.0  # between two counts of the workers
+_REMIND_SECONDS = 60  # between two notes that there is no worker
+_START_SECONDS = 10  # that a worker may take to start, before the first note
 _FETCH_SECONDS = 5  # for the few bytes of an outcome
 
 
 @dataclass(frozen=True)
 class Task:
-    """A command to run."""
+    """A function to call on a worker, in a process with a setup."""
 
     name: str  # unique among the tasks
-    command: list[str]  # a worker elsewhere has its own Python
+    function: TaskFunction  # workers import it by its name
+    arguments: Sequence[str]
     log: Path  # the output is appended to it
-    # Commands `-m MODULE` of the same setup run in turn in a process that stays
-    # warm (see `warm_process`); None is a process of its own.
-    setup: str | None = None
+    plugins: str = ""
+    replicas: int = 0
     max_threads: int = 0  # that it can use; 0 is any number
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended."""
+    """The end of a task."""
 
     name: str
-    returncode: int  # negative is the signal that killed it
-    reason: str  # why it failed, in one line; empty if it did not
-    seconds: float
+    reason: str  # of its failure, in one line; empty if it did not fail
+    seconds: float = 0.0
 
 
 def check_scheduler(options: SchedulerOptions) -> None:
@@ -81,8 +79,9 @@ def check_scheduler(options: SchedulerOptions) -> None:
 class Pool:
     """Workers for several batches of tasks, in a `with` statement.
 
-    When the block is left, for whatever reason, tasks that still run are
-    killed, and jobs are cancelled. The folder gets the keys and output of jobs.
+    When the block is left, for whatever reason, workers of this machine and
+    jobs end at once, and workers of others stop the tasks after their epoch.
+    The folder receives the keys and the output of jobs.
     """
 
     def __init__(
@@ -92,16 +91,17 @@ class Pool:
         self._folder = folder
         self._gpus: tuple[str, ...] | None = ()
         self._threads = options.threads
-        self._cluster: LocalCluster | None = None
-        self._jobs: JobQueue | None = None
+        self._jobs: JobWatch | None = None
+        self._tend: Callable[[], None] = lambda: None
         self._exits = contextlib.ExitStack()
-        self.workers = options.workers  # when they were last counted
+        self._most = options.workers
+        self.workers = self._told = options.workers  # when they were counted
 
     def __enter__(self) -> Pool:
         """Starts workers; ConfigError or RunError if that is not possible."""
         if self._options.scheduler:
             self._client = self._exits.enter_context(self._connect())
-            self.workers = self._count_workers()
+            self.workers = self._told = self._count_workers()
         elif self._options.cluster:
             self._start_jobs()
         else:
@@ -119,27 +119,30 @@ class Pool:
         """Runs tasks, the first ones first; yields outcomes as they end.
 
         Without a worker, or a job in the queue, for the time that the options
-        allow, what is left fails. RunError if the first job is refused.
+        allow, the rest fails. RunError if the first job is refused.
         """
         if self._jobs is not None:
-            self.workers = 0  # so far
-            self._jobs.start(len(tasks))
+            self.workers = self._told = 0  # so far
+            self._jobs.start()
         batch = uuid.uuid4().hex[:8]  # keys of an earlier start may live on
-        waiting = deque(enumerate(tasks))
+        waiting = deque(tasks)
         futures: dict[Future, str] = {}
         ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
 
         def submit() -> int:
-            """Hands out as many as Dask shall know; counts what is left."""
-            while waiting and len(futures) < max(_KNOWN, 2 * self.workers):
-                index, task = waiting.popleft()
+            """Gives Dask a task for each worker; counts what is left.
+
+            Tasks that wait on a worker would count its deaths as their own.
+            """
+            while waiting and len(futures) < self._count_slots():
+                task = waiting.popleft()
                 future = self._client.submit(
-                    run_job,
-                    *self._list_arguments(task),
-                    # The first part says that all are alike: Dask keeps alike
-                    # tasks until a worker is free, others it hands out at once.
-                    key=("task", task.name, batch),
-                    priority=-index,
+                    run_task,
+                    task.function,
+                    list(task.arguments),
+                    str(task.log.absolute()),
+                    self._make_setup(task),
+                    key=(KEY, task.name, batch),
                     pure=False,
                 )
                 futures[future] = task.name
@@ -148,15 +151,11 @@ class Pool:
 
         try:
             yield from self._wait(ended, futures, submit)
-            left = [*futures.values(), *(task.name for _, task in waiting)]
+            left = [*futures.values(), *(task.name for task in waiting)]
             if left:
-                seconds = format_seconds(self._options.worker_timeout)
-                problem = self._get_problem()
-                reason = problem or f"no worker for {seconds}"
-                flag = "" if problem else " (--worker_timeout)"
-                say(f"{reason}{flag}: giving up what is left")
-                for name in left:
-                    yield Outcome(name, 1, reason, 0.0)
+                reason = self._explain_absence()
+                say(f"{reason}: giving up {len(left)} of {len(tasks)}")
+                yield from (Outcome(name, reason) for name in left)
         finally:
             self._client.cancel(list(futures), force=True)
 
@@ -169,7 +168,7 @@ class Pool:
         """Takes out futures as they end, all unless the workers are gone."""
         timeout = self._options.worker_timeout or float("inf")
         counted = seen = time.monotonic()
-        told = float("-inf")  # without a worker at the start: at once
+        reminded = counted - _REMIND_SECONDS + _START_SECONDS
         while submit():
             with contextlib.suppress(queue.Empty):
                 future = ended.get(timeout=_COUNT_SECONDS)
@@ -179,64 +178,70 @@ class Pool:
                     ended.put(future)
                 else:
                     del futures[future]
+                    future.release()
+                    submit()  # before the outcome is used, which may take long
                     yield outcome
             now = time.monotonic()
-            if not submit() or now - counted < _COUNT_SECONDS:
+            if now - counted < _COUNT_SECONDS:
                 continue
             counted = now
-            alive = self._watch_workers(submit())
-            told = now if self.workers else told
-            seen = now if alive else seen
-            if now - seen > timeout or (self._get_problem() and not alive):
+            self._watch_workers()
+            is_queued = self._jobs is not None and self._jobs.waiting
+            reminded = now if self.workers else reminded
+            seen = now if self.workers or is_queued else seen
+            if now - seen > timeout or (self._has_problem() and seen < now):
                 return
-            if now - told > _TELL_SECONDS:
-                told = now
-                if self._are_jobs_waiting():
-                    say("jobs wait in the queue of the cluster")
-                else:
-                    waited = format_seconds(now - seen)
-                    say(f"no worker for {waited}, waiting (--worker_timeout)")
+            if now - reminded > _REMIND_SECONDS:
+                reminded = now
+                waited = format_seconds(now - seen)
+                nobody = f"no worker for {waited}, waiting (--worker_timeout)"
+                say("jobs wait in the queue" if is_queued else nobody)
 
-    def _get_problem(self) -> str:
-        """Why there will be no worker any more, empty if there may be."""
-        return self._jobs.problem if self._jobs is not None else ""
+    def _count_slots(self) -> int:
+        """Tasks at a time; others' workers may become more or fewer."""
+        return self._most or max(1, self.workers)
 
-    def _are_jobs_waiting(self) -> bool:
-        return self._jobs is not None and self._jobs.waiting
+    def _has_problem(self) -> bool:
+        return self._jobs is not None and bool(self._jobs.problem)
 
-    def _watch_workers(self, tasks: int) -> bool:
-        """Whether there are workers, or jobs that may become some."""
+    def _explain_absence(self) -> str:
+        if self._jobs is not None and self._jobs.problem:
+            return self._jobs.problem
+        seconds = format_seconds(self._options.worker_timeout)
+        return f"no worker for {seconds} (--worker_timeout)"
+
+    def _watch_workers(self) -> None:
+        """Counts the workers, and has lost ones replaced.
+
+        A count is told that stays: a worker may just begin a new process.
+        """
         before, self.workers = self.workers, self._count_workers()
-        if self.workers != before:
+        if self._told != self.workers == before:
             noun = "worker" if self.workers == 1 else "workers"
-            say(f"{self.workers} {noun} now, {before} before")
-        if self._cluster is not None:
-            replace_lost_workers(self._cluster)
-        if self._jobs is not None:
-            self._jobs.adjust(tasks)
-        return self._are_jobs_waiting() or self.workers > 0
+            say(f"{self.workers} {noun} now, {self._told} before")
+            self._told = self.workers
+        self._tend()
 
     def _count_workers(self) -> int:
         try:
-            return sum(self._client.nthreads().values())
+            return len(self._client.nthreads())
         except (OSError, RuntimeError, ValueError):
             return 0  # the scheduler is gone, too
 
-    def _list_arguments(self, task: Task) -> tuple[object, ...]:
-        """What `run_job` is called with."""
-        program, *arguments = task.command
-        command = (None if program == sys.executable else program, *arguments)
+    def _make_setup(self, task: Task) -> Setup:
         threads = self._threads
         if task.max_threads and not self._options.threads:
             threads = min(threads or task.max_threads, task.max_threads)
-        return (
-            command,
-            str(task.log.absolute()),
-            os.getcwd(),
-            pin_threads(threads),
-            self._gpus,
-            self._options.trials_per_gpu,
-            None if self._options.isolate else task.setup,
+        is_checked = OVERRIDE not in os.environ
+        return Setup(
+            folder=os.getcwd(),
+            code=compute_code_version(task.plugins) if is_checked else "",
+            plugins=task.plugins,
+            replicas=task.replicas,
+            threads=threads,
+            gpus=self._gpus,
+            trials_per_gpu=self._options.trials_per_gpu,
+            isolated=task.name if self._options.isolate else "",
         )
 
     def _start(self) -> None:
@@ -246,14 +251,16 @@ class Pool:
             rule = "must be 1 on a machine without a GPU"
             raise ConfigError("trials_per_gpu", rule, share)
         most = len(self._gpus) * share
-        self.workers = self._options.workers or most or 1
+        self.workers = self._most = self._options.workers or most or 1
+        self._told = self.workers
         if self._gpus and self.workers > most:
             rule = f"must be at most {most}, --trials_per_gpu for each GPU"
             raise ConfigError("workers", rule, self.workers)
         self._threads = self._options.threads or count_threads(self.workers)
-        self._cluster, self._client = self._exits.enter_context(
+        cluster, self._client = self._exits.enter_context(
             start_cluster(self.workers)
         )
+        self._tend = lambda: replace_lost_workers(cluster)
 
     def _start_jobs(self) -> None:
         options = self._options
@@ -262,9 +269,8 @@ class Pool:
         cluster, self._client = self._exits.enter_context(
             start_job_cluster(options, self._folder)
         )
-        self._jobs = JobQueue(
-            options.cluster, cluster, options.trials_per_job, options.workers
-        )
+        self._jobs = JobWatch(options, cluster)
+        self._tend = self._jobs.tend
 
     def _connect(self) -> Client:
         from distributed import Client
@@ -281,11 +287,15 @@ class Pool:
 
 
 def make_outcome(name: str, future: Future) -> Outcome:
-    """What a task's future says, TimeoutError if its worker has died."""
+    """Reads the outcome of a task; TimeoutError if its worker has died."""
+    from distributed import KilledWorker
+
     if future.cancelled():
-        return Outcome(name, 1, "cancelled, or its scheduler is gone", 0.0)
+        return Outcome(name, "cancelled, or its scheduler is gone")
     error = future.exception(_FETCH_SECONDS)
     if error is None:
         return Outcome(name, *future.result(_FETCH_SECONDS))
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return Outcome(name, 1, text, 0.0)
+    if isinstance(error, KilledWorker):
+        deaths = error.allowed_failures + 1
+        return Outcome(name, f"its worker died {deaths} times (see its log)")
+    return Outcome(name, f"{type(error).__name__}: {first_line(error)}")

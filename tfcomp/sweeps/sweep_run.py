@@ -9,7 +9,6 @@ trials.csv       one row for each trial, and more tables (see `sweep_tables`)
 summary.csv      statistics over seeds, and figures (see `sweep_reports`)
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +22,11 @@ from tfcomp.evaluation.measure_files import is_measured
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.run_folder import list_damage
 from tfcomp.sweeps import grid
+from tfcomp.sweeps.one_trial import run_trial
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.sweep_reports import write_reports
 from tfcomp.sweeps.sweep_tables import read_result, stamp_result, write_tables
+from tfcomp.sweeps.worker_task import TaskFunction
 from tfcomp.sweeps.workload import Workload
 
 
@@ -47,10 +48,10 @@ class Sweep(Workload):
             return False
         return not self.settings.measure or is_measured(trial.path)
 
-    def make_command(self, trial: grid.Trial) -> list[str]:
-        command = [sys.executable, "-m", "tfcomp.sweeps.one_trial"]
-        command += run_flags.list_flag_lines(trial.config)
-        return [*command, *(["--measure"] if self.settings.measure else [])]
+    def make_call(self, trial: grid.Trial) -> tuple[TaskFunction, list[str]]:
+        """The call of `run_trial`."""
+        measure = ["--measure"] if self.settings.measure else []
+        return run_trial, run_flags.list_flag_lines(trial.config) + measure
 
     def get_config(self, trial: grid.Trial) -> RunConfig:
         return trial.config

@@ -21,6 +21,7 @@ from tfcomp.storage.run_folder import FLAGS_FILE
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.scheduling import Pool, Task
 from tfcomp.sweeps.sweep_progress import Progress, say
+from tfcomp.sweeps.worker_task import TaskFunction
 
 PAUSE = 19  # of what a write of the tables takes, before the next one
 
@@ -45,8 +46,8 @@ class Workload(ABC):
         """Whether an item has written all that is wanted of it."""
 
     @abstractmethod
-    def make_command(self, item: Any) -> list[str]:
-        """Program and arguments of the process of an item."""
+    def make_call(self, item: Any) -> tuple[TaskFunction, list[str]]:
+        """The function that a worker calls for an item, and its arguments."""
 
     @abstractmethod
     def get_config(self, item: Any) -> RunConfig:
@@ -169,13 +170,7 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
     )
     work.write_tables(failures)
     progress = Progress(len(missing))
-    tasks = []
-    for name, item in missing.items():
-        config = work.get_config(item)
-        # What stays in a process: plugins, and a CPU divided among replicas.
-        setup = f"{config.training.num_replicas} {config.plugins}"
-        log, threads = work.logs / f"{name}.log", choose_threads(config)
-        tasks.append(Task(name, work.make_command(item), log, setup, threads))
+    tasks = [_make_task(work, item) for item in missing.values()]
     update = Paced(lambda: work.write_tables(failures))
     for outcome in pool.run(tasks):
         item, reason = missing[outcome.name], outcome.reason
@@ -185,3 +180,17 @@ def _run(work: Workload, pool: Pool, failures: dict[str, str]) -> None:
             failures[item.name] = reason
         progress.report(work.describe_result(item), outcome.seconds, reason)
         update()
+
+
+def _make_task(work: Workload, item: Any) -> Task:
+    config = work.get_config(item)
+    function, arguments = work.make_call(item)
+    return Task(
+        item.name,
+        function,
+        arguments,
+        work.logs / f"{item.name}.log",
+        config.plugins,
+        config.training.num_replicas,
+        choose_threads(config),
+    )

@@ -11,6 +11,7 @@ from keras import ops
 from tfcomp.config.errors import DivergedError
 from tfcomp.config.quiet import show_progress
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.stopping import check_stop
 from tfcomp.config.training_config import TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches
@@ -139,8 +140,15 @@ def fit_without_pause(
         steps_per_epoch=steps,
         shuffle=False,
         verbose=0,
-        callbacks=list(callbacks),
+        callbacks=[*callbacks, StopIfAsked()],
     )
+
+
+class StopIfAsked(keras.callbacks.Callback):
+    """Ends a training whose result nobody wants any more."""
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        check_stop()
 
 
 class StopIfDiverged(keras.callbacks.Callback):

@@ -2,8 +2,7 @@
 
 import dataclasses
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from tfcomp.config import run_flags
-from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import start_tensorflow
@@ -35,6 +33,7 @@ from tfcomp.studies.prediction.networks import (
 )
 from tfcomp.sweeps.grid import SeedSettings, Trial, compute_hash, parse_grid
 from tfcomp.sweeps.scheduler_options import is_here
+from tfcomp.sweeps.worker_task import TaskFunction
 from tfcomp.sweeps.workload import Workload
 
 TRAINER = "tfcomp.studies.prediction.network_training"
@@ -77,14 +76,7 @@ class PredictionStudy(Workload):
         except (FileNotFoundError, DamagedFileError):
             return False
 
-    def make_command(self, item: Trial) -> list[str]:
-        """Returns the process that trains a network."""
-        function, lines = self.make_call(item)
-        return [sys.executable, "-m", function.__module__, *lines]
-
-    def make_call(
-        self, item: Trial
-    ) -> tuple[Callable[[list[str]], int], list[str]]:
+    def make_call(self, item: Trial) -> tuple[TaskFunction, list[str]]:
         """Returns the function that trains a network, and its arguments."""
         lines = run_flags.list_flag_lines(item.config)
         return main, [*lines, f"--target={self.settings.target}"]
@@ -121,7 +113,7 @@ def print_report(
     print("\n".join([*lines, f"tables   {folder}"]))
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str]) -> None:
     """Trains, measures and records the network of some flags."""
     known = run_flags.define_run_flags()
     run_flags.define_settings(PredictSettings.list_settings(), known)
@@ -139,7 +131,6 @@ def main(argv: list[str]) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, sort_keys=True, allow_nan=False)
     write_text(file, f"{text}\n")
-    return 0
 
 
 def locate(config: RunConfig) -> Path:
@@ -187,7 +178,3 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     lines += [*run_flags.list_flag_lines(settings), ""]
     text = run_flags.format_flags(base) + "\n".join(lines)
     return PredictionStudy(folder, items, text, settings)
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

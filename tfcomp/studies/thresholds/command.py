@@ -23,9 +23,14 @@ from tfcomp.config import run_flags
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.studies import Study
-from tfcomp.studies.thresholds import threshold_settings, threshold_tables
+from tfcomp.studies.thresholds import (
+    one_search,
+    threshold_settings,
+    threshold_tables,
+)
 from tfcomp.studies.thresholds.cases import Case, Evaluations, list_cases
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
+from tfcomp.sweeps.worker_task import TaskFunction
 from tfcomp.sweeps.workload import Workload, run_as_asked
 
 
@@ -47,8 +52,8 @@ class ThresholdSearches(Workload):
         """Whether all trainings that a search asks for are recorded."""
         return self._read_rows(case) is not None
 
-    def make_command(self, case: Case) -> list[str]:
-        """The process of a search (`one_search`)."""
+    def make_call(self, case: Case) -> tuple[TaskFunction, list[str]]:
+        """The call of a search (`one_search`)."""
         settings = dataclasses.replace(
             case.settings,
             grid_sizes=str(case.grid_size),
@@ -57,9 +62,8 @@ class ThresholdSearches(Workload):
             first_seed=case.seed,
             seeds=1,
         )
-        command = [sys.executable, "-m", "tfcomp.studies.thresholds.one_search"]
-        command += run_flags.list_flag_lines(case.base)
-        return command + run_flags.list_flag_lines(settings)
+        lines = run_flags.list_flag_lines(case.base)
+        return one_search.main, lines + run_flags.list_flag_lines(settings)
 
     def get_config(self, case: Case) -> RunConfig:
         """A run like its trainings."""

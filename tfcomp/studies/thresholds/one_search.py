@@ -1,15 +1,11 @@
-"""One search, as a process of its own.
+"""One search: makes all trainings that it asks for, in a worker.
 
-    python -m tfcomp.studies.thresholds.one_search FLAGS
-
-makes all trainings that the search asks for. They share TensorFlow's start,
-and those that are recorded are not repeated.
+They share TensorFlow's start, and those that are recorded are not repeated.
 """
 
 import time
 from collections.abc import Callable
 
-from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
@@ -22,7 +18,7 @@ from tfcomp.studies.thresholds.threshold_settings import (
 )
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str]) -> None:
     """Runs all searches that the flags describe, one after another."""
     values = parse_flags(argv[1:], define_search_flags())
     base = make_config(values)
@@ -33,7 +29,6 @@ def main(argv: list[str]) -> int:
 
     for case in cases.list_cases(base, SearchSettings.from_flags(values)):
         search_case(case, evaluations, train_and_score)
-    return 0
 
 
 def search_case(
@@ -62,7 +57,3 @@ def search_case(
 
     for criterion in case.settings.targets:
         cases.find_in(case, criterion, read_or_train)
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

@@ -1,0 +1,103 @@
+"""Functions that workers of the tests call, and a program that has a pool.
+
+    tasks.py FOLDER [SCHEDULER]
+
+runs three endless tasks until somebody ends it.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.sweeps import tasks
+from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.errors import RunError
+from tfcomp.config.stopping import check_stop
+from tfcomp.models import MODELS
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduling import Pool, Task
+
+NAMES = (
+    "OMP_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "CUDA_VISIBLE_DEVICES",
+    "TF_FORCE_GPU_ALLOW_GROWTH",
+)
+
+
+def make_task(
+    name: str, folder: Path, function: Callable, *arguments: str, **setup
+) -> Task:
+    log = folder / f"{name}.log"
+    return Task(name, function, arguments, log, **setup)
+
+
+def read_pids(folder: Path) -> list[int]:
+    """The processes that tasks have printed."""
+    text = "".join(path.read_text() for path in sorted(folder.glob("*.log")))
+    return [int(word) for word in text.split() if word.isdigit()]
+
+
+def show_process(argv: list[str]) -> None:
+    print(os.getpid(), flush=True)
+
+
+def show_environment(argv: list[str]) -> None:
+    time.sleep(1)  # so that each worker gets one
+    print(*(os.environ.get(name, "-") for name in NAMES), os.getcwd())
+
+
+def wait_for_file(argv: list[str]) -> None:
+    """Waits, in epochs of a moment."""
+    print(os.getpid(), flush=True)
+    while not Path(argv[1]).exists():
+        time.sleep(0.05)
+        check_stop()
+
+
+def fail(argv: list[str]) -> None:
+    print(os.getpid(), flush=True)
+    match argv[1]:
+        case "refuse":
+            raise RunError("--depth is bad")
+        case "crash":
+            os.write(2, b"from a library\n")
+            raise ZeroDivisionError("division by zero")
+        case "exit":
+            sys.exit("enough")
+
+
+def die(argv: list[str]) -> None:
+    print(os.getpid(), flush=True)
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def draw(argv: list[str]) -> None:
+    """Prints numbers of the state that Keras seeds initial weights from."""
+    random.seed(1)
+    for _ in range(20):
+        time.sleep(0.2)
+        print(random.randint(1, 10**9))
+
+
+def list_models(argv: list[str]) -> None:
+    print(*MODELS.names())
+
+
+def main(argv: list[str]) -> int:
+    folder, scheduler = Path(argv[1]), "".join(argv[2:])
+    endless = [
+        make_task(str(n), folder, tasks.wait_for_file, str(folder / "never"))
+        for n in range(3)
+    ]
+    workers = 0 if scheduler else 2
+    with Pool(SchedulerOptions(workers=workers, scheduler=scheduler)) as pool:
+        return len(list(pool.run(endless)))
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,145 @@
+"""Tasks in the process of a worker: what stays, what ends, what is new."""
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sweeps import tasks
+from tests.sweeps.tasks import make_task, read_pids
+from tfcomp.sweeps import scheduling
+from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.scheduling import Pool, Task
+
+PLUGIN = """
+from tfcomp.models import MODELS
+@MODELS.register("of_the_plugin")
+def build(config, dataset):
+    raise NotImplementedError
+"""
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(SchedulerOptions(workers=1, threads=3)) as pool:
+        yield pool
+
+
+def run(pool: Pool, *wanted: Task) -> list[str]:
+    """The reasons of the tasks, in their order."""
+    reasons = {o.name: o.reason for o in pool.run(wanted)}
+    return [reasons[task.name] for task in wanted]
+
+
+def test_one_process_for_all(pool: Pool, tmp_path: Path) -> None:
+    names = "abc"
+    wanted = [make_task(n, tmp_path, tasks.show_process) for n in names]
+    assert run(pool, *wanted) == ["", "", ""]
+    assert len(set(read_pids(tmp_path))) == 1
+    assert os.getpid() not in read_pids(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "reason", "last"),
+    [
+        ("refuse", "--depth is bad", "error: --depth is bad"),
+        ("crash", "ZeroDivisionError: division by zero", ""),
+        ("exit", "SystemExit: enough", ""),
+    ],
+)
+def test_a_failure_has_a_reason_and_costs_one_process(
+    pool: Pool, word: str, reason: str, last: str, tmp_path: Path
+) -> None:
+    first = make_task("a", tmp_path, tasks.show_process)
+    failing = make_task("b", tmp_path, tasks.fail, word)
+    after = make_task("c", tmp_path, tasks.show_process)
+    assert run(pool, first, failing, after) == ["", reason, ""]
+    one, two, three = read_pids(tmp_path)
+    assert one == two != three
+    lines = (tmp_path / "b.log").read_text().splitlines()
+    assert lines[-1] == (last or reason)
+    assert ("from a library" in lines) == (word == "crash")
+
+
+def test_a_log_is_appended_to(pool: Pool, tmp_path: Path) -> None:
+    task = make_task("a", tmp_path, tasks.show_process)
+    assert run(pool, task) == run(pool, task) == [""]
+    assert len(read_pids(tmp_path)) == 2
+
+
+def test_a_log_that_cannot_be_written(pool: Pool, tmp_path: Path) -> None:
+    (tmp_path / "a.log").mkdir()
+    (reason,) = run(pool, make_task("a", tmp_path, tasks.show_process))
+    assert "Is a directory" in reason
+
+
+def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
+    """As many trials as GPUs hold, each on a GPU that it does not fill."""
+    monkeypatch.setattr(scheduling, "list_gpus", lambda: ["4", "6"])
+    options = SchedulerOptions(trials_per_gpu=2, threads=3)
+    with Pool(options) as pool:
+        assert pool.workers == 4
+        wanted = [
+            make_task(name, tmp_path, tasks.show_environment) for name in "abcd"
+        ]
+        assert run(pool, *wanted) == [""] * 4
+    found = [(tmp_path / f"{name}.log").read_text().split() for name in "abcd"]
+    here = os.getcwd()
+    assert sorted(found) == [["3", "3", gpu, "true", here] for gpu in "4466"]
+
+
+def test_another_setup_is_another_process(tmp_path: Path) -> None:
+    """Threads and replicas stay with a process; a small network has one."""
+    wanted = [
+        make_task("a", tmp_path, tasks.show_process),
+        make_task("b", tmp_path, tasks.show_process, replicas=2),
+        make_task("c", tmp_path, tasks.show_process, max_threads=1),
+        make_task("d", tmp_path, tasks.show_process, max_threads=1),
+    ]
+    with Pool(SchedulerOptions(workers=1)) as pool:
+        assert run(pool, *wanted) == [""] * 4
+    one, two, three, four = read_pids(tmp_path)
+    assert len({one, two, three}) == 3 and three == four
+
+
+def test_isolated_tasks_have_a_process_each(tmp_path: Path) -> None:
+    wanted = [make_task(n, tmp_path, tasks.show_process) for n in "abc"]
+    with Pool(SchedulerOptions(workers=1, isolate=True)) as pool:
+        assert run(pool, *wanted) == [""] * 3
+    assert len(set(read_pids(tmp_path))) == 3
+
+
+def test_plugins_do_not_leak(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
+    wanted = [
+        make_task("a", tmp_path, tasks.list_models),
+        make_task("b", tmp_path, tasks.list_models, plugins="plugin_of_a_task"),
+        make_task("c", tmp_path, tasks.list_models),
+    ]
+    assert run(pool, *wanted) == [""] * 3
+    found = [(tmp_path / f"{n}.log").read_text().split() for n in "abc"]
+    assert ["of_the_plugin" in names for names in found] == [False, True, False]
+    assert "cnn" in found[2]
+
+
+def test_other_code_is_refused(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores of other code would stand under the name of this one."""
+    monkeypatch.setattr(scheduling, "compute_code_version", lambda plugins: "x")
+    (reason,) = run(pool, make_task("a", tmp_path, tasks.show_process))
+    assert reason == "the code of the worker is not the code of the sweep"
+
+
+def test_threads_of_dask_do_not_draw(pool: Pool, tmp_path: Path) -> None:
+    """Keras seeds weights from `random`, which Dask draws from as well."""
+    assert run(pool, make_task("a", tmp_path, tasks.draw)) == [""]
+    generator = random.Random(1)
+    expected = [generator.randint(1, 10**9) for _ in range(20)]
+    text = (tmp_path / "a.log").read_text()
+    assert [int(word) for word in text.split()] == expected
