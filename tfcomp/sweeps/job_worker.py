@@ -7,6 +7,7 @@ with temporary files in a private folder of the node: Dask would import modules
 from a folder that any user may have made.
 """
 
+import os
 import sys
 import tempfile
 import time
@@ -26,12 +27,12 @@ def main(argv: list[str]) -> int:
     if not wait_for_file(Path(argv[argv.index("--tls-key") + 1])):
         print("the command that has submitted this job has ended")
         return 0
-    arguments, parent = argv[1:], None
+    arguments = argv[1:]
     if "--local-directory" in arguments:
         place = arguments.index("--local-directory")
-        parent = Path(arguments[place + 1])
+        os.environ["TMPDIR"] = arguments[place + 1]
         del arguments[place : place + 2]
-    with use_private_folder(parent):
+    with use_private_folder():
         folder = tempfile.gettempdir()
         dask.config.set(SETTINGS | {"temporary-directory": folder})
         run_worker([*arguments, "--local-directory", folder])
