@@ -133,7 +133,7 @@ def main(page: str) -> None:
             reader.read(block)
         elif difference := find_difference(block.body, reader.printed):
             differences.append(difference)
-    sys.exit("\n".join(differences))
+    sys.exit("\n".join(differences) or 0)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.page_blocks import ROOT, Reader, find_difference, list_blocks
+from tests.docs.page_blocks import (
+    ROOT,
+    Reader,
+    find_difference,
+    list_blocks,
+    main,
+)
 
 PAGES = ["docs/index.md"] + sorted(
     str(path.relative_to(ROOT)) for path in ROOT.glob("docs/tutorials/*.md")
@@ -77,3 +83,14 @@ def test_blocks_of_a_page() -> None:
         ("python", "a.py", "three\n"),
         ("text", "", "six\n"),
     ]
+
+
+@pytest.mark.parametrize(("shown", "same"), [("2\n", True), ("3\n", False)])
+def test_the_exit_status_says_whether_a_page_is_right(
+    shown: str, same: bool, working_folder: Path
+) -> None:
+    page = working_folder / "page.md"
+    page.write_text(f"```python\nprint(1 + 1)\n```\n```text\n{shown}```\n")
+    with pytest.raises(SystemExit) as end:
+        main(str(page))
+    assert (not end.value.code) == same
