@@ -169,15 +169,23 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "turned": (
         lambda p: write_own(p, names=["a\u202eb", "y", "x"]),
-        "no control characters, and not begin with = or @, got 'a\\u202eb'",
+        "+ or - unless it is a number, got 'a\\u202eb'",
     ),
     "deleted": (
         lambda p: write_own(p, levels=["a,b\x7f,c", "", ""]),
-        "no control characters, and not begin with = or @, got 'b\\x7f'",
+        "+ or - unless it is a number, got 'b\\x7f'",
     ),
     "formula": (
         lambda p: write_own(p, levels=["=1+1,b,c", "", ""]),
-        "not begin with = or @, got '=1+1'",
+        "unless it is a number, got '=1+1'",
+    ),
+    "formula with a sign": (
+        lambda p: write_own(p, levels=["a,b,-cmd|x", "", ""]),
+        "unless it is a number, got '-cmd|x'",
+    ),
+    "zero width": (
+        lambda p: write_own(p, names=["a\u200bb", "y", "x"]),
+        "unless it is a number, got 'a\\u200bb'",
     ),
     "huge names": (
         lambda p: claim_size(p, "names", "<U300000000", (3,)),

@@ -14,6 +14,7 @@ from tfcomp.storage.run_folder import check_run
     [
         ("", "must name a folder, got ''"),
         ("a\nb", "must be text without control characters"),
+        ("a\u200bb", "must be text without control characters"),
         ("a\x1b[2Jb", "must be text without control characters"),
         ("/dev/null", "must name a folder that can be written"),
         ("/dev/null/x/y", "must name a folder that can be written"),

@@ -137,12 +137,21 @@ def _check_texts(field: str, texts: Sequence[str]) -> None:
     """Refuses names that a terminal or a spreadsheet would not show as such."""
     rule = (
         f"must have at most {MAX_TEXT} characters, no control characters, and "
-        "not begin with = or @"
+        "not begin with =, @, + or - unless it is a number"
     )
     for text in texts:
-        is_odd = CONTROLS.search(text) or text.startswith(("=", "@"))
+        is_odd = CONTROLS.search(text) or _is_formula(text)
         if is_odd or len(text) > MAX_TEXT:
             raise TableError(field, rule, repr(text[:MAX_TEXT]))
+
+
+def _is_formula(text: str) -> bool:
+    """Checks whether a spreadsheet would compute a cell with this text."""
+    try:
+        float(text)
+    except ValueError:
+        return text.startswith(("=", "@", "+", "-"))
+    return False
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import MAX_AVERAGED, choose_rows
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.evaluation.loading import load_run
+from tfcomp.evaluation.loading_limits import limit_weights
 from tfcomp.evaluation.output_contract import (
     check_output,
     is_stochastic,
@@ -227,7 +228,8 @@ def _load(path: Path) -> Any:
         if path.is_dir():
             return tf.saved_model.load(str(path))
         check_model(path)
-        return keras.models.load_model(path)
+        with limit_weights(path):
+            return keras.models.load_model(path)
     except TypeError as error:  # classes that Keras does not know
         raise RunError(
             f"{path} cannot be loaded ({first_line(error)}): import the "

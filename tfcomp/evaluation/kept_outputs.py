@@ -13,7 +13,7 @@ import numpy as np
 
 from tfcomp.config.errors import RunError
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.storage.files import check_file, write_whole
+from tfcomp.storage.files import check_file, make_subfolder, write_whole
 
 FOLDER = "outputs"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
@@ -38,8 +38,7 @@ def write_outputs(
 ) -> None:
     """Writes the outputs after an epoch into the folder of a run."""
     pixels = np.round(np.nan_to_num(images).clip(0, 1) * 255).astype(np.uint8)
-    path = folder / FOLDER / f"epoch_{epoch}.npz"
-    path.parent.mkdir(exist_ok=True)
+    path = make_subfolder(folder, FOLDER) / f"epoch_{epoch}.npz"
     with write_whole(path) as partial, open(partial, "wb") as file:
         np.savez_compressed(file, factors=factors, images=pixels)
 

@@ -11,6 +11,7 @@ from tfcomp.config.errors import RunError, is_exhausted
 from tfcomp.config.plugins import admit_plugins
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.evaluation.loading_limits import limit_weights
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError
 
@@ -44,7 +45,8 @@ def load_run(path: str | Path) -> LoadedRun:
     try:
         metrics = run_folder.read_metrics(path)
         run_folder.check_model(model_file)
-        model = keras.models.load_model(model_file)
+        with limit_weights(model_file):
+            model = keras.models.load_model(model_file)
     except Exception as error:  # whatever a damaged file leads to
         if is_exhausted(error):
             raise
@@ -58,5 +60,5 @@ def load_run(path: str | Path) -> LoadedRun:
         raise RunError(f"--run={path} {rule}") from error
     dataset = make_dataset(config)
     dataset.prepare()
-    text = (path / run_folder.FLAGS_FILE).read_text("utf-8")
+    text = run_folder.read_flags_text(path)
     return LoadedRun(path, config, dataset, model, metrics, text)

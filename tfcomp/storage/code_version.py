@@ -14,7 +14,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tfcomp.config.run_config import split_names
-from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.files import (
+    DamagedFileError,
+    check_file,
+    read_json,
+    write_text,
+)
 
 OVERRIDE = "TFCOMP_CODE_VERSION"
 
@@ -64,7 +69,7 @@ def _list(module: str) -> Iterator[tuple[str, Path]]:
 
 
 def is_current(folder: Path, version: str) -> bool:
-    """Whether a folder has what was made, of a version and as written."""
+    """Checks whether a folder holds the files of a version, unchanged."""
     try:
         stamp = read_json(folder / STAMP_FILE)
         found = _hash_each(folder, stamp["files"])
@@ -74,11 +79,19 @@ def is_current(folder: Path, version: str) -> bool:
 
 
 def write_stamp(folder: Path, version: str, made: Iterable[Path]) -> None:
-    """Notes the version and the files that were made, all in the folder."""
+    """Records a version and the hashes of files inside the folder."""
     names = [str(path.relative_to(folder)) for path in made if path.exists()]
     stamp = {"version": version, "files": _hash_each(folder, names)}
     write_text(folder / STAMP_FILE, json.dumps(stamp))
 
 
 def _hash_each(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    return {name: hash_files([(name, folder / name)]) for name in names}
+    """Hashes files inside of a folder; DamagedFileError for other names."""
+    hashes = {}
+    for name in names:
+        path = folder / name
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise DamagedFileError(path, "it is outside of the folder")
+        check_file(path)
+        hashes[name] = hash_files([(name, path)])
+    return hashes

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # What the names of unfinished files begin with.
 PARTIAL = ".partial-"
+MAX_TEXT = 2**27  # bytes; `metrics.json` has some 100 kB
 # Of one compressed file; the largest in docs/ has 21 MB.
 MAX_UNPACKED = 2**28
 
@@ -46,16 +47,25 @@ class LinkError(RunError):
         )
 
 
-def check_file(path: Path) -> None:
-    """DamagedFileError for a pipe or a device, to be waited for without end."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
+def check_file(path: Path, limit: int = 2**62) -> None:
+    """Checks a file before it is read; one that does not exist passes.
+
+    Raises:
+        DamagedFileError: It is a pipe or a device, which may never end, or has
+            more bytes than the limit.
+    """
+    if not path.exists() or path.is_dir():
+        return
+    if not path.is_file():
         raise DamagedFileError(path, "it is a pipe or a device")
+    if path.stat().st_size > limit:
+        raise DamagedFileError(path, f"it has more than {limit >> 20} MB")
 
 
 def read_text(path: Path) -> str:
     """Reads a text file; DamagedFileError if it is not UTF-8, or no file. As of
     all readers here, OSError if it cannot be opened."""
-    check_file(path)
+    check_file(path, MAX_TEXT)
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
