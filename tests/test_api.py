@@ -244,7 +244,7 @@ def test_a_run_from_its_description_to_its_scores(
 
 
 def test_claims_are_judged() -> None:
-    evidence = PAGES.with_name("evidence") / "hard_given.tar.xz"
+    evidence = PAGES.with_name("evidence") / "hard_given.csv.xz"
     results = tfcomp.judge_claims(evidence)
     found = [result.claim.name for result in results]
     assert found == [claim.name for claim in CLAIMS]

@@ -171,17 +171,19 @@ def score_seeds(config: RunConfig, evidence: str) -> dict[str, Statistics]:
     """
     if not evidence:
         return {}
-    from tfcomp.studies.claims import read_some_evidence
-    from tfcomp.studies.claims.evidence import UNIMPORTANT
+    from tfcomp.tables import read_results
+    from tfcomp.tables.flatten import NO_FLAGS
+    from tfcomp.tables.groups import Group
 
     flags = config.to_flags()
-    wanted = {k: v for k, v in flags.items() if k not in UNIMPORTANT}
-    runs = [r for r in read_some_evidence(evidence).runs if r.setting == wanted]
-    by_seed = {run.seed: run for run in runs}
+    wanted = {k: v for k, v in flags.items() if k not in NO_FLAGS}
+    groups = read_results(split_names(evidence), history=False).groups
+    group = next((g for g in groups if g.flags == wanted), Group())
     scores = {}
     for name, limits in SEED_SCORES.items():
-        values = [run.get(name) for run in by_seed.values()]
-        statistics = compute_statistics(values, limits=limits)
+        values = group.get(name)
+        known = values.tolist() if values.notna().all() else []
+        statistics = compute_statistics(known, limits=limits)
         if statistics and statistics.count > 1:
             scores[name] = statistics
     return scores

@@ -110,7 +110,7 @@ def _judge(name: str, program: list[str]) -> int:
 def pack(settings: dict[str, Any]) -> int:
     """Packs what the flags name, and prints what was written."""
     check_folder("pack", settings["pack"])
-    from tfcomp.studies.claims.packed_evidence import ENDING, pack_evidence
+    from tfcomp.studies.claims.packed_evidence import pack_evidence
 
     output = Path(settings["pack"])
     try:
@@ -119,7 +119,8 @@ def pack(settings: dict[str, Any]) -> int:
         raise RunError(f"--pack must be writable: {error}") from error
     for path in written:
         print(f"{path.stat().st_size / 1e3:8.0f} kB  {path}")
-    total = sum(path.stat().st_size for path in output.glob(f"*{ENDING}"))
+    files = filter(Path.is_file, output.rglob("*"))
+    total = sum(path.stat().st_size for path in files)
     print(f"{total / 1e3:8.0f} kB  in {output}")
     return 0
 

@@ -11,9 +11,9 @@ from tfcomp.analysis.gram import compute_cosine_gram
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_own_peaks
 from tfcomp.analysis.sharing import compute_sharing, summarize_sharing
+from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.controls import Control, Kind
-from tfcomp.studies.claims.verdict import Verdict
 
 
 @functools.cache

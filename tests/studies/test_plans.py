@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.studies.claims.planted import Run, gather
 from tfcomp import study as command
 from tfcomp.config.errors import RunError
-from tfcomp.studies.claims.evidence import Evidence, Run
 from tfcomp.studies.study import STUDIES, list_works, measure_progress
 
 SCRIPT = Path(__file__).with_name("tiny_study.py")
@@ -55,10 +55,10 @@ def test_evidence_counts_by_flags_and_its_times_are_averaged() -> None:
     flags = [trial.config.to_flags() for trial in work.items]
 
     def plant(flags: dict, seconds: float) -> Run:
-        return Run(Path("r"), flags, {"train": {"seconds": seconds}})
+        return Run(flags, {"train": {"seconds": seconds}})
 
     def measure(*runs: Run) -> tuple[int, float | None]:
-        (found,) = measure_progress([work], Evidence(runs))
+        (found,) = measure_progress([work], gather(runs))
         assert found.num_finished == 0
         return found.num_known, found.seconds
 
@@ -78,7 +78,7 @@ def test_evidence_counts_by_flags_and_its_times_are_averaged() -> None:
 def test_packed_campaign_is_found_in_the_plan(
     capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
-    packed = DOCS / "evidence/hard_given.tar.xz"
+    packed = DOCS / "evidence/hard_given.csv.xz"
     flags = ["--plan", f"--log_dir={tmp_path}", f"--runs={packed}"]
     assert command.main(["tfcomp study", "claims", *flags]) == 0
     (line,) = [

@@ -64,7 +64,7 @@ EXPECTED = [
 def write_run(folder: Path, *flags: str, merged: bool = False) -> Path:
     """A finished run, whose measures stand in `metrics.json` or beside it."""
     folder.mkdir(parents=True)
-    lines = ["# tfcomp: 0.1.0", "# tensorflow: 2.21.0", *flags]
+    lines = ["# tfcomp: 0.1.0", "# tensorflow: 2.21.0", "--width=8", *flags]
     (folder / "run.flags").write_text("\n".join(lines) + "\n")
     metrics = METRICS | ({"measures": MEASURES} if merged else {})
     (folder / "metrics.json").write_text(json.dumps(metrics))

@@ -16,7 +16,7 @@ from tfcomp.statistics.seed_statistics import compute_statistics
 
 # By seed; None for a seed that lacks its number.
 Values = Mapping[int, float | None]
-Rows = Mapping[int, Sequence[float | None]]
+Rows = Mapping[int, Sequence[float | None] | None]
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,13 @@ def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
 
     `rows` has the numbers of each seed in order, at least three.
     """
-    numbers = [[x for x in row if x is not None] for row in rows.values()]
-    sizes = {len(row) for row in (*rows.values(), *numbers)}
-    if len(sizes) != 1 or min(sizes) < 3:
+    known = {seed: list(row) for seed, row in rows.items() if row is not None}
+    numbers = [[x for x in row if x is not None] for row in known.values()]
+    sizes = {len(row) for row in (*known.values(), *numbers)}
+    if len(known) < len(rows) or len(sizes) != 1 or min(sizes) < 3:
         return None
     ranks = {
-        seed: seed_tests.correlate_ranks(row) for seed, row in rows.items()
+        seed: seed_tests.correlate_ranks(row) for seed, row in known.items()
     }
     found = estimate_mean(ranks, CORRELATION)
     if found is None:

@@ -64,6 +64,10 @@ class Rule:
             return self.low <= low and high <= self.high
         return high <= self.low or low >= self.high
 
+    def accepts(self, value: float) -> bool:
+        """Returns True if a number agrees with the rule."""
+        return self.is_met(value, value)
+
     def order_trend(self, trend: tuple[float, float]) -> tuple[float, float]:
         """Returns the p of the claimed trend, and of the opposite one."""
         return trend if math.isinf(self.high) else trend[::-1]

@@ -13,7 +13,7 @@ from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.statistics.setting_table import format_rows
 from tfcomp.studies.claims import command as claims
-from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, read_evidence
+from tfcomp.studies.claims.evidence import Evidence, read_evidence
 from tfcomp.studies.decoders import command as decoders
 from tfcomp.studies.paper import command as paper
 from tfcomp.studies.prediction import command as prediction
@@ -21,6 +21,7 @@ from tfcomp.studies.thresholds import command as thresholds
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.sweep_progress import format_seconds
 from tfcomp.sweeps.workload import Workload
+from tfcomp.tables.flatten import UNIMPORTANT
 
 _COMMANDS = (claims, decoders, prediction, thresholds, paper)
 STUDIES = {command.STUDY.name: command.STUDY for command in _COMMANDS}
@@ -96,10 +97,10 @@ def measure_progress(
     """How far each part is; runs of the evidence count by their flags."""
     times: dict[Any, list[float]] = {}
     known = set()
-    for run in evidence.runs:
-        keys = _list_keys(run.flags)
-        known.add((keys[0], run.seed))
-        if seconds := run.get("train/seconds"):
+    for group in evidence.groups:
+        keys = _list_keys(group.flags)
+        known |= {(keys[0], seed) for seed in group.seeds}
+        for seconds in group.get("train/seconds").dropna():
             for key in keys:
                 times.setdefault(key, []).append(seconds)
     progress = []

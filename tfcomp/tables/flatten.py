@@ -24,6 +24,7 @@ IDENTITY = ["run", "name", "study", "folder", "setting", "seed", "round"]
 START, END, ALL = "start", "end", "all"
 # Lists whose places are no stages, though they may be as many.
 PLACES = ("border_relative_mse", "curve_mse", "curve_values")
+NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED, *UNIMPORTANT}
 SKIPPED = ("own_measures", "measures", "stages", "version", "start", "name")
 
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tfcomp.tables.flatten import END, MEASURED, Flags
+from tfcomp.tables.flatten import (
+    ALL,
+    END,
+    MEASURED,
+    NO_FLAGS,
+    START,
+    Flags,
+    describe_run,
+    list_numbers,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -47,6 +56,21 @@ class Group:
         """Returns the runs of some seeds."""
         kept = {seed: run for seed, run in self.runs.items() if seed in seeds}
         return dataclasses.replace(self, runs=kept)
+
+    def untrain(self) -> Group:
+        """Returns the untrained networks of the same seeds.
+
+        Their numbers at the end are those of the start, and the ID scores,
+        which say whether a run counts.
+        """
+        start = {key: v for key, v in self.columns.items() if key[0] == START}
+        scores = {
+            (when, path): numbers
+            for (when, path), numbers in self.columns.items()
+            if when == END and path.startswith("id/")
+        }
+        end = {(END, path): numbers for (_, path), numbers in start.items()}
+        return dataclasses.replace(self, columns=start | end | scores)
 
     def get(self, path: str, when: str = END) -> Series:
         """Returns a number by seed, as `ood/mse`; NaN where a run lacks it."""
@@ -92,3 +116,53 @@ class Group:
     def list_versions(self) -> set[str]:
         """Returns the versions of the code that measured the runs."""
         return {r[MEASURED] for r in self.runs.values() if r[MEASURED]}
+
+
+def group_runs(
+    rows: Iterable[Mapping[str, Any]],
+    numbers: Iterable[tuple[str, str, str, str, float]],
+) -> list[Group]:
+    """Groups rows of runs by setting, in order of appearance.
+
+    The numbers are tuples of run, when, path, stage and value.
+    """
+    settings: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        settings.setdefault(row["setting"], []).append(row)
+    groups, places = [], {}
+    for found in settings.values():
+        runs = {row["seed"]: row for row in found}
+        columns: Columns = {}
+        places |= {row["run"]: (columns, s) for s, row in runs.items()}
+        flags = {
+            name: value
+            for name, value in found[0].items()
+            if name not in NO_FLAGS and value == value  # no NaN
+        }
+        groups.append(Group(flags, dict(sorted(runs.items())), columns))
+    for run, when, path, stage, value in numbers:
+        columns, seed = places[run]
+        stages = columns.setdefault((when, path), {})
+        stages.setdefault(stage, {})[seed] = value
+    return groups
+
+
+class Record(NamedTuple):
+    """A run that is no file, as a planted one."""
+
+    flags: Flags
+    metrics: Mapping[str, Any] = {}
+    measures: Mapping[str, Any] = {}
+
+
+def group_records(records: Iterable[Record]) -> list[Group]:
+    """Groups runs that are no files."""
+    rows, numbers = [], []
+    for place, (flags, metrics, measures) in enumerate(records):
+        version = str(measures.get("version", ""))
+        row = describe_run(f"/planted/{place}", "planted", flags, {}, version)
+        rows.append(row)
+        for when, subset, stage, name, value in list_numbers(metrics, measures):
+            path = name if subset == ALL else f"{subset}/{name}"
+            numbers.append((row["run"], when, path, stage, value))
+    return group_runs(rows, numbers)

@@ -38,6 +38,8 @@ KEYS = ["run", "when", "subset", "stage", "name"]
 # What follows from the other columns.
 DERIVED = ["run", "study", "folder", "setting", "round"]
 NULL = "null"
+# A table of a prediction study, which is none of runs.
+OTHERS = ("networks.csv.xz",)
 _NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED}
 
 
@@ -58,7 +60,11 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
         patterns, lambda names: any(n.endswith(ENDING) for n in names)
     )
     found |= {folder / n for folder in folders for n in os.listdir(folder)}
-    return sorted({p.resolve() for p in found if p.name.endswith(ENDING)})
+    return sorted(
+        path.resolve()
+        for path in found
+        if path.name.endswith(ENDING) and path.name not in OTHERS
+    )
 
 
 def _match(pattern: str) -> Iterator[Path]:

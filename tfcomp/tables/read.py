@@ -21,8 +21,8 @@ from tfcomp.storage.run_folder import (
 )
 from tfcomp.storage.run_search import find_runs
 from tfcomp.tables import flatten
-from tfcomp.tables.flatten import ALL, END, IDENTITY, MEASURED, ORIGIN, Row
-from tfcomp.tables.groups import Columns, Group
+from tfcomp.tables.flatten import ALL, END, IDENTITY, MEASURED, Row
+from tfcomp.tables.groups import Group, group_runs
 from tfcomp.tables.packs import KEYS, find_packs, read_pack
 
 if TYPE_CHECKING:
@@ -53,46 +53,22 @@ class Results:
         return wide.reindex(self.runs["run"])
 
     @functools.cached_property
-    def flags(self) -> dict[str, flatten.Flags]:
-        """All flags of each setting that decide what it computes."""
-        first = self.runs.drop_duplicates("setting").set_index("setting")
-        kept = [str(name) for name in first if name not in _NO_FLAGS]
-        rows: list[Any] = first[kept].to_dict("records")
-        return {
-            setting: {k: v for k, v in row.items() if v == v}
-            for setting, row in zip(map(str, first.index), rows, strict=True)
-        }
-
-    @functools.cached_property
     def groups(self) -> list[Group]:
         """Runs that differ in their seed alone, in order of appearance."""
-        groups = []
-        place: dict[str, tuple[Columns, int]] = {}
-        for setting, rows in self.runs.groupby("setting", sort=False):
-            columns: Columns = {}
-            runs = {row["seed"]: row for row in rows.to_dict("records")}
-            place |= {row["run"]: (columns, s) for s, row in runs.items()}
-            by_seed = dict(sorted(runs.items()))
-            groups.append(Group(self.flags[str(setting)], by_seed, columns))
-        paths = join_path(self.numbers)
-        keys = (self.numbers[name] for name in ("run", "when"))
-        rest = (self.numbers[name] for name in ("stage", "value"))
-        for run, when, path, stage, value in zip(
-            *keys, paths, *rest, strict=True
-        ):
-            columns, seed = place[run]
-            stages = columns.setdefault((when, path), {})
-            stages.setdefault(stage, {})[seed] = value
-        return groups
+        table = self.numbers
+        keys = (table["run"], table["when"], join_path(table))
+        columns = (*keys, table["stage"], table["value"])
+        numbers = zip(*(column.tolist() for column in columns), strict=True)
+        return group_runs(self.runs.to_dict("records"), numbers)
 
-    def keep(self, is_kept: Any) -> Results:
-        """Returns some of the runs, given a mask, with their numbers."""
-        runs = self.runs[is_kept]
-        numbers = self.numbers[self.numbers["run"].isin(runs["run"])]
-        return Results(runs, numbers, self.notes)
-
-
-_NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED, *flatten.UNIMPORTANT}
+    @property
+    def flags(self) -> dict[str, flatten.Flags]:
+        """The flags of each setting that decide what it computes."""
+        return {
+            run["setting"]: group.flags
+            for group in self.groups
+            for run in group.runs.values()
+        }
 
 
 def join_path(numbers: DataFrame) -> Any:
@@ -124,18 +100,29 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
     return found.runs, found.numbers
 
 
-def read_results(patterns: Sequence[str], history: bool = True) -> Results:
+def read_results(
+    patterns: Sequence[str], history: bool = True, without: Sequence[Path] = ()
+) -> Results:
     """Reads finished runs; those that cannot be read are in the notes.
 
-    Of runs with the same flags and seed, the newest is kept. With `history`,
-    `history.csv` of each run gives numbers of epochs. Raises ConfigError if a
-    pattern matches nothing, RunError for a damaged table.
+    Of runs with the same flags and seed, the newest is kept.
+
+    Args:
+        patterns: Folders, or packed files, with * and so on.
+        history: Whether `history.csv` gives numbers of epochs.
+        without: Folders below which runs are skipped.
+
+    Raises:
+        ConfigError: If a pattern matches nothing.
+        RunError: If a packed file is damaged.
     """
     notes: list[str] = []
     rows: list[dict[str, Any]] = []
     numbers: list[list[Row]] = []
     ages: list[float] = []
     for folder in find_runs(patterns):
+        if not set(without).isdisjoint(folder.parents):
+            continue
         try:
             row, found = read_run(folder, history)
         except (OSError, ValueError, RunError) as error:
@@ -211,7 +198,8 @@ def make_tables(
         r["run"] for r, n in zip(rows, counts, strict=True) for _ in range(n)
     ]
     table.insert(0, "run", repeated)
-    return runs, table.astype({"value": float})
+    kinds = {"value": float} if listed else dict.fromkeys(KEYS, str)
+    return runs, table.astype(kinds)
 
 
 def leave_out_repeats(

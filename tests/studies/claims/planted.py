@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.controls import FIRST_SEED, Kind, plant_study
-from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.controls import Control, Kind, plant_study
+from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence
 from tfcomp.studies.claims.judgement import ClaimResult
-from tfcomp.studies.claims.packed_evidence import ThresholdStudy
-from tfcomp.studies.claims.selection import read_setting
+from tfcomp.studies.claims.searches import ThresholdStudy
+from tfcomp.tables.groups import Record, group_records
+from tfcomp.tables.selection import read_setting
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 # How many of ten seeds of an undecided claim are of the positive kind.
@@ -26,7 +27,38 @@ SETTINGS = {
     "striped": tuple((STRIPED, f"--num_bumps={n}") for n in (0, 10, 100)),
 }
 KINDS = ("reproduced", "refuted", "undecided")
-_numbers = itertools.count()
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A finished run, as if read from its files."""
+
+    flags: dict[str, Any]
+    metrics: dict[str, Any] = dataclasses.field(default_factory=dict)
+    measures: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def seed(self) -> int:
+        return self.flags["seed"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Planted:
+    """Runs and studies, which `gather` makes evidence of."""
+
+    runs: tuple[Run, ...] = ()
+    studies: tuple[ThresholdStudy, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def gather(self) -> Evidence:
+        records = [Record(r.flags, r.metrics, r.measures) for r in self.runs]
+        groups = tuple(group_records(records))
+        return Evidence(groups, self.studies, self.notes)
+
+
+def gather(*groups: Iterable[Run]) -> Evidence:
+    """Evidence of lists of runs."""
+    return Planted(tuple(itertools.chain(*groups))).gather()
 
 
 def make_run(
@@ -61,11 +93,9 @@ def make_run(
     for subset, numbers in (scores or {}).items():
         metrics.setdefault(subset, {}).update(numbers)
     return Run(
-        Path(f"/logs/sweep/trials/{next(_numbers):04d}"),
         read_setting(" ".join([flagfile, *flags])) | {"seed": seed},
         metrics,
         {"stages": list(STAGES), "version": "planted", **measures},
-        {"tensorflow": "2.21.0"},
     )
 
 
@@ -80,7 +110,7 @@ def make_runs(
     ]
 
 
-def plant_claim(name: str, kind: str) -> Evidence:
+def plant_claim(name: str, kind: str) -> Planted:
     """Evidence on one claim, by its name and the verdict it should have.
 
     The first planted positive of the claim, its first planted negative, or,
@@ -88,9 +118,11 @@ def plant_claim(name: str, kind: str) -> Evidence:
     """
     if name == "C16":
         shift = {"reproduced": 0.0, "refuted": -1.5, "undecided": 0.5}[kind]
-        return Evidence(studies=make_studies(shift))
+        return Planted(studies=make_studies(shift))
     good, bad = (
-        next(c for c in BY_NAME[name].controls if c.kind is wanted).plant()
+        plant_control(
+            next(c for c in BY_NAME[name].controls if c.kind is wanted)
+        )
         for wanted in (Kind.POSITIVE, Kind.NEGATIVE)
     )
     if kind == "reproduced":
@@ -102,7 +134,13 @@ def plant_claim(name: str, kind: str) -> Evidence:
         first if first.seed in is_good else second
         for first, second in zip(good.runs, bad.runs, strict=True)
     ]
-    return Evidence(tuple(mixed))
+    return Planted(tuple(mixed))
+
+
+def plant_control(control: Control) -> Planted:
+    """The planted runs and studies of a control."""
+    records, studies = control.list_planted()
+    return Planted(tuple(Run(*record) for record in records), tuple(studies))
 
 
 def make_study(
@@ -136,17 +174,19 @@ def plant_all_claims() -> Evidence:
             if n != 16
         )
     )
-    return Evidence(merge(runs), make_studies(0.5), ("a note",))
+    return Planted(merge(runs), make_studies(0.5), ("a note",)).gather()
 
 
 def judge_runs(name: str, *groups: Iterable[Run]) -> ClaimResult:
     """Judges a claim, by its name, by lists of runs, as if it were new."""
-    return judge_evidence(name, Evidence(tuple(itertools.chain(*groups))))
+    return judge_evidence(name, gather(*groups))
 
 
-def judge_evidence(name: str, evidence: Evidence) -> ClaimResult:
+def judge_evidence(name: str, evidence: Evidence | Planted) -> ClaimResult:
     """Judges a claim without a history, which could weaken its verdict."""
     claim = dataclasses.replace(BY_NAME[name], history=(), controls=())
+    if isinstance(evidence, Planted):
+        evidence = evidence.gather()
     return claim.judge(evidence)
 
 
@@ -187,7 +227,7 @@ def merge(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Joins the numbers of runs that are the same experiment."""
     merged: dict[str, Run] = {}
     for run in runs:
-        key = repr((sorted(run.setting.items()), run.seed))
+        key = repr(sorted(run.flags.items()))
         other = merged.get(key, run)
         merged[key] = dataclasses.replace(
             other,

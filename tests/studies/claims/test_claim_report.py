@@ -145,7 +145,7 @@ def test_report_without_evidence(tmp_path: Path) -> None:
 
 
 def test_a_report_is_the_same_twice(tmp_path: Path) -> None:
-    evidence = plant_claim("C2", "undecided")
+    evidence = plant_claim("C2", "undecided").gather()
     pages = [
         write_report(evidence, tmp_path / name).page.read_bytes()
         for name in ("a", "b")

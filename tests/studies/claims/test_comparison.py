@@ -6,20 +6,18 @@ import pytest
 
 from tests.studies.claims.planted import (
     change_scores,
+    gather,
     judge_runs,
     plant_claim,
     set_flags,
     split_runs,
 )
 from tfcomp.config.flagfiles import expand_flagfiles
+from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.experiments.stripe_training import ARMS
-from tfcomp.studies.claims.packed_evidence import parse_run_flags
-from tfcomp.studies.claims.selection import (
-    Group,
-    count_steps,
-    list_differences,
-)
-from tfcomp.studies.claims.verdict import Verdict
+from tfcomp.tables.flatten import parse_run_flags
+from tfcomp.tables.groups import Group
+from tfcomp.tables.selection import count_steps, list_differences
 
 # Runs on bumps alone, of all that C17 needs.
 PLAIN = ("dataset", "gaussian_bumps")
@@ -37,7 +35,7 @@ def test_more_runs_of_one_arm_undo_nothing() -> None:
     result = judge_runs("C13", short, both[:3])
     assert result.verdict is Verdict.REPRODUCED
     for part in result.parts:
-        assert {run.flags["epochs"] for run in part.runs} == {500}
+        assert {group.flags["epochs"] for group in part.groups} == {500}
     # What is not used is named.
     groups = [group for part in result.parts for group in part.groups]
     assert any("(3 seeds)" in other for g in groups for other in g.others)
@@ -49,7 +47,7 @@ def test_the_nearest_of_two_whole_families() -> None:
     for runs in ((published, short), (short, published)):
         result = judge_runs("C12", *runs)
         assert result.verdict is Verdict.REFUTED
-        used = {run.flags["epochs"] for p in result.parts for run in p.runs}
+        used = {g.flags["epochs"] for p in result.parts for g in p.groups}
         assert used == {published[0].flags["epochs"]}
 
 
@@ -83,7 +81,7 @@ def test_the_paper_profile_makes_the_comparison() -> None:
 
 def test_an_epoch_of_unknown_length() -> None:
     runs = plant_claim("C17", "reproduced").runs
-    first = Group(tuple(set_flags(runs[:1], steps_per_epoch=0)))
+    (first,) = gather(set_flags(runs[:1], steps_per_epoch=0)).groups
     assert "not known" in ARMS.find_mismatch(first, first)
     assert ARMS.find_mismatch(first, Group()) == ""
 

@@ -7,18 +7,19 @@ import pytest
 
 from tests.studies.claims.planted import (
     DONUT_SEARCH,
+    Planted,
     judge_evidence,
     make_study,
     plant_claim,
 )
+from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims import write_report
 from tfcomp.studies.claims.all_claims import CLAIMS
 from tfcomp.studies.claims.claim_report import describe_origin
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.data_needed import choose_study
-from tfcomp.studies.claims.packed_evidence import count_searches
 from tfcomp.studies.claims.result_text import describe_part
-from tfcomp.studies.claims.verdict import Verdict
+from tfcomp.studies.claims.searches import count_searches
 
 C16 = CLAIMS[15]
 
@@ -36,7 +37,7 @@ def test_a_quick_study_does_not_decide_beside_a_good_one() -> None:
         result = judge(*studies)
         assert result.verdict is Verdict.REPRODUCED
         assert len(result.parts) == 4
-        assert "not used: logs/quick" in result.parts[0].note
+        assert "not used: quick" in result.parts[0].note
         (figure,) = C16.draw(Evidence(studies=studies)).values()
         # The points of each kind are of one study.
         lines = [line.get_xdata() for line in figure.axes[0].get_lines()]
@@ -80,7 +81,7 @@ def test_words_of_the_report(tmp_path) -> None:
     part = judge(study).parts[0]
     assert "n = 4 sizes, reproduced" in describe_part(part)
     runs = plant_claim("C2", "reproduced").runs
-    report = write_report(Evidence(runs, (study,)), tmp_path)
+    report = write_report(Planted(runs, (study,)).gather(), tmp_path)
     page = report.page.read_text("utf-8")
     assert page.count("<td>4 sizes</td>") == 2
     captions = [

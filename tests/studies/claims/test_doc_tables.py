@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.studies.claims.test_packed_evidence import write_study, write_sweep
+from tfcomp.storage.files import write_csv
 from tfcomp.studies.claims import read_evidence
 from tfcomp.studies.claims.claim_report import judge_all, make_tables
 from tfcomp.studies.claims.packed_evidence import pack_evidence
+from tfcomp.studies.claims.result_text import list_rows
 from tfcomp.studies.decoders import command as decoders
 
 ROOT = Path(__file__).parents[3]
@@ -34,9 +36,17 @@ def list_mismatches(text: str, made: Mapping[str, str]) -> list[str]:
 
 
 @pytest.mark.skipif(not EVIDENCE.exists(), reason="no evidence is committed")
-def test_the_tables_of_the_pages_are_those_of_the_evidence() -> None:
+def test_the_tables_of_the_pages_are_those_of_the_evidence(
+    tmp_path: Path,
+) -> None:
     evidence = read_evidence([str(EVIDENCE)])
-    made = make_tables(evidence, judge_all(evidence))
+    judged = judge_all(evidence)
+    made = make_tables(evidence, judged)
+    # Every verdict and number, to the last digit.
+    rows = [row for r in judged["results"] for row in list_rows(r)]
+    write_csv(tmp_path / "claims.csv", rows)
+    expected = (ROOT / "docs/tables/claims.csv").read_text("utf-8")
+    assert (tmp_path / "claims.csv").read_text("utf-8") == expected
     pages = {page: (ROOT / page).read_text("utf-8") for page in PAGES}
     for page, text in pages.items():
         assert list_mismatches(text, made) == [], page

@@ -3,34 +3,20 @@
 import pytest
 
 from tests.studies.claims.planted import (
+    Run,
     judge_runs,
     plant_claim,
     set_measures,
     split_runs,
 )
-from tfcomp.studies.claims.controls import FIRST_SEED
-from tfcomp.studies.claims.evidence import Run
-from tfcomp.studies.claims.run_numbers import average, difference, estimate
-from tfcomp.studies.claims.selection import Group
-from tfcomp.studies.claims.verdict import Verdict
+from tfcomp.statistics.verdicts import Verdict
+from tfcomp.studies.claims.evidence import FIRST_SEED
 
 
 def mix_versions(runs: tuple[Run, ...]) -> list[Run]:
     """The first seed was measured by another version."""
     first, others = split_runs(runs, "seed", FIRST_SEED)
     return set_measures(first, version="B") + set_measures(others, version="A")
-
-
-def test_versions_behind_a_number() -> None:
-    runs = plant_claim("C9", "reproduced").runs[:4]
-    group = Group(tuple(mix_versions(runs)))
-    spread = average("log_volume_median_deviation_ood")
-    assert estimate(spread, group).versions == ("A", "B")
-    assert estimate(spread, Group(group.runs[1:])).versions == ("A",)
-    assert estimate("id/relative_mse", group).versions == ()
-    first, second = Group(group.runs[:1]), Group(group.runs[:1])
-    found = estimate(difference(spread), first, second)
-    assert found.versions == ("B",)
 
 
 @pytest.mark.parametrize("name", ["C3", "C4", "C9", "C13", "C17", "C18"])

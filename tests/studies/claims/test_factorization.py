@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.studies.claims.planted import judge_runs, make_runs
+from tests.studies.claims.planted import Run, gather, judge_runs, make_runs
+from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.verdict import Verdict
 
 FALLING = [1.0, 0.9, 0.8, 0.7, 0.6]
 OLD = ("--epochs=25",)
@@ -68,8 +67,7 @@ def test_another_setting_stands_beside() -> None:
     }
     beside = {part.of for part in result.parts} - labels
     assert {label.split(",")[1] for label in beside} == {" depth 2", " depth 3"}
-    runs = tuple(run for group in evidence for run in group)
-    (figure,) = CLAIMS[5].draw(Evidence(runs)).values()
+    (figure,) = CLAIMS[5].draw(gather(*evidence)).values()
     # The panels show what decides, and nothing else.
     names = {text.get_text() for text in figure.legends[0].get_texts()}
     assert names == {"depth 4", "depth 6"}

@@ -1,34 +1,30 @@
 """How claims are judged: seeds, gates, Holm, controls, badges."""
 
 import dataclasses
+import functools
 
 import pytest
 
-from tests.studies.claims.planted import judge_evidence, plant_claim
-from tfcomp.studies.claims.all_claims import CLAIMS
-from tfcomp.studies.claims.claim import FITTED, Number, measure_each
-from tfcomp.studies.claims.controls import (
-    FIRST_SEED,
-    NEXT_SEED,
-    Control,
-    Kind,
-    read_declarations,
+from tests.studies.claims.planted import (
+    Planted,
+    gather,
+    judge_evidence,
+    plant_claim,
 )
-from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.experiments.decoders import make_cnn
-from tfcomp.studies.claims.judgement import Claim
-from tfcomp.studies.claims.run_numbers import (
+from tfcomp.statistics.estimates import (
     estimate_geometric,
     estimate_share,
     estimate_trend,
 )
-from tfcomp.studies.claims.verdict import (
-    Verdict,
-    above,
-    below,
-    correct_refutations,
-    decide,
-)
+from tfcomp.statistics.verdicts import Verdict, above, below
+from tfcomp.statistics.verdicts import judge as decide
+from tfcomp.studies.claims.all_claims import CLAIMS
+from tfcomp.studies.claims.claim import FITTED, Check, Number
+from tfcomp.studies.claims.controls import Control, Kind, read_declarations
+from tfcomp.studies.claims.evidence import FIRST_SEED, NEXT_SEED
+from tfcomp.studies.claims.experiments.decoders import make_cnn
+from tfcomp.studies.claims.judgement import Claim
+from tfcomp.studies.claims.parts import correct_refutations, judge_checks
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 NAMES = list(BY_NAME)
@@ -66,7 +62,7 @@ def test_controls(claim, control) -> None:
     ]
 
 
-def move(evidence: Evidence, shift: int) -> Evidence:
+def move(evidence: Planted, shift: int) -> Planted:
     """The same numbers at other seeds."""
     runs = [
         dataclasses.replace(run, flags=run.flags | {"seed": run.seed + shift})
@@ -81,11 +77,11 @@ def move(evidence: Evidence, shift: int) -> Evidence:
         )
         for study in evidence.studies
     ]
-    return Evidence(tuple(runs), tuple(studies))
+    return Planted(tuple(runs), tuple(studies))
 
 
-def join(*several: Evidence) -> Evidence:
-    return Evidence(
+def join(*several: Planted) -> Planted:
+    return Planted(
         tuple(run for e in several for run in e.runs),
         tuple(study for e in several for study in e.studies),
     )
@@ -143,11 +139,11 @@ def test_fresh_seeds_judge_when_all_are_in(name: str, kind: str) -> None:
 def test_a_new_rule_makes_no_verdict_better_on_old_seeds(name: str) -> None:
     claim = dataclasses.replace(BY_NAME[name], controls=())
     (before,) = (h["verdict"] for h in claim.history if h["version"] == 2)
-    result = claim.judge(plant_claim(name, "reproduced"))
+    result = claim.judge(plant_claim(name, "reproduced").gather())
     assert result.verdict == before
     if before != "reproduced":
         assert "written on" in result.reason
-    worse = claim.judge(plant_claim(name, "refuted"))
+    worse = claim.judge(plant_claim(name, "refuted").gather())
     assert worse.verdict is not Verdict.REPRODUCED
 
 
@@ -155,7 +151,7 @@ def test_a_badge_says_the_part_that_it_stands_for() -> None:
     good, bad = (plant_claim("C5", kind) for kind in ("reproduced", "refuted"))
     runs = [r for r in good.runs if r.flags["encoding"] == "bump"]
     runs += [r for r in bad.runs if r.flags["encoding"] == "ramp"]
-    result = judge_evidence("C5", Evidence(tuple(runs)))
+    result = judge_evidence("C5", gather(runs))
     assert result.badge == "reproduced (donut, bump); refuted (donut, ramp)"
     assert result.word == "in parts"
     assert judge_evidence("C5", good).badge == "reproduced"
@@ -175,8 +171,9 @@ def test_the_sign_for_the_cnn_alone_is_no_part_of_a_badge() -> None:
 
 
 def make_claim(*numbers: Number, controls=(), gates=(FITTED,)) -> Claim:
-    test = measure_each({"bump": make_cnn("bump")}, *numbers, gates=gates)
-    return Claim("C0", "", "", "", "", "", [test], controls=controls)
+    test = Check({"bump": make_cnn("bump")}, numbers, gates)
+    judge = functools.partial(judge_checks, [test])
+    return Claim("C0", "", "", "", "", "", judge, controls=controls)
 
 
 NUMBER = Number("a number", "a", above(0.5))
@@ -237,8 +234,8 @@ def test_untrained_networks_must_not_pass(start, gates, verdict) -> None:
 def test_untrained_networks_must_not_pass_a_part_that_was_run() -> None:
     number = Number("a number", "a", above(0.5))
     settings = {code: make_cnn(code) for code in ("bump", "ramp")}
-    test = measure_each(settings, number, gates=())
-    claim = Claim("C0", "", "", "", "", "", [test])
+    judge = functools.partial(judge_checks, [Check(settings, [number], ())])
+    claim = Claim("C0", "", "", "", "", "", judge)
     result = claim.judge(plant_numbers(**{"a": 0.9, "start/a": 0.8}).plant())
     assert result.verdict is Verdict.NOT_VALID
 
@@ -275,7 +272,7 @@ def test_refutations_are_corrected_within_a_claim() -> None:
     numbers = [Number(name, name, above(0.5)) for name in scores]
     evidence = plant_numbers(**scores).plant()
     alone = make_claim(numbers[-1])
-    (part,) = alone.tests[0](evidence)
+    (part,) = alone.judge_parts(evidence)
     p = part.estimate.test(0.5)
     bound = part.estimate.high + 1e-3  # refuted, but by a hair
     bad = dataclasses.replace(numbers[-1], rule=above(bound))

@@ -5,19 +5,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfcomp.studies.claims.claim_pictures import (
-    draw_margins,
-    list_rows,
-    to_margins,
-)
-from tfcomp.studies.claims.verdict import (
+from tfcomp.statistics.verdicts import (
     Rule,
     Verdict,
     above,
     below,
-    decide,
     differs,
+    judge,
     near,
+)
+from tfcomp.studies.claims.claim_pictures import (
+    draw_margins,
+    list_rows,
+    to_margins,
 )
 
 
@@ -31,7 +31,7 @@ def make_part(low: float, mean: float, high: float, rule: Rule, **more):
     estimate = SimpleNamespace(
         low=low, mean=mean, high=high, count=5, unit="seeds", trend=None
     )
-    verdict, _ = decide(estimate, rule)
+    verdict, _ = judge(estimate, rule)
     values = {"decides": True, "estimate": estimate} | more
     return SimpleNamespace(label="", verdict=verdict, rule=rule, **values)
 
@@ -105,11 +105,3 @@ def test_parts_without_a_say_or_an_interval_are_left_out() -> None:
     missing = make_part(0.8, 0.9, 0.95, above(0.5), estimate=None)
     result = make_result(Verdict.UNDECIDED, beside, trend, missing)
     assert list_rows([result]) == [] and draw_margins([result]) is None
-
-
-def test_the_picture_fits_a_screen() -> None:
-    parts = [make_part(0.8, 0.9, 0.95, above(0.5)) for _ in range(5)]
-    figure = draw_margins([make_result(Verdict.REPRODUCED, *parts)])
-    assert (figure.get_size_inches() <= (12.8, 7.2)).all()
-    left, right = figure.axes
-    assert [len(left.get_yticks()), len(right.get_yticks())] == [3, 2]

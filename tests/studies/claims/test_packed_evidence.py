@@ -1,8 +1,6 @@
 """Packed evidence is the evidence, without the machine that made it."""
 
 import json
-import os
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -10,9 +8,8 @@ import pytest
 from tests.studies.claims.planted import make_study, plant_claim
 from tfcomp import study
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.storage.files import DamagedFileError
-from tfcomp.studies.claims.evidence import read_evidence
-from tfcomp.studies.claims.packed_evidence import pack_evidence, unpack
+from tfcomp.studies.claims import read_evidence
+from tfcomp.studies.claims.packed_evidence import pack_evidence
 
 
 def write_sweep(folder: Path) -> None:
@@ -34,6 +31,7 @@ def write_study(folder: Path) -> None:
     study = make_study("study")
     study.thresholds.to_csv(folder / "thresholds.csv", index=False)
     study.slopes.to_csv(folder / "slopes.csv", index=False)
+    (folder / "threshold.flags").write_text("--log_dir=/home/me\n--depth=2\n")
     write_sweep(folder / "searches")
 
 
@@ -42,43 +40,38 @@ def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
     write_study(tmp_path / "logs" / "slopes")
     output = tmp_path / "evidence"
     written = pack_evidence([str(tmp_path / "logs")], output)
-    assert [path.name for path in written] == ["slopes.tar.xz", "donuts.tar.xz"]
+    assert sorted(str(path.relative_to(output)) for path in written) == [
+        "donuts.csv.xz",
+        "slopes/slopes.csv",
+        "slopes/threshold.flags",
+        "slopes/thresholds.csv",
+    ]
     before = read_evidence([str(tmp_path / "logs" / "donuts")])
     after = read_evidence([str(output)])
-    assert not after.notes and len(after.runs) == 10
-    for old, new in zip(before.runs, after.runs, strict=True):
-        assert (old.name, old.setting, old.seed) == (
-            new.name,
-            new.setting,
-            new.seed,
-        )
-        assert (old.metrics, old.measures, old.origin) == (
-            new.metrics,
-            new.measures,
-            new.origin,
-        )
-        assert "/home/me" not in str(new.flags)
-    (study,) = after.studies
-    assert study.name.endswith("slopes") and len(study.thresholds) == 24
+    assert not after.notes and after.num_runs == 10
+    (old,), (new,) = before.groups, after.groups
+    assert (old.flags, old.seeds) == (new.flags, new.seeds)
+    assert old.columns == new.columns
+    (threshold,) = after.studies
+    assert threshold.name == "slopes" and len(threshold.thresholds) == 24
+    assert threshold.flags["depth"] == 2
+    assert "/home" not in (output / "slopes/threshold.flags").read_text()
     # The same runs give the same bytes, and no file is written for nothing.
     assert pack_evidence([str(tmp_path / "logs")], output) == []
-    with tarfile.open(output / "donuts.tar.xz") as tar:
-        assert {Path(name).name for name in tar.getnames()} == {
-            "run.flags",
-            "metrics.json",
-            "measures.json",
-        }
+    # What is packed can be packed again.
+    again = pack_evidence([str(output / "donuts.csv.xz")], tmp_path / "again")
+    assert again[0].read_bytes() == (output / "donuts.csv.xz").read_bytes()
 
 
-def test_mistakes(tmp_path: Path) -> None:
-    for place in ("a", "b"):
-        write_sweep(tmp_path / place / "donuts")
+def test_two_sweeps_of_one_name(tmp_path: Path) -> None:
+    write_sweep(tmp_path / "a" / "donuts")
+    write_sweep(tmp_path / "b" / "donuts")
+    runs = tmp_path / "b" / "donuts" / "trials"
+    for flags in runs.glob("*/run.flags"):
+        flags.write_text(flags.read_text() + "\n--depth=7\n")
     with pytest.raises(RunError, match="two sweeps have one name"):
         pack_evidence([str(tmp_path)], tmp_path / "evidence")
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "x.tar.xz").write_text("no archive")
-    with pytest.raises(DamagedFileError, match="x.tar.xz is damaged"):
-        read_evidence([str(tmp_path / "c")])
+    assert not (tmp_path / "evidence").exists()
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -86,7 +79,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     output = tmp_path / "evidence"
     flags = [f"--runs={tmp_path / 'logs'}", f"--pack={output}"]
     assert study.main(["", "claims", *flags]) == 0
-    assert "donuts.tar.xz" in capsys.readouterr().out
+    assert "donuts.csv.xz" in capsys.readouterr().out
 
 
 def test_nothing_to_pack_is_an_error(tmp_path: Path) -> None:
@@ -97,10 +90,3 @@ def test_nothing_to_pack_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="--runs must match finished"):
             pack_evidence([str(tmp_path / name)], tmp_path / "packed")
     assert not (tmp_path / "packed").exists()
-
-
-def test_an_archive_that_is_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.tar.xz")
-    with pytest.raises(DamagedFileError, match="it is a pipe or a device"):
-        with unpack([str(tmp_path)]):
-            pass

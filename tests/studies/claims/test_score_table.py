@@ -2,9 +2,9 @@
 
 import math
 
-from tests.studies.claims.planted import make_run
-from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.result_text import format_sweep, make_score_tables
+from tests.studies.claims.planted import Run, gather, make_run
+from tfcomp.studies.claims import result_text
+from tfcomp.studies.claims.result_text import make_score_tables
 
 ERRORS = (0.1, 0.2, 0.8)
 
@@ -15,6 +15,10 @@ def read_rows(table: str) -> list[list[str]]:
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in table.splitlines()[2:]
     ]
+
+
+def format_sweep(runs: list[Run]) -> str:
+    return result_text.format_sweep(gather(runs).groups)
 
 
 def plant(*flags: str, fits: tuple[float, ...] = (0.01,) * 3) -> list[Run]:
@@ -63,5 +67,5 @@ def test_stripes_are_fitted_when_their_peaks_are_in_place() -> None:
 def test_settings_are_rows_in_the_order_of_their_values() -> None:
     runs = [*plant("--depth=10"), *plant("--depth=2")]
     assert [row[0] for row in read_rows(format_sweep(runs))] == ["2", "10"]
-    tables = make_score_tables(Evidence(tuple(runs)))
-    assert tables == {"sweep": format_sweep(runs)}
+    tables = make_score_tables(gather(runs))
+    assert tables == {"planted": format_sweep(runs)}

@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.studies.claims.planted import make_run, make_study
+from tests.studies.claims.planted import (
+    Planted,
+    Run,
+    gather,
+    make_run,
+    make_study,
+)
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.studies.claims.evidence import Evidence, Run, read_evidence
+from tfcomp.studies.claims import Evidence, read_evidence
 from tfcomp.studies.paper import command as paper_figures
 from tfcomp.studies.paper.command import MAX_BYTES, compress, write_figures
 from tfcomp.studies.paper.network_pictures import EACH, draw_each
@@ -21,6 +27,7 @@ from tfcomp.studies.paper.paper_figure import (
     read_figures,
 )
 from tfcomp.studies.paper.score_pictures import DATA, STAGES
+from tfcomp.tables.flatten import hash_setting
 
 FIGURES = read_figures()
 NEEDS = {
@@ -51,16 +58,17 @@ def test_commands_make_what_is_missing(key: tuple[str, str]) -> None:
     assert words[:3] == ["python", "-m", "tfcomp.sweep"]
     assert words[-3:] == ["--first_seed=100", "--seeds=5", "--measure"]
     config = parse_config([*words[3:-3], "--seed=100"])
-    made = Run(Path("made"), config.to_flags(), {})
-    group = need.find(Evidence((made,)))
+    made = Run(config.to_flags())
+    group = need.find(gather([made]).groups)
     assert group.runs and group.differences == ()
     # The run of another width, again as it was.
     other = make_run(need.flagfile, 7, *words[4:-4], "--width=48")
-    group = need.find(Evidence((other,)))
+    group = need.find(gather([other]).groups)
     again = make_command(need, group).split()
     assert again[2] == "tfcomp.train" and "--seed=7" in again
-    found = Run(Path(""), parse_config(again[3:]).to_flags(), {})
-    assert found.setting == other.setting
+    found = Run(parse_config(again[3:]).to_flags())
+    settings = [hash_setting(run.flags) for run in (found, other)]
+    assert settings[0] == settings[1]
 
 
 def plant(name: str) -> Evidence:
@@ -79,7 +87,7 @@ def plant(name: str) -> Evidence:
         for need in FIGURES[name].needs.values()
         for seed in range(3)
     ]
-    return Evidence(tuple(runs), (make_study("study"),))
+    return Planted(tuple(runs), (make_study("study"),)).gather()
 
 
 @pytest.mark.parametrize(
@@ -100,9 +108,9 @@ def test_scores_are_drawn_without_networks(
     text = (tmp_path / "index.md").read_text("utf-8")
     assert "`a command`" in text and FIGURES[name].shows in text
     for label, need in FIGURES[name].needs.items():
-        assert f"- {label}: sweep, seeds 0, 1, 2" in text
+        assert f"- {label}: planted, seeds 0, 1, 2" in text
         if name == "13":  # its maps need networks
-            command = make_command(need, need.find(evidence))
+            command = make_command(need, need.find(evidence.groups))
             assert f"a run folder with the network: `{command}`" in text
     assert ("Missing" in text) is (name == "13")
 
@@ -128,14 +136,14 @@ def test_unfitted_networks_are_left_out_and_counted(tmp_path: Path) -> None:
     runs = [
         make_run("donut.flags", seed, fit=fit) for seed, fit in errors.items()
     ]
-    found = figure.find(Evidence(tuple(runs)))
-    assert [run.seed for run in found.groups[label].runs] == [101, 102]
-    list(write_figures([figure], Evidence(tuple(runs)), tmp_path))
+    found = figure.find(gather(runs))
+    assert found.groups[label].seeds == [101, 102]
+    list(write_figures([figure], gather(runs), tmp_path))
     index = (tmp_path / "index.md").read_text()
     assert "seeds 101, 102 (1 not fitted)" in index
     # Where none is fitted, all are shown.
-    found = figure.find(Evidence(tuple(runs[:1])))
-    assert [run.seed for run in found.groups[label].runs] == [100]
+    found = figure.find(gather(runs[:1]))
+    assert found.groups[label].seeds == [100]
     assert found.unfitted[label] == 1
 
 

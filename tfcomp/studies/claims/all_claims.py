@@ -1,5 +1,8 @@
 """The claims of all experiments, in their order, and their verdicts."""
 
+import functools
+
+from tfcomp.studies.claims.claim import Check
 from tfcomp.studies.claims.controls import describe_claim
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import (
@@ -12,6 +15,7 @@ from tfcomp.studies.claims.experiments import (
     volumes,
 )
 from tfcomp.studies.claims.judgement import Claim, ClaimResult
+from tfcomp.studies.claims.parts import OwnCheck, judge_checks
 
 _EXPERIMENTS = (
     composition,
@@ -23,9 +27,15 @@ _EXPERIMENTS = (
     rotated_digits,
 )
 _PICTURES = {k: v for e in _EXPERIMENTS for k, v in e.PICTURES.items()}
-_TESTS = {k: v for e in _EXPERIMENTS for k, v in e.TESTS.items()}
+_TESTS: dict[str, list[Check | OwnCheck]] = {
+    k: v for e in _EXPERIMENTS for k, v in e.TESTS.items()
+}
 CLAIMS = tuple(
-    Claim(**describe_claim(name), tests=_TESTS[name], draw=_PICTURES.get(name))
+    Claim(
+        **describe_claim(name),
+        judge_parts=functools.partial(judge_checks, _TESTS[name]),
+        draw=_PICTURES.get(name),
+    )
     for name in sorted(_TESTS, key=lambda name: int(name[1:]))
 )
 

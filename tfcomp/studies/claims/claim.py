@@ -1,21 +1,43 @@
 """The vocabulary that claims are declared in.
 
-Most claims say that a number of some runs obeys a rule. `Number` is the number
-with its rule; a test takes it from the runs of each of some settings
-(`measure_each`), or from several settings at equal seeds (`compare`). A claim
-that these cannot express has another function from evidence to judged parts.
+A `Number` says what is read of runs, and its rule. A `Check` judges numbers of
+the runs of some cases: of each setting, or of settings that are compared at
+equal seeds.
+
+    Check({"donut, bump": make_cnn("bump")}, [
+        Number("F at the image less F at stage 0, net of the start",
+               "factorization", below(-0.02), over=change, net=True)])
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from tfcomp.statistics.estimates import (
+    Estimator,
+    Values,
+    estimate_mean,
+    estimate_share,
+    estimate_trend,
+)
 from tfcomp.statistics.limits import Limits
-from tfcomp.studies.claims import run_numbers
-from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.selection import Arms, Group, Setting
-from tfcomp.studies.claims.verdict import Part, Rule, above, below
+from tfcomp.statistics.verdicts import Rule, below
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.tables.flatten import END, START
+from tfcomp.tables.groups import Group
+from tfcomp.tables.selection import Arms, Setting
 
-Test = Callable[[Evidence], list[Part]]
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+CODE = "code"
+# A path as `ood/mse`; rules for several, which a run meets or not; or what
+# computes a number [seeds], or [seeds, stages], of a group at a time.
+Column = str | Mapping[str, Rule] | Callable[[Group, str], Any]
 
 
 @dataclass(frozen=True)
@@ -23,167 +45,256 @@ class Number:
     """A number that a claim is about, and the rule that it is judged by.
 
     Attributes:
-        quantity: What it is, with its unit.
-        read: The name of a score or measure of a run; or a function of a run,
-            or of the runs that are compared.
+        quantity: The number in words, with its unit.
+        column: The number of a run, or of every stage if `over` is given.
         name: Where runs have several: the label of its part ends with it.
+        less: A path that is subtracted.
+        needs: A path without which a run has no number.
+        over: Reduces the numbers of the stages after the code.
+        from_code: Whether the code counts as the first of these.
+        net: Whether the same of the untrained network is subtracted.
+        across: Combines the numbers of settings that are compared.
         decides: Whether it counts for the claim or only supports it.
-        limits: Its range; by default that of the score or measure.
-        by: How the numbers of the seeds become one.
+        limits: Its range; by default the range of the score or measure.
+        by: Estimates the number from its values by seed.
     """
 
     quantity: str
-    read: run_numbers.Read | str
+    column: Column
     rule: Rule
     name: str = ""
+    _: KW_ONLY
+    less: str = ""
+    needs: str = ""
+    over: Callable[[list[float]], Any] | None = None
+    from_code: bool = False
+    net: bool = False
+    across: Callable[..., Any] | None = None
     decides: bool = True
     limits: Limits | None = None
-    by: run_numbers.Estimator = run_numbers.estimate_mean
+    by: Estimator = estimate_mean
+
+    @property
+    def is_plain(self) -> bool:
+        """True for a score or measure as it is."""
+        changed = self.less or self.over or self.net or self.across
+        return isinstance(self.column, str) and not changed
+
+    @property
+    def is_measured(self) -> bool:
+        """True unless training itself wrote all that it is made of."""
+        column = self.column
+        is_score = isinstance(column, str) and "/" in column
+        is_score |= isinstance(column, Mapping)
+        return self.net or bool(self.over) or not is_score
+
+    def read(self, group: Group) -> dict[int, Any]:
+        """Returns the number, or a list, by seed; None where it is missing."""
+        found = self._read(group, END)
+        if not self.net:
+            return found
+        start = self._read(group, START)
+        return {seed: minus(v, start[seed]) for seed, v in found.items()}
+
+    def read_all(self, groups: Sequence[Group]) -> Values:
+        """Returns the number of the groups at every seed that all have."""
+        tables = [self.read(group) for group in groups]
+        across = self.across or (lambda value: value)
+        values = {}
+        for seed in tables[0]:
+            if all(seed in table for table in tables):
+                numbers = [table[seed] for table in tables]
+                values[seed] = None if None in numbers else across(*numbers)
+        return values
+
+    def _read(self, group: Group, when: str) -> dict[int, Any]:
+        column = self.column
+        if isinstance(column, Mapping):
+            return list_values(find_met(group, column))
+        if callable(column):
+            found = column(group, when)
+        elif self.over:
+            found = group.get_stages(column, when)
+        else:
+            found = group.get(column, when)
+        if self.less:
+            found = found - group.get(self.less, when)
+        if self.needs:
+            found = found.where(group.get(self.needs, when).notna())
+        if self.over:
+            return self._reduce(found)
+        return list_values(found)
+
+    def _reduce(self, stages: DataFrame) -> dict[int, Any]:
+        over, first = self.over, 0 if self.from_code else int(CODE in stages)
+        assert over is not None
+        table = stages.iloc[:, first:]
+        rows = zip(table.index, table.to_numpy().tolist(), strict=True)
+        return {
+            seed: over(row) if row and not any(map(math.isnan, row)) else None
+            for seed, row in rows
+        }
+
+
+def list_values(numbers: Series) -> dict[int, float | None]:
+    """Returns numbers by seed; None for NaN."""
+    pairs = zip(numbers.index.tolist(), numbers.tolist(), strict=True)
+    return {seed: None if v != v else v for seed, v in pairs}
+
+
+def find_met(group: Group, rules: Mapping[str, Rule]) -> Series:
+    """Returns 1 for runs whose scores meet all rules, else 0, by seed."""
+    import pandas as pd
+
+    scores = pd.DataFrame({path: group.get(path) for path in rules})
+    met = {path: scores[path].map(rules[path].accepts) for path in rules}
+    table = pd.DataFrame(met, index=scores.index)
+    return table.all(axis=1).astype(float).where(scores.notna().all(axis=1))
+
+
+def minus(first: Any, second: Any) -> Any:
+    """Returns a difference of numbers, or of lists place by place."""
+    if first is None or second is None:
+        return None
+    if isinstance(first, list):
+        return [a - b for a, b in zip(first, second, strict=True)]
+    return first - second
+
+
+def log_ratio(first: float, second: float) -> float | None:
+    """Returns the decimal logarithm of one positive number over another."""
+    return math.log10(first / second) if first > 0 and second > 0 else None
+
+
+def collect(*numbers: float) -> list[float]:
+    """Returns the numbers of several settings in their order."""
+    return list(numbers)
+
+
+def change(stages: list[float]) -> float:
+    """Returns the last number less the first."""
+    return stages[-1] - stages[0]
+
+
+def change_hidden(stages: list[float]) -> float:
+    """Returns the last number before the image less the first."""
+    return change(stages[:-1])
+
+
+def list_hidden(stages: list[float]) -> list[float]:
+    """Returns the numbers of all stages but the image."""
+    return stages[:-1]
+
+
+def find_largest_fall(stages: list[float]) -> float | None:
+    """Returns the most that a number falls from one stage to the next."""
+    falls = (before - after for before, after in pairwise(stages))
+    return max(falls, default=None)
 
 
 def make_trend(
-    words: str, stages: run_numbers.PerStage, rule: Rule, end: int | None = None
+    words: str,
+    column: Column,
+    rule: Rule,
+    over: Callable[[list[float]], list[float]] = list,
 ) -> Number:
-    """Page's test of a number net of the start, over stages up to an end."""
-    read = run_numbers.list_stages(run_numbers.subtract_start(stages), end)
+    """Returns Page's test of a number net of the start, over the stages."""
     quantity = f"{words} net of the start, rank correlation with the stage"
-    return Number(quantity, read, rule, "trend", by=run_numbers.estimate_trend)
+    return Number(
+        quantity, column, rule, "trend", over=over, net=True, by=estimate_trend
+    )
 
 
 def make_share(words: str, rules: Mapping[str, Rule]) -> Number:
-    """Share of the seeds whose scores obey rules, which is above one half."""
-
-    def read(run: Run) -> bool | None:
-        scores = [run.get(name) for name in rules]
-        if None in scores:
-            return None
-        pairs = zip(scores, rules.values(), strict=True)
-        return all(rule.is_met(score, score) for score, rule in pairs)
-
+    """Returns the share of seeds whose scores obey rules: above one half."""
     return Number(
-        f"seeds with {words}", read, above(0.5), by=run_numbers.estimate_share
+        f"seeds with {words}", rules, Rule(low=0.5), by=estimate_share
     )
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What training must have reached: an unfitted network proves nothing.
+    """A score that training must have reached on trained (ID) combinations.
 
-    `name` is a score of trained (ID) combinations. A run that has not reached
-    it is left out, and counted.
+    An unfitted network proves nothing: it is left out, and counted.
     """
 
     name: str
     rule: Rule
 
     def select(self, group: Group) -> tuple[Group, str]:
-        """The runs of a group that have a say; how many, unless all have."""
-        fitted = [
-            run
-            for run in group.runs
-            if (score := run.get(f"id/{self.name}")) is not None
-            and self.rule.is_met(score, score)
-        ]
+        """Returns the runs that count; how many, unless all do."""
+        scores = group.get(f"id/{self.name}")
+        fitted = group.keep([s for s, v in scores.items() if self.accepts(v)])
         words = []
-        if len(fitted) < len(group.runs):
-            words.append(f"{len(fitted)} of {len(group.runs)} fitted")
-        if again := sum(run.num_trainings > 1 for run in fitted):
+        if len(fitted) < len(group):
+            words.append(f"{len(fitted)} of {len(group)} fitted")
+        if again := int((fitted.num_trainings > 1).sum()):
             words.append(f"{again} started again")
-        return replace(group, runs=tuple(fitted)), ", ".join(words)
+        return fitted, ", ".join(words)
+
+    def accepts(self, score: float) -> bool:
+        return self.rule.accepts(score)
 
 
 # A blank image has a relative MSE of 1.
 FITTED = Gate("relative_mse", below(0.05))
 # From stripes alone a network draws a plus and not a bump: its error on bumps
 # is large however well it is trained.
-PLACED = Gate("position_accuracy", above(0.95))
+PLACED = Gate("position_accuracy", Rule(low=0.95))
 
 
 def select_fitted(group: Group) -> Group:
-    """The fitted runs of a group: on stripes, those with peaks in place."""
-    striped = "stripes" in group.runs[0].flags["dataset"]
+    """Returns the fitted runs: on stripes, those with peaks in place."""
+    striped = "stripes" in group.flags["dataset"]
     return (PLACED if striped else FITTED).select(group)[0]
 
 
-def measure(
-    label: str,
-    groups: Sequence[Group],
-    numbers: Sequence[Number],
-    gates: Sequence[Gate] = (),
-    problem: str = "",
-    *,
-    decides: bool = True,
-) -> list[Part]:
-    """Judges numbers of the same runs, a part for each number.
+@dataclass(frozen=True)
+class Case:
+    """Runs that a test judges: one group, or several that are compared.
 
-    Args:
-        groups: The runs; several groups if they are compared.
-        gates: One for all groups, or one for each; none for any run.
-        problem: Why the runs prove nothing, though they pass their gates.
-        decides: Whether the numbers that decide do so for these runs.
+    `problem` says why they prove nothing, though they pass their gates.
     """
-    num_runs = min(len(group.runs) for group in groups)
-    notes = []
-    if gates:
-        each = [*gates] * (len(groups) if len(gates) == 1 else 1)
-        pairs = zip(groups, each, strict=True)
-        chosen = [gate.select(group) for group, gate in pairs]
-        groups = [group for group, _ in chosen]
-        notes = [note for _, note in chosen if note]
-    is_run = any(note.startswith("0 of") for note in notes)
-    if is_run:
-        problem = f"not fitted: {', '.join(notes)}"
-    return [
-        Part(
-            f"{label}, {number.name}" if number.name else label,
-            number.quantity,
-            run_numbers.estimate(
-                number.read, *groups, by=number.by, limits=number.limits
-            ),
-            number.rule,
-            groups,
-            fitted=", ".join(notes),
-            problem=problem,
-            is_run=is_run,
-            decides=decides and number.decides,
-            of=label,
-            num_runs=num_runs,
-        )
-        for number in numbers
-    ]
+
+    label: str
+    groups: Sequence[Group]
+    problem: str = ""
+    decides: bool = True
 
 
-def measure_each(
-    settings: Mapping[str, Setting],
-    *numbers: Number,
-    gates: Sequence[Gate] = (FITTED,),
-) -> Test:
-    """A test: numbers of the runs of every setting, by its label."""
+@dataclass(frozen=True)
+class Versus:
+    """Some arms, compared seed by seed; all are alike else."""
 
-    def test(evidence: Evidence) -> list[Part]:
-        return [
-            part
-            for label, setting in settings.items()
-            for part in measure(label, [setting.find(evidence)], numbers, gates)
-        ]
+    label: str
+    arms: Arms
+    names: Sequence[str]
 
-    return test
-
-
-def compare(
-    label: str,
-    arms: Arms,
-    names: Sequence[str],
-    *numbers: Number,
-    gates: Sequence[Gate] = (FITTED,),
-) -> Test:
-    """A test: numbers of some arms, seed by seed; all arms are alike else."""
-
-    def test(evidence: Evidence) -> list[Part]:
-        found = arms.find(evidence)
-        first, *others = groups = [found[name] for name in names]
-        problems = [arms.find_mismatch(first, other) for other in others]
+    def __call__(self, evidence: Evidence) -> list[Case]:
+        found = self.arms.find(evidence.groups)
+        first, *others = groups = [found[name] for name in self.names]
+        problems = [self.arms.find_mismatch(first, other) for other in others]
         problem = next(filter(None, problems), "")
-        return measure(label, groups, numbers, gates, problem)
+        return [Case(self.label, groups, problem)]
 
-    return test
+
+@dataclass(frozen=True)
+class Check:
+    """Numbers of the runs of some cases: of settings, or as found.
+
+    `gates` has one gate for all groups of a case, or one for each.
+    """
+
+    cases: Mapping[str, Setting] | Callable[[Evidence], Iterable[Case]]
+    numbers: Sequence[Number]
+    gates: Sequence[Gate] = (FITTED,)
+
+    def list_cases(self, evidence: Evidence) -> Iterable[Case]:
+        """Returns the cases of some evidence."""
+        if callable(self.cases):
+            return self.cases(evidence)
+        return [
+            Case(label, [setting.find(evidence.groups)])
+            for label, setting in self.cases.items()
+        ]

@@ -6,20 +6,22 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfcomp.statistics.limits import POSITIVE, REAL, Limits
 from tfcomp.statistics.measure import find_limits
 from tfcomp.statistics.seed_statistics import compute_statistics
-from tfcomp.studies.claims.run_numbers import PerStage, read_stages
-from tfcomp.studies.claims.selection import Group
-from tfcomp.studies.claims.verdict import Part, Rule, Verdict
+from tfcomp.statistics.verdicts import Rule, Verdict
+from tfcomp.studies.claims.claim import list_values
+from tfcomp.studies.claims.parts import Part
+from tfcomp.tables.groups import Group
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
     from tfcomp.studies.claims.judgement import ClaimResult
 
@@ -42,8 +44,9 @@ OVERVIEW = (
 NEAREST = 2.0  # from here on its axis is logarithmic
 
 Figures = dict[str, "Figure"]
-# By title, the lines of a panel by name, and what they show at every stage.
-Panels = Mapping[str, tuple[Mapping[str, Group], PerStage]]
+# By title, the lines of a panel by name, and the name of their number, or what
+# computes it of a group.
+Panels = Mapping[str, tuple[Mapping[str, Group], Any]]
 # What the seeds have at one place; None for a seed that lacks its number.
 Column = Sequence[float | None]
 
@@ -84,17 +87,17 @@ def draw_stages(panels: Panels, ylabel: str, caption: str) -> Figures:
     stages: dict[str, list[str]] = {}
     for panel, (groups, shown) in panels.items():
         for name, group in groups.items():
-            tables = [read_stages(run, shown) for run in group.runs]
-            names = list(tables[0]) if tables else []
-            if not names or any(list(table) != names for table in tables):
+            is_name = isinstance(shown, str)
+            table = group.get_stages(shown) if is_name else shown(group)
+            names = list(table)
+            if not names:
                 continue
             if stages.setdefault(name, names) != names:
                 # A line has the same stages in all panels; this is another.
                 name = f"{name}, {panel}"
                 stages[name] = names
-            columns = zip(*(table.values() for table in tables), strict=True)
-            limits = find_limits(shown) if isinstance(shown, str) else REAL
-            mean, width = summarize(list(columns), limits)
+            limits = find_limits(shown) if is_name else REAL
+            mean, width = summarize(list_columns(table), limits)
             means.setdefault(panel, {})[name] = mean
             errors.setdefault(panel, {})[name] = width
     if not means:
@@ -149,12 +152,9 @@ def draw_lines(
     return {caption: figure}
 
 
-def list_columns(group: Group, name: str) -> list[Column]:
-    """A measure that is a list, one column a place; empty if runs lack it."""
-    tables = [run.get_list(name) for run in group.runs]
-    if len(set(map(len, tables))) != 1:
-        return []
-    return list(zip(*tables, strict=True))
+def list_columns(table: DataFrame) -> list[Column]:
+    """Returns the columns of a table, of the values of all seeds each."""
+    return [list(list_values(table[name]).values()) for name in table]
 
 
 def summarize(

@@ -29,11 +29,14 @@ from tfcomp.studies.claims.claim_pictures import (
     draw_parts,
 )
 from tfcomp.studies.claims.controls import read_declarations
-from tfcomp.studies.claims.evidence import UNIMPORTANT, Evidence, Run
+from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.judgement import ClaimResult
-from tfcomp.studies.claims.packed_evidence import count_searches
+from tfcomp.studies.claims.searches import count_searches
+from tfcomp.tables.flatten import MEASURED, ORIGIN
+from tfcomp.tables.groups import Group
 
 Pictures = dict[str, bytes]  # PNG files by caption
+UsedRun = tuple[Mapping[str, Any], Mapping[str, Any], float]
 TEMPLATES = Path(__file__).parent / "templates"
 CPU_INFO = Path("/proc/cpuinfo")
 
@@ -97,12 +100,11 @@ def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
     """What templates show, but for the pictures."""
     results = judge(evidence)
     parts = [part for result in results for part in result.parts]
-    used = list({run.path: run for p in parts for run in p.runs}.values())
-    names = dict.fromkeys(name for run in used for name in run.flags)
+    used = list_runs(group for part in parts for group in part.groups)
+    names = dict.fromkeys(name for _, flags, _ in used for name in flags)
     values = {
-        name: [str(run.flags.get(name, "unknown")) for run in used]
+        name: [str(flags.get(name, "unknown")) for _, flags, _ in used]
         for name in names
-        if name not in UNIMPORTANT
     }
     return {
         "results": results,
@@ -116,6 +118,16 @@ def judge_all(evidence: Evidence, command: str = "") -> dict[str, Any]:
         "num_runs": len(used),
         "text": result_text,
     }
+
+
+def list_runs(groups: Iterable[Group]) -> list[UsedRun]:
+    """Returns the row, the flags and the seconds of each run, once."""
+    found: dict[str, UsedRun] = {}
+    for group in groups:
+        seconds = group.get("train/seconds").fillna(0.0)
+        for seed, run in group.runs.items():
+            found.setdefault(run["run"], (run, group.flags, seconds[seed]))
+    return list(found.values())
 
 
 def make_tables(evidence: Evidence, shown: Mapping[str, Any]) -> dict[str, str]:
@@ -157,25 +169,26 @@ def _render(figures: Figures) -> Pictures:
 
 
 def describe_origin(
-    evidence: Evidence, used: Sequence[Run], command: str = ""
+    evidence: Evidence, used: Sequence[UsedRun], command: str = ""
 ) -> dict[str, str]:
     """Facts about a report by name, as the command that made it."""
-    seconds = sum(run.get("train/seconds") or 0 for run in used)
+    seconds = sum(seconds for _, _, seconds in used)
+    runs = [run for run, _, _ in used]
     facts = {
         "command": command,
-        "runs": f"{len(used)} used of {len(evidence.runs)} found",
-        "seeds": ", ".join(map(str, sorted({run.seed for run in used}))),
+        "runs": f"{len(used)} used of {evidence.num_runs} found",
+        "seeds": ", ".join(map(str, sorted({run["seed"] for run in runs}))),
         "time of training": format_duration(seconds),
         "threshold searches": str(count_searches(evidence.studies) or ""),
         "this machine": describe_machine(),
         "code": describe_code(),
     }
-    for name in dict.fromkeys(name for run in used for name in run.origin):
-        facts[f"{name} (runs)"] = count_values(
-            run.origin.get(name, "unknown") for run in used
-        )
+    for name in ORIGIN:
+        if any(run[name] for run in runs):
+            values = (run[name] or "unknown" for run in runs)
+            facts[f"{name} (runs)"] = count_values(values)
     facts["measured with"] = count_values(
-        run.measures.get("version", "not measured") for run in used
+        run[MEASURED] or "not measured" for run in runs
     )
     facts["left out"] = "; ".join(evidence.notes)
     return {name: fact for name, fact in facts.items() if fact}

@@ -8,24 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfcomp.studies.claims.evidence import Evidence, Run
-from tfcomp.studies.claims.packed_evidence import (
+from tfcomp.statistics.verdicts import Verdict
+from tfcomp.studies.claims.evidence import FIRST_SEED, Evidence
+from tfcomp.studies.claims.searches import (
     TOTAL,
     ThresholdStudy,
     read_flagfile,
 )
-from tfcomp.studies.claims.selection import read_setting
-from tfcomp.studies.claims.verdict import Verdict
+from tfcomp.tables.groups import Record, group_records
+from tfcomp.tables.selection import read_setting
 
 DECLARATIONS = Path(__file__).with_name("claims.toml")
-FIRST_SEED = 100  # of version 2
-NEXT_SEED = 200  # of version 3
 NUM_PLANTED = 10
 SEARCHES = "searches"  # the setting that is a threshold study
 
 
 class Kind(enum.StrEnum):
-    """What a control is: only a positive one must be reproduced."""
+    """Kinds of controls: only a positive one must be reproduced."""
 
     POSITIVE = "positive"
     NEGATIVE = "negative"
@@ -42,7 +41,13 @@ class Control:
 
     def plant(self) -> Evidence:
         """Makes the evidence."""
-        runs, studies = [], []
+        records, studies = self.list_planted()
+        return Evidence(tuple(group_records(records)), tuple(studies))
+
+    def list_planted(self) -> tuple[list[Record], list[ThresholdStudy]]:
+        """Returns the planted runs and threshold studies."""
+        records: list[Record] = []
+        studies: list[ThresholdStudy] = []
         planted = dict(self.planted)
         spread = planted.pop("spread", 0.01)
         for name, numbers in planted.items():
@@ -52,13 +57,13 @@ class Control:
                     continue
                 for place in range(NUM_PLANTED):
                     factor = 1 + spread * (place - NUM_PLANTED / 2)
-                    runs.append(plant_run(line, place, numbers, factor))
-        return Evidence(tuple(runs), tuple(studies))
+                    records.append(plant_run(line, place, numbers, factor))
+        return records, studies
 
 
 @dataclass(frozen=True)
 class ControlOutcome:
-    """What a test said of a control."""
+    """The verdict of a test on a control."""
 
     name: str
     kind: Kind
@@ -66,19 +71,19 @@ class ControlOutcome:
 
     @property
     def is_right(self) -> bool:
-        """Whether the test passed what it must, or stopped what it must."""
+        """True if the test passed a positive control, or stopped another."""
         is_passed = self.verdict is Verdict.REPRODUCED
         return is_passed == (self.kind is Kind.POSITIVE)
 
 
 @functools.cache
 def read_declarations() -> dict[str, Any]:
-    """The content of `claims.toml`."""
+    """Returns the content of `claims.toml`."""
     return tomllib.loads(DECLARATIONS.read_text("utf-8"))
 
 
 def describe_claim(name: str) -> dict[str, Any]:
-    """What is declared of a claim, as arguments of `Claim`."""
+    """Returns the texts and controls of a claim, as arguments of `Claim`."""
     declared = read_declarations()[name]
     words = {k: _join(v) for k, v in declared.items() if k not in set(Kind)}
     controls = [
@@ -90,7 +95,7 @@ def describe_claim(name: str) -> dict[str, Any]:
 
 
 def _join(value: Any) -> Any:
-    """Text without its line breaks, at any depth."""
+    """Removes line breaks from texts, at any depth."""
     if isinstance(value, dict):
         return {k: _join(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -100,8 +105,8 @@ def _join(value: Any) -> Any:
 
 def plant_run(
     line: str, place: int, numbers: Mapping[str, Any], factor: float
-) -> Run:
-    """A run of a published setting, a flagfile and flags that follow it.
+) -> Record:
+    """Returns a run of a published setting.
 
     Its seed has a place from `FIRST_SEED` on. Numbers, by the names that claims
     read, as in `claims.toml`, are multiplied by a factor.
@@ -121,7 +126,7 @@ def plant_run(
         target = measures if split in ("", "start") else metrics
         (target.setdefault(split, {}) if split else target)[last] = value
     flags = read_setting(line) | {"seed": FIRST_SEED + place}
-    return Run(Path(f"/planted/{line}/{place}"), flags, metrics, measures)
+    return Record(flags, metrics, measures)
 
 
 def plant_study(
@@ -131,7 +136,7 @@ def plant_study(
     num_seeds: int = 3,
     sizes: Sequence[int] = (16, 20, 24, 28, 32),
 ) -> ThresholdStudy:
-    """A study whose slopes, by kind of training set, are found to a fifth."""
+    """Returns a study with slopes by kind of training set, found to a fifth."""
     import pandas
 
     shared = {"region": "corner", "criterion": "position_accuracy"}

@@ -1,14 +1,15 @@
-"""Claims and how they are judged: seeds, Holm, controls, badges.
+"""Claims and how they are judged: rounds of seeds, Holm, controls, badges.
 
 Controls are planted evidence, which passes through the same tests: a positive
 one must be reproduced; a negative one must not be, nor the untrained networks
 of the same seeds, with open gates. If one misbehaves, the test is not valid.
 
 Rules of version 3 were written after seeds 100 to 199 had been seen. On these
-seeds they can make a verdict weaker, not better than that of version 2. Fresh
-seeds (200 and up) can do both, in one look: when as many are in as `fresh`
-says, part by part. Before, nothing is computed of them. Seeds below 100, which
-all rules were written on, are judged where there are no others: as a trial.
+seeds they can make a verdict weaker, not better than the one of version 2.
+Fresh seeds (200 and up) can do both, in one look: when as many are in as
+`fresh` says, part by part. Before, nothing is computed of them. Seeds below
+100, which all rules were written on, are judged where there are no others: as a
+trial.
 """
 
 from __future__ import annotations
@@ -18,28 +19,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.studies.claims.claim import Test
-from tfcomp.studies.claims.controls import (
-    FIRST_SEED,
-    NEXT_SEED,
-    Control,
-    ControlOutcome,
-    Kind,
-)
-from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.verdict import (
+from tfcomp.statistics.verdicts import Verdict
+from tfcomp.studies.claims.controls import Control, ControlOutcome, Kind
+from tfcomp.studies.claims.evidence import FIRST, FRESH, TRIALS, Evidence
+from tfcomp.studies.claims.parts import (
     Part,
-    Verdict,
-    combine,
+    combine_parts,
     correct_refutations,
 )
+from tfcomp.tables.groups import Group
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TRIAL_SEEDS = range(FIRST_SEED)
-OLD_SEEDS = range(FIRST_SEED, NEXT_SEED)
-FRESH_SEEDS = range(NEXT_SEED, 2**32)
 IN_PARTS = "in parts"
 
 
@@ -48,7 +40,7 @@ class Claim:
     """One statement of the paper and how it is tested (see `claims.toml`).
 
     Attributes:
-        tests: What gives its parts, in their order.
+        judge_parts: Judges all numbers of some evidence, in their order.
         draw: Makes further figures of the evidence, by caption.
         fresh: How many fresh seeds judge the parts whose label begins so.
         is_one: Whether its parts are conditions and not settings, so that no
@@ -61,7 +53,7 @@ class Claim:
     place: str
     rule: str
     method: str
-    tests: Sequence[Test]
+    judge_parts: Callable[[Evidence], tuple[Part, ...]]
     draw: Callable[[Evidence], dict[str, Figure]] | None = None
     controls: Sequence[Control] = ()
     fresh: Mapping[str, int] | None = None
@@ -71,13 +63,12 @@ class Claim:
 
     def judge(self, evidence: Evidence) -> ClaimResult:
         """Judges all parts of the claim, it as a whole, and its test."""
-        seen = select_seeds(evidence, OLD_SEEDS)
-        if not (seen.runs or seen.studies):
-            seen = select_seeds(evidence, TRIAL_SEEDS)
-        old = self._judge_parts(seen)
-        parts, waits = self._take_fresh(evidence, old)
+        seen = evidence.rounds[FIRST]
+        if not (seen.groups or seen.studies):
+            seen = evidence.rounds[TRIALS]
+        parts, waits = self._take_fresh(evidence, self.judge_parts(seen))
         outcomes = (*self._planted, *self._judge_starts(parts))
-        verdict, reason = combine(parts)
+        verdict, reason = combine_parts(parts)
         is_new = all(p.is_fresh for p in parts if p.decides)
         before = [h["verdict"] for h in self.history if h["version"] == 2]
         if verdict is Verdict.REPRODUCED and not is_new and before:
@@ -92,25 +83,20 @@ class Claim:
             verdict = Verdict.NOT_VALID
         return ClaimResult(self, parts, verdict, reason, outcomes)
 
-    def _judge_parts(self, evidence: Evidence) -> tuple[Part, ...]:
-        parts = [part for test in self.tests for part in test(evidence)]
-        return tuple(correct_refutations(parts))
-
     def _take_fresh(
         self, evidence: Evidence, old: tuple[Part, ...]
     ) -> tuple[tuple[Part, ...], str]:
-        """Parts, fresh where all of their seeds are in; what is to come."""
+        """Returns parts, fresh where all seeds are in, and what is to come."""
         if not self.fresh:
             return old, ""
-        fresh = select_seeds(evidence, FRESH_SEEDS)
-        found = [part for test in self.tests for part in test(fresh)]
+        found = self.judge_parts(evidence.rounds[FRESH])
         taken, waits, done = [], [], []
         for start, planned in self.fresh.items():
-            those = [p for p in found if p.label.startswith(start)]
-            count = min((p.num_runs for p in those if p.decides), default=0)
+            chosen = [p for p in found if p.label.startswith(start)]
+            count = min((p.num_runs for p in chosen if p.decides), default=0)
             if count >= planned:
                 done.append(start)
-                taken += [replace(part, is_fresh=True) for part in those]
+                taken += [replace(part, is_fresh=True) for part in chosen]
             else:
                 words = f"{count} of {planned} fresh seeds are in"
                 waits.append(f"{start}: {words}" if start else words)
@@ -119,26 +105,27 @@ class Claim:
 
     @functools.cached_property
     def _planted(self) -> list[ControlOutcome]:
-        """What the test says of the controls, whatever the evidence is."""
+        """The verdicts on the controls, which depend on no evidence."""
         return [
             ControlOutcome(
-                c.name, c.kind, combine(self._judge_parts(c.plant()))[0]
+                c.name, c.kind, combine_parts(self.judge_parts(c.plant()))[0]
             )
             for c in self.controls
         ]
 
     def _judge_starts(self, parts: Iterable[Part]) -> Iterable[ControlOutcome]:
-        """The untrained networks, with no gate in their way."""
-        runs = {run.path: run for part in parts for run in part.runs}
-        starts = [
-            replace(run.start, metrics={"id": run.metrics.get("id", {})})
-            for run in runs.values()
-        ]
-        found = self._judge_parts(Evidence(tuple(starts)))
+        """Judges the untrained networks, with no gate in their way."""
+        found: dict[str, Group] = {}
+        for group in (group for part in parts for group in part.groups):
+            key = repr(group.flags)
+            runs = {**group.runs, **(found[key].runs if key in found else {})}
+            found[key] = replace(group, runs=dict(sorted(runs.items())))
+        starts = [group.untrain() for group in found.values()]
         # Alone, whatever else the claim requires.
-        found = tuple(part for part in found if part.estimate)
-        if any(part.decides for part in found):
-            verdict, _ = combine(found)
+        judged = self.judge_parts(Evidence(tuple(starts)))
+        judged = tuple(part for part in judged if part.estimate)
+        if any(part.decides for part in judged):
+            verdict, _ = combine_parts(judged)
             yield ControlOutcome("by its number", Kind.UNTRAINED, verdict)
 
 
@@ -162,7 +149,7 @@ class ClaimResult:
         deciding = [part for part in self.parts if part.decides]
         for name in dict.fromkeys(part.of or part.label for part in deciding):
             those = [p for p in deciding if (p.of or p.label) == name]
-            found.setdefault(combine(those)[0], []).append(name)
+            found.setdefault(combine_parts(those)[0], []).append(name)
         is_whole = self.claim.is_one or self.verdict is Verdict.NOT_VALID
         return {self.verdict: []} if is_whole or len(found) < 2 else found
 
@@ -183,18 +170,5 @@ class ClaimResult:
 
     @property
     def meaning(self) -> str:
-        """What it says to a reader of the paper; empty if nothing is known."""
+        """What the verdict says to a reader of the paper, if anything."""
         return (self.claim.means or {}).get(self.word, "")
-
-
-def select_seeds(evidence: Evidence, seeds: range) -> Evidence:
-    """The runs and searches of some seeds."""
-    return Evidence(
-        tuple(run for run in evidence.runs if run.seed in seeds),
-        tuple(
-            study
-            for study in evidence.studies
-            if len(study.thresholds)
-            and study.thresholds["seed"].map(seeds.__contains__).all()
-        ),
-    )

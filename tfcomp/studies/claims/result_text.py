@@ -9,18 +9,16 @@ from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics import setting_table
+from tfcomp.statistics.estimates import Estimate
+from tfcomp.statistics.verdicts import Verdict
 from tfcomp.studies.claims.claim import select_fitted
 from tfcomp.studies.claims.controls import Kind
-from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.judgement import IN_PARTS, ClaimResult
-from tfcomp.studies.claims.packed_evidence import (
-    TOTAL,
-    ThresholdStudy,
-    find_sweep,
-)
-from tfcomp.studies.claims.run_numbers import Estimate
-from tfcomp.studies.claims.selection import Group, list_groups
-from tfcomp.studies.claims.verdict import Part, Verdict
+from tfcomp.studies.claims.parts import Part
+from tfcomp.studies.claims.searches import TOTAL, ThresholdStudy
+from tfcomp.tables.groups import Group
+from tfcomp.tables.read import show_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -93,7 +91,11 @@ def select_shown(parts: Sequence[Part]) -> list[Part]:
 def list_used(result: ClaimResult) -> list[Group]:
     """The groups behind a claim, each once."""
     groups = [group for part in result.parts for group in part.groups]
-    found = {tuple(run.path for run in g.runs): g for g in groups if g.runs}
+    found = {
+        tuple(run["run"] for run in g.runs.values()): g
+        for g in groups
+        if len(g)
+    }
     return list(found.values())
 
 
@@ -172,7 +174,11 @@ def describe_result(result: ClaimResult) -> dict[str, Any]:
                 "claim_verdict": result.word,
                 **_describe_numbers(part),
                 "values": dict(part.estimate.values) if part.estimate else {},
-                "runs": [run.name for run in part.runs],
+                "runs": [
+                    show_name(run)
+                    for group in part.groups
+                    for run in group.runs.values()
+                ],
             }
             for part in result.parts
         ],
@@ -180,17 +186,17 @@ def describe_result(result: ClaimResult) -> dict[str, Any]:
 
 
 def _describe_numbers(part: Part) -> dict[str, Any]:
-    found = part.estimate or Estimate(None, None, None, 0, {}, unit="")
+    found = part.estimate
     return {
         "part": part.label,
         "quantity": part.quantity,
         "decides": part.decides,
         "fresh": part.is_fresh,
-        "mean": found.mean,
-        "low": found.low,
-        "high": found.high,
-        "n": found.count,
-        "n_of": found.unit,
+        "mean": found.mean if found else None,
+        "low": found.low if found else None,
+        "high": found.high if found else None,
+        "n": found.count if found else 0,
+        "n_of": found.unit if found else "",
         "rule": str(part.rule),
         "verdict": str(part.verdict),
         "reason": part.reason,
@@ -200,30 +206,33 @@ def _describe_numbers(part: Part) -> dict[str, Any]:
 
 def make_score_tables(evidence: Evidence) -> dict[str, str]:
     """A table in Markdown for each sweep, by the name of the sweep."""
-    sweeps: dict[str, list[Run]] = {}
-    for run in evidence.runs:
-        sweeps.setdefault(find_sweep(run.path).name, []).append(run)
-    return {name: format_sweep(runs) for name, runs in sorted(sweeps.items())}
+    sweeps: dict[str, list[Group]] = {}
+    for group in evidence.groups:
+        by_study: dict[str, set[int]] = {}
+        for seed, run in group.runs.items():
+            by_study.setdefault(run["study"], set()).add(seed)
+        for name, seeds in by_study.items():
+            sweeps.setdefault(name, []).append(group.keep(seeds))
+    return {name: format_sweep(found) for name, found in sorted(sweeps.items())}
 
 
-def format_sweep(runs: Sequence[Run]) -> str:
+def format_sweep(groups: Sequence[Group]) -> str:
     """The table of some runs: a row a setting, and what its seeds did.
 
     Numbers are those of its fitted seeds, or of all where none is fitted: means
     (of errors geometric ones), with the lowest and the highest seed.
     """
-    groups = list_groups(runs)
-    names = setting_table.choose_flags([group[0].setting for group in groups])
+    names = setting_table.choose_flags([group.flags for group in groups])
     rows = [["setting", "fitted", *SCORES]]
-    for group in sorted(groups, key=lambda group: _order(group[0], names)):
-        fitted = select_fitted(Group(tuple(group))).runs
+    for group in sorted(groups, key=lambda group: _order(group, names)):
+        fitted = select_fitted(group)
         count = f"{len(fitted)} of {len(group)}"
-        if again := sum(run.num_trainings > 1 for run in fitted):
+        if again := int((fitted.num_trainings > 1).sum()):
             count += f", {again} started again"
-        cells = [setting_table.make_label(group[0].setting, names), count]
+        cells = [setting_table.make_label(group.flags, names), count]
         for score in SCORES.values():
-            found = [run.get(score) for run in fitted or group]
-            values = [value for value in found if value is not None]
+            found = (fitted if len(fitted) else group).get(score)
+            values = found.dropna().tolist()
             mean = geometric_mean
             if score == "ood/position_accuracy":
                 values, mean = [100 * value for value in values], fmean
@@ -234,8 +243,8 @@ def format_sweep(runs: Sequence[Run]) -> str:
     return setting_table.format_rows(rows)
 
 
-def _order(run: Run, names: Sequence[str]) -> list[tuple[bool, float, str]]:
-    values = [run.setting[name] for name in names]
+def _order(group: Group, names: Sequence[str]) -> list[tuple[bool, float, str]]:
+    values = [group.flags[name] for name in names]
     return [
         (True, 0.0, value) if isinstance(value, str) else (False, value, "")
         for value in values

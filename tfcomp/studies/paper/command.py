@@ -96,7 +96,7 @@ def write_figures(
         entries.append(found)
         yield found
     shown = {"entries": entries, "command": command}
-    shown["num_runs"] = len(evidence.runs)
+    shown["num_runs"] = evidence.num_runs
     write_text(output / "index.md", render_markdown(TEMPLATE, shown))
 
 

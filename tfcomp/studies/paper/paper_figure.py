@@ -20,7 +20,8 @@ from tfcomp.studies.claims.experiments.forced_rendering import (
 )
 from tfcomp.studies.claims.experiments.rotated_digits import ROTATED
 from tfcomp.studies.claims.experiments.stripe_training import NUMBERS, STRIPED
-from tfcomp.studies.claims.selection import Group, Setting, read_setting
+from tfcomp.tables.groups import Group
+from tfcomp.tables.selection import Setting, read_setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,14 +69,14 @@ class PaperFigure:
             found.missing["the threshold study"] = self.search
         kinds = {kind for picture in self.pictures for kind in picture}
         for label, need in self.needs.items():
-            group = need.find(evidence)
-            if not group.runs:
+            group = need.find(evidence.groups)
+            if not len(group):
                 found.missing[label] = make_command(need)
                 continue
-            fitted = select_fitted(group).runs
-            shown = replace(group, runs=fitted or group.runs)
+            fitted = select_fitted(group)
+            shown = fitted if len(fitted) else group
             found.groups[label] = shown
-            found.unfitted[label] = len(group.runs) - len(fitted)
+            found.unfitted[label] = len(group) - len(fitted)
             if kinds & {"each", "rows"} and label not in found.networks:
                 words = f"{label}: a run folder with the network"
                 found.missing[words] = make_command(need, shown)
@@ -114,10 +115,10 @@ class Found:
         """The folder of the first network of each group that has one."""
         # Of several runs of a label, the one that comes last stays.
         return {
-            label: run.path
+            label: Path(run["folder"])
             for label, group in self.groups.items()
-            for run in reversed(group.runs)
-            if (run.path / MODEL_FILE).exists()
+            for run in reversed(group.runs.values())
+            if run["folder"] and Path(run["folder"], MODEL_FILE).exists()
         }
 
 
@@ -136,7 +137,7 @@ def make_command(setting: Setting, group: Group | None = None) -> str:
     extent = [f"--first_seed={FIRST_SEED}", f"--seeds={NUM_SEEDS}", "--measure"]
     if group:
         flags += [f"--{difference}" for difference in group.differences]
-        extent = [f"--seed={group.runs[0].seed}"]
+        extent = [f"--seed={group.seeds[0]}"]
     stem = setting.flagfile.removesuffix(".flags")
     name = make_slug(f"paper {stem} {' '.join(flags)}")
     command = f"python -m {module} --flagfile={setting.flagfile}"

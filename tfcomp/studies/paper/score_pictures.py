@@ -1,6 +1,7 @@
 """Pictures without trained networks: of scores over seeds, and of the data."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +13,20 @@ from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.models import MODELS
 from tfcomp.statistics.setting_table import format_rows
+from tfcomp.statistics.verdicts import Rule
 from tfcomp.studies.claims.all_claims import CLAIMS
+from tfcomp.studies.claims.claim import Number
 from tfcomp.studies.claims.claim_pictures import draw_stages
-from tfcomp.studies.claims.run_numbers import (
-    PerStage,
-    estimate,
-    subtract_code,
-)
+from tfcomp.studies.claims.experiments.volumes import subtract_code
+from tfcomp.studies.claims.parts import estimate
 from tfcomp.studies.paper.paper_figure import Drawn, Found
 
 # What is read of a run, its unit, and what it is.
-STAGES: dict[str, tuple[PerStage, str, str]] = {
+STAGES: dict[str, tuple[Any, str, str]] = {
     "factorization": ("factorization", "F (eq. 7)", "Factorization"),
     "probes": ("probe_r2_ood", "R²", "Linear probes from ID to OOD"),
     "volume": (
-        lambda run: subtract_code(run.get_stages("log_volume_difference")),
+        lambda group: subtract_code(group.get_stages("log_volume_difference")),
         "log-volume, OOD - ID - code",
         "Mean log-volume over OOD less that over ID points, less the same of "
         "the code",
@@ -62,7 +62,8 @@ def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
     """Scores of all groups, side by side, on logarithmic scales."""
     panels = []
     for name in names:
-        means = {k: estimate(name, g) for k, g in found.groups.items()}
+        number = Number(name, name, Rule())
+        means = {k: estimate(number, [g]) for k, g in found.groups.items()}
         rows = [
             ForestRow(k, m.mean, m.low, m.high, list(m.values.values()))
             for k, m in means.items()

@@ -1,18 +1,19 @@
 """C1 to C5, C21: disentangled inputs are not enough; what happens instead."""
 
+from tfcomp.statistics.estimates import estimate_geometric
 from tfcomp.statistics.limits import SHARE, Limits
-from tfcomp.studies.claims import claim_pictures, run_numbers
-from tfcomp.studies.claims.claim import Number, measure_each
+from tfcomp.statistics.verdicts import above, below
+from tfcomp.studies.claims import claim_pictures
+from tfcomp.studies.claims.claim import Check, Number
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders
 from tfcomp.studies.claims.experiments.volumes import is_full_length
-from tfcomp.studies.claims.verdict import above, below
 
 ERROR = Number(
     "OOD relative MSE (1: blank), geometric mean",
     "ood/relative_mse",
     above(0.5),
-    by=run_numbers.estimate_geometric,
+    by=estimate_geometric,
 )
 BORDER = Number(
     "rank correlation of OOD error and distance to ID",
@@ -27,15 +28,21 @@ RIVALS = {
 
 
 def list_sharing(where: str) -> list[Number]:
-    """How much outputs at far, or at near, points share with memories."""
+    """Returns numbers on what outputs at far, or near, points share."""
     decides, shared = where == "far", f"sharing_{where}_r2"
-    numbers = [Number(SHARED, shared, above(0.5), f"{where}, R²", decides)]
-    for rival, words in RIVALS.items():
-        quantity = f"the same, less that on {words}"
-        read = run_numbers.subtract(shared, f"{rival}_{where}_r2")
-        name = f"{where}, margin over {rival}"
-        numbers.append(Number(quantity, read, above(0.1), name, decides))
-    return numbers
+    own = Number(SHARED, shared, above(0.5), f"{where}, R²", decides=decides)
+    margins = [
+        Number(
+            f"the same, less that on {words}",
+            shared,
+            above(0.1),
+            f"{where}, margin over {rival}",
+            less=f"{rival}_{where}_r2",
+            decides=decides,
+        )
+        for rival, words in RIVALS.items()
+    ]
+    return [own, *margins]
 
 
 # Nearer points, beside them, are explained by mere overlap of bumps.
@@ -43,27 +50,20 @@ SHARING = [*list_sharing("far"), *list_sharing("near")]
 # What training adds: untrained networks share as much with bump codes.
 LEARNED = Number(
     f"{SHARED}, net of the start",
-    run_numbers.net("sharing_far_r2"),
+    "sharing_far_r2",
     above(0.1),
     "far, over the start",
+    net=True,
 )
-
-
-def read_peaks(name: str) -> run_numbers.Read:
-    """A share of images by their peaks, of bumps and not of faint noise.
-
-    Earlier measures counted noise, and no images without a peak.
-    """
-    return lambda run: None if run.get("no_peak_ood") is None else run.get(name)
-
-
+# Earlier measures counted faint noise as peaks, and no images without a peak.
 PEAKS = [
     *(
         Number(
             f"share of {split.upper()} images with two peaks or more",
-            read_peaks(f"multiple_peaks_{split}"),
+            f"multiple_peaks_{split}",
             above(0.5),
             split.upper(),
+            needs="no_peak_ood",
             decides=split == "ood",
             limits=SHARE,
         )
@@ -71,7 +71,7 @@ PEAKS = [
     ),
     Number(
         "share of OOD images without any peak",
-        read_peaks("no_peak_ood"),
+        "no_peak_ood",
         below(0.5),
         "none",
         decides=False,
@@ -80,17 +80,18 @@ PEAKS = [
 ]
 BEST_KERNEL = Number(
     "alignment with the best additive kernel, less that with the best radial",
-    run_numbers.subtract("alignment_additive_best", "alignment_radial_best"),
+    "alignment_additive_best",
     above(0.02),
+    less="alignment_radial_best",
     limits=Limits(-2, 2),
 )
 
 
 def draw_border(evidence: Evidence) -> claim_pictures.Figures:
-    """OOD error at every distance from ID."""
+    """Draws the OOD error at every distance from ID."""
     lines = {
         label: claim_pictures.list_columns(
-            setting.find(evidence), "border_relative_mse"
+            setting.find(evidence.groups).get_places("border_relative_mse")
         )
         for label, setting in decoders.DONUTS.items()
     }
@@ -113,11 +114,11 @@ MLPS = {
     for code in decoders.MAIN_CODES
 }
 TESTS = {
-    "C1": [measure_each(decoders.ALL_DONUTS, ERROR)],
-    "C2": [measure_each(MLPS, ERROR)],
-    "C3": [measure_each(decoders.BUMP_DONUT, BORDER)],
-    "C4": [measure_each(decoders.DONUTS, *SHARING, LEARNED)],
-    "C5": [measure_each(decoders.DONUTS, BEST_KERNEL)],
-    "C21": [measure_each(decoders.BUMP_DONUT, *PEAKS)],
+    "C1": [Check(decoders.ALL_DONUTS, [ERROR])],
+    "C2": [Check(MLPS, [ERROR])],
+    "C3": [Check(decoders.BUMP_DONUT, [BORDER])],
+    "C4": [Check(decoders.DONUTS, [*SHARING, LEARNED])],
+    "C5": [Check(decoders.DONUTS, [BEST_KERNEL])],
+    "C21": [Check(decoders.BUMP_DONUT, PEAKS)],
 }
 PICTURES = {"C3": draw_border}

@@ -4,16 +4,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tfcomp.statistics.estimates import Estimate
+from tfcomp.statistics.verdicts import MIN_SEEDS, near
 from tfcomp.studies.claims.claim_pictures import Figures
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.packed_evidence import (
+from tfcomp.studies.claims.parts import Part
+from tfcomp.studies.claims.searches import (
     TOTAL,
     ThresholdStudy,
     read_flagfile,
 )
-from tfcomp.studies.claims.run_numbers import Estimate
-from tfcomp.studies.claims.selection import MIN_SEEDS, list_differences
-from tfcomp.studies.claims.verdict import Part, near
+from tfcomp.tables.selection import list_differences
 
 # Slopes this close to a whole number are called near it.
 SLOPE_MARGIN = 0.5

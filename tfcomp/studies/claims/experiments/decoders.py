@@ -4,7 +4,8 @@ The donut holds out a square in the centre, the corner a square in a corner.
 """
 
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.selection import Condition, Group, Setting, region_is
+from tfcomp.tables.groups import Group
+from tfcomp.tables.selection import Condition, Setting, region_is
 
 # Codes of x and y, and the flagfile of the CNN that decodes them.
 CODE_FLAGFILES = {
@@ -21,9 +22,9 @@ HELD_OUT = {"donut": "square:6-22", "corner": "corner:14"}
 def make_decoder(
     flagfile: str, region: str, *changes: str, **must: Condition
 ) -> Setting:
-    """Networks that draw bumps at the points of a grid but in a region.
+    """Returns networks that draw bumps on a grid, with a region held out.
 
-    The region is that of the published setting; any of its kind matches.
+    The region is published; any of its kind matches.
     """
     shared = {
         "dataset": "gaussian_bumps",
@@ -35,13 +36,13 @@ def make_decoder(
 
 
 def make_cnn(code: str, region: str = "donut") -> Setting:
-    """CNNs that decode one code, with a region held out."""
+    """Returns the CNNs of one code, with a region held out."""
     file = CODE_FLAGFILES[code]
     return make_decoder(file, HELD_OUT[region], model="cnn", encoding=code)
 
 
 def make_mlp(code: str) -> Setting:
-    """MLPs that decode one code, with the centre held out."""
+    """Returns the MLPs of one code, with the centre held out."""
     changes = ("--encoding=ramp", "--epochs=100") if code == "ramp" else ()
     must = {"model": "mlp", "encoding": code}
     return make_decoder("mlp.flags", HELD_OUT["donut"], *changes, **must)
@@ -53,7 +54,8 @@ BUMP_DONUT = {"donut, bump": make_cnn("bump")}
 
 
 def find_donuts(evidence: Evidence) -> dict[str, Group]:
-    """CNNs on the donut, of both main codes, by their names in pictures."""
+    """Finds the CNNs on the donut by code, as pictures name them."""
     return {
-        f"{code} code": make_cnn(code).find(evidence) for code in MAIN_CODES
+        f"{code} code": make_cnn(code).find(evidence.groups)
+        for code in MAIN_CODES
     }

@@ -1,19 +1,25 @@
 """C6 to C8: how well x and y are kept apart from stage to stage."""
 
-from tfcomp.studies.claims import run_numbers
+from collections.abc import Iterator
+
+from tfcomp.statistics.verdicts import above, below
 from tfcomp.studies.claims.claim import (
-    FITTED,
+    Case,
+    Check,
     Number,
+    change,
+    change_hidden,
+    find_largest_fall,
+    list_hidden,
     make_trend,
-    measure,
-    measure_each,
+    minus,
 )
 from tfcomp.studies.claims.claim_pictures import Figures, draw_stages
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders
 from tfcomp.studies.claims.experiments.decoders import MAIN_CODES, make_cnn
-from tfcomp.studies.claims.selection import Group, Series, Setting, has_enough
-from tfcomp.studies.claims.verdict import Part, above, below
+from tfcomp.tables.groups import Group
+from tfcomp.tables.selection import Series, Setting, has_enough
 
 DEPTHS = (2, 3, 4, 5, 6)
 SHALLOW = 2
@@ -21,17 +27,22 @@ DEEP = 6
 DECAY = (
     Number(
         "F at the image less F at stage 0, net of the start",
-        run_numbers.net(run_numbers.take_change("factorization")),
+        "factorization",
         below(-0.02),
         "fall",
+        over=change,
+        net=True,
     ),
     make_trend("F", "factorization", below(0)),
 )
-LARGEST_DROP = run_numbers.take_largest_drop("factorization")
 DROP = Number(
     "largest drop of F in one stage, net of the start",
-    run_numbers.difference(run_numbers.net(LARGEST_DROP)),
+    "factorization",
     above(0.02),
+    over=find_largest_fall,
+    from_code=True,
+    net=True,
+    across=minus,
 )
 PROBES = {"ID, out of fold": "probe_r2_id", "ID to OOD": "probe_r2_ood"}
 PROBE = "R² of a linear probe (whole grid, out of fold)"
@@ -39,82 +50,80 @@ PROBE = "R² of a linear probe (whole grid, out of fold)"
 WEAKENING = (
     Number(
         f"{PROBE}, last hidden stage less stage 0, net of the start",
-        run_numbers.net(run_numbers.take_change("probe_r2_grid", -1)),
+        "probe_r2_grid",
         below(-0.01),
         "fall",
+        over=change_hidden,
+        net=True,
     ),
     Number(
         f"{PROBE}, image less stage 0, net of the start",
-        run_numbers.net(run_numbers.take_change("probe_r2_grid")),
+        "probe_r2_grid",
         below(-0.01),
         "to the image",
+        over=change,
+        net=True,
         decides=False,
     ),
-    make_trend("R² of hidden stages", "probe_r2_grid", below(0), -1),
+    make_trend("R² of hidden stages", "probe_r2_grid", below(0), list_hidden),
     # No untrained network is scored with it.
     Number(
         "R² of a linear probe (ID to OOD), last stage less stage 0",
-        run_numbers.take_change("probe_r2_ood"),
+        "probe_r2_ood",
         below(-0.01),
         "ID to OOD",
+        over=change,
         decides=False,
     ),
 )
 
 
 def find_depths(evidence: Evidence, code: str) -> dict[int, Group]:
-    """CNNs on the donut that differ in depth alone, by depth.
+    """Returns CNNs on the donut that differ in depth alone, by depth.
 
     In the setting of the depth that is nearest to the published one.
     """
     any_depth = make_cnn(code).require(depth=DEPTHS.__contains__)
-    base = any_depth.find(evidence)
-    if not base.runs:
+    base = any_depth.find(evidence.groups)
+    if not len(base):
         return {}
-    must = base.runs[0].setting | {"depth": DEPTHS.__contains__}
-    return Series(Setting(any_depth.flagfile, must), "depth").find(evidence)
+    must = base.flags | {"depth": DEPTHS.__contains__}
+    return Series(Setting(any_depth.flagfile, must), "depth").find(
+        evidence.groups
+    )
 
 
-def judge_decay(evidence: Evidence) -> list[Part]:
-    """C6: all depths of one setting; the others support the claim."""
-    parts = []
+def list_depths(evidence: Evidence) -> Iterator[Case]:
+    """Yields all depths of one setting, then others, which do not decide."""
     for code in MAIN_CODES:
         alike = find_depths(evidence, code) or {4: Group()}
         for depth, group in alike.items():
-            label = f"{code}, depth {depth}"
-            parts += measure(label, [group], DECAY, [FITTED])
+            yield Case(f"{code}, depth {depth}", [group])
         for depth in set(DEPTHS).difference(alike):
             label = f"{code}, depth {depth}, beside the others"
-            group = make_cnn(code).require(depth=depth).find(evidence)
-            if group.runs:
-                parts += measure(label, [group], DECAY, [FITTED], decides=False)
-    return parts
+            group = make_cnn(code).require(depth=depth).find(evidence.groups)
+            if len(group):
+                yield Case(label, [group], decides=False)
 
 
-def judge_drop(evidence: Evidence) -> list[Part]:
-    """C7: largest one-stage drop of F, shallow less deep, at equal seeds."""
-    parts = []
+def list_shallow_and_deep(evidence: Evidence) -> Iterator[Case]:
+    """Yields a shallow network and a deep one, of either code."""
     for code in ("ramp", "bump"):
         series = Series(make_cnn(code), "depth", (SHALLOW, DEEP))
-        groups = series.find(evidence)
+        groups = series.find(evidence.groups)
         shallow = groups.pop(SHALLOW, Group())
-        enough = [depth for depth, g in groups.items() if has_enough(g.runs)]
+        enough = [depth for depth, g in groups.items() if has_enough(g)]
         # Else the deepest that has enough seeds.
         depth = DEEP
         if DEEP not in enough:
             depth = max(enough or groups, default=DEEP)
-        parts += measure(
-            f"{code}, depth {SHALLOW} less depth {depth}",
-            [shallow, groups.get(depth, Group())],
-            [DROP],
-            [FITTED],
-            decides=code == "ramp",
-        )
-    return parts
+        label = f"{code}, depth {SHALLOW} less depth {depth}"
+        pair = [shallow, groups.get(depth, Group())]
+        yield Case(label, pair, decides=code == "ramp")
 
 
 def draw_decay(evidence: Evidence) -> Figures:
-    """F per stage, a line per depth of one setting."""
+    """Draws F per stage, a line per depth of one setting."""
     panels = {}
     for code in MAIN_CODES:
         groups = find_depths(evidence, code)
@@ -125,7 +134,7 @@ def draw_decay(evidence: Evidence) -> Figures:
 
 
 def draw_probes(evidence: Evidence) -> Figures:
-    """Probe scores per stage."""
+    """Draws probe scores per stage."""
     groups = decoders.find_donuts(evidence)
     figures = {}
     for label, name in PROBES.items():
@@ -135,8 +144,8 @@ def draw_probes(evidence: Evidence) -> Figures:
 
 
 TESTS = {
-    "C6": [judge_decay],
-    "C7": [judge_drop],
-    "C8": [measure_each(decoders.DONUTS, *WEAKENING)],
+    "C6": [Check(list_depths, DECAY)],
+    "C7": [Check(list_shallow_and_deep, [DROP])],
+    "C8": [Check(decoders.DONUTS, WEAKENING)],
 }
 PICTURES = {"C6": draw_decay, "C8": draw_probes}

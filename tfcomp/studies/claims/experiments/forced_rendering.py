@@ -1,24 +1,36 @@
 """C11 to C13, C22: forced rendering, by penalties and by hard wiring."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from itertools import pairwise
+from statistics import fmean
+from typing import TYPE_CHECKING
 
-from tfcomp.statistics.limits import Limits
-from tfcomp.studies.claims import run_numbers
+from tfcomp.statistics.estimates import (
+    estimate_fact,
+    estimate_trend,
+)
+from tfcomp.statistics.verdicts import above, below
 from tfcomp.studies.claims.claim import (
+    Check,
     Number,
-    Test,
-    compare,
+    Versus,
+    collect,
+    find_met,
+    log_ratio,
     make_share,
-    measure_each,
+    minus,
 )
 from tfcomp.studies.claims.claim_pictures import Figures, draw_spread
-from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.decoders import make_decoder
-from tfcomp.studies.claims.run_numbers import Estimate, Values
-from tfcomp.studies.claims.selection import Arms, Setting, is_positive
-from tfcomp.studies.claims.verdict import above, below
+from tfcomp.tables.groups import Group
+from tfcomp.tables.selection import Arms, Setting, is_positive
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 # Penalties: the flagfile, and the weights of entropy and variance.
 PENALTIES = {
@@ -34,7 +46,7 @@ ERROR, ACCURACY = "ood/relative_mse", "ood/position_accuracy"
 
 
 def make_low_rank(penalties: str, region: str = "corner") -> Setting:
-    """Low-rank networks with some of `PENALTIES`, and a region of `HELD_OUT`.
+    """Returns low-rank networks with some of `PENALTIES`, and a region.
 
     The basis of the variance penalty is of no importance without it.
     """
@@ -51,13 +63,13 @@ def make_low_rank(penalties: str, region: str = "corner") -> Setting:
 
 
 def decay(penalties: str, region: str = "corner") -> Setting:
-    """The same, as published: trained at a rate that falls at the end."""
+    """Returns the published ones, whose learning rate falls at the end."""
     setting = make_low_rank(penalties, region)
     return setting.require(epochs=1000, decay="linear", decay_share=0.2)
 
 
 def make_hard(axes: str) -> dict[str, Setting]:
-    """Hard rendering with a flag `axes`, for each region that is held out."""
+    """Returns hard rendering with a flag `axes` for each region."""
     words = "found" if axes == "find" else "given"
     return {
         f"{name}, axes {words}": make_decoder(
@@ -72,7 +84,7 @@ def make_hard(axes: str) -> dict[str, Setting]:
 
 
 def make_arms(*names: str) -> Arms:
-    """Low-rank networks that differ in their penalties alone."""
+    """Returns low-rank networks that differ in their penalties alone."""
     free = ("entropy_weight", "variance_weight", "penalty_basis")
     return Arms({name: make_low_rank(name) for name in names}, free)
 
@@ -88,16 +100,20 @@ HARD = GIVEN | FOUND
 SMOOTHNESS = (
     Number(
         "mean cosine of matrices of neighbouring values, net of the start",
-        run_numbers.difference(run_numbers.net("neighbor_cosine")),
+        "neighbor_cosine",
         below(-0.05),
+        net=True,
+        across=minus,
     ),
     # Is log-volume more even with penalties?
     *(
         Number(
             f"standard deviation of log-volume over {where} points, mean over "
             "stages",
-            run_numbers.difference(run_numbers.average(name)),
+            name,
             above(0),
+            over=fmean,
+            across=minus,
             decides=False,
         )
         for where, name in (
@@ -108,40 +124,32 @@ SMOOTHNESS = (
 )
 ORDER = Number(
     "rank correlation of OOD MSE with none, entropy, variance, both",
-    run_numbers.list_all("ood/mse"),
+    "ood/mse",
     below(0),
-    by=run_numbers.estimate_trend,
+    across=collect,
+    by=estimate_trend,
 )
 RATIO = Number(
     "log₁₀ ratio of OOD MSE",
-    run_numbers.log_ratio("ood/mse"),
+    "ood/mse",
     above(math.log10(STEP)),
+    across=log_ratio,
 )
 WORKS = make_share(
     "OOD position accuracy > 0.95 and relative MSE < 0.1",
     {ACCURACY: above(0.95), ERROR: below(0.1)},
 )
+GOOD_HARD = {ACCURACY: above(0.99), ERROR: below(0.02)}
 WORKS_HARD = make_share(
-    "OOD position accuracy > 0.99 and relative MSE < 0.02",
-    {ACCURACY: above(0.99), ERROR: below(0.02)},
+    "OOD position accuracy > 0.99 and relative MSE < 0.02", GOOD_HARD
 )
 
 
-def is_sign_right(run: Run) -> bool | None:
-    """Whether axes are apart just if the run succeeds; None without sign."""
-    apart = run.get("axis_ratio")
-    is_good = WORKS_HARD.read(run)
-    if apart is None or is_good is None:
-        return None
-    return (apart > APART) == is_good
-
-
-def estimate_fact(values: Values, limits: Limits) -> Estimate | None:
-    """Share of the seeds as a fact about them: no chance, no interval."""
-    found = run_numbers.estimate_share(values, limits)
-    if found is None:
-        return None
-    return replace(found, low=found.mean, high=found.mean, test=None)
+def is_sign_right(group: Group, when: str) -> Series:
+    """Returns 1 for runs whose axes are apart just if they succeed, else 0."""
+    apart, good = group.get("axis_ratio", when), find_met(group, GOOD_HARD)
+    is_known = apart.notna() & good.notna()
+    return ((apart > APART) == (good > 0)).astype(float).where(is_known)
 
 
 SIGN = Number(
@@ -154,9 +162,9 @@ SIGN = Number(
 
 
 def draw_spreads(evidence: Evidence) -> Figures:
-    """Spread of log-volume per stage, of all settings that are alike."""
-    decided = EXTREMES.find(evidence)
-    groups = ALL.find(evidence) | decided
+    """Draws the spread of log-volume per stage of comparable settings."""
+    decided = EXTREMES.find(evidence.groups)
+    groups = ALL.find(evidence.groups) | decided
     return draw_spread(
         {
             name: group
@@ -167,25 +175,25 @@ def draw_spreads(evidence: Evidence) -> Figures:
 
 
 SINGLE = {f"{name} alone": decay(name) for name in ("entropy", "variance")}
-TESTS: dict[str, list[Test]] = {
-    "C11": [measure_each(PUBLISHED, WORKS)],
+TESTS: dict[str, list[Check]] = {
+    "C11": [Check(PUBLISHED, [WORKS])],
     "C12": [
-        measure_each(SINGLE, replace(WORKS, rule=below(0.5))),
-        measure_each({"both": decay("both")}, WORKS),
-        compare("the order", ALL, tuple(PENALTIES), ORDER),
+        Check(SINGLE, [replace(WORKS, rule=below(0.5))]),
+        Check({"both": decay("both")}, [WORKS]),
+        Check(Versus("the order", ALL, tuple(PENALTIES)), [ORDER]),
         *(
-            compare(f"{worse} over {better}", ALL, (worse, better), RATIO)
+            Check(
+                Versus(f"{worse} over {better}", ALL, (worse, better)), [RATIO]
+            )
             for worse, better in pairwise(PENALTIES)
         ),
     ],
     "C13": [
-        compare(
-            "corner, none less both", EXTREMES, ("none", "both"), *SMOOTHNESS
+        Check(
+            Versus("corner, none less both", EXTREMES, ("none", "both")),
+            SMOOTHNESS,
         )
     ],
-    "C22": [
-        measure_each(GIVEN, WORKS_HARD),
-        measure_each(FOUND, WORKS_HARD, SIGN),
-    ],
+    "C22": [Check(GIVEN, [WORKS_HARD]), Check(FOUND, [WORKS_HARD, SIGN])],
 }
 PICTURES = {"C13": draw_spreads}

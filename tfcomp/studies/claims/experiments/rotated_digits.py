@@ -1,15 +1,11 @@
 """C19 and C20: a rotated digit with a gap."""
 
-import functools
-from collections.abc import Sequence
-
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
+from tfcomp.statistics.verdicts import above, below
 from tfcomp.studies.claims import claim_pictures
-from tfcomp.studies.claims.claim import FITTED, Number, measure
+from tfcomp.studies.claims.claim import Case, Check, Number
 from tfcomp.studies.claims.evidence import Evidence
-from tfcomp.studies.claims.run_numbers import reduce_stages, subtract
-from tfcomp.studies.claims.selection import Setting, region_is
-from tfcomp.studies.claims.verdict import Part, above, below
+from tfcomp.tables.selection import Setting, region_is
 
 # A jump is a step, or a turn, this many times the largest outside the gap.
 JUMP = 2.0
@@ -23,56 +19,64 @@ ROTATED = Setting(
         "region": region_is("gap"),
     },
 )
-OVER_TRUTH = subtract("edge_r2", "edge_truth_r2")
 INTERPOLATION = [
     Number(
-        quantity,
-        read,
-        above(bound),
-        decides=read == "edge_r2",
-        limits=CORRELATION if callable(read) else None,
-    )
-    for quantity, read, bound in (
-        ("R² on the two edge images, mean over the gap", "edge_r2", 0.8),
-        ("the same, with linear weights", "edge_linear_r2", 0.8),
-        ("the same, at the worst angle", "edge_r2_min", 0.8),
-        ("the same, less that of the true images", OVER_TRUTH, 0),
-        (
-            "rank correlation of the error and the distance to the edge",
-            "border_rank_correlation",
-            0,
-        ),
-    )
+        "R² on the two edge images, mean over the gap", "edge_r2", above(0.8)
+    ),
+    Number(
+        "the same, with linear weights",
+        "edge_linear_r2",
+        above(0.8),
+        decides=False,
+    ),
+    Number(
+        "the same, at the worst angle", "edge_r2_min", above(0.8), decides=False
+    ),
+    Number(
+        "the same, less that of the true images",
+        "edge_r2",
+        above(0),
+        less="edge_truth_r2",
+        decides=False,
+        limits=CORRELATION,
+    ),
+    Number(
+        "rank correlation of the error and the distance to the edge",
+        "border_rank_correlation",
+        above(0),
+        decides=False,
+    ),
 ]
 # Measures of the curve inside the gap over outside, by what they say.
 JUMPS = {"longest step": "gap_max_speed", "sharpest turn": "gap_max_turning"}
 SMOOTHNESS = tuple(
     Number(
         f"{words} in the gap over that outside, largest of all stages",
-        reduce_stages(max, name),
+        name,
         below(JUMP),
         name.removeprefix("gap_max_"),
+        over=max,
         limits=POSITIVE,
     )
     for words, name in JUMPS.items()
 )
 
 
-def judge_gap(evidence: Evidence, numbers: Sequence[Number]) -> list[Part]:
-    """Judges numbers of the rotated digit; the label says which gap it is."""
-    group = ROTATED.find(evidence)
+def find_digit(evidence: Evidence) -> list[Case]:
+    """Returns the rotated digit; the label says which gap it is."""
+    group = ROTATED.find(evidence.groups)
     label = "rotated digit"
-    if group.runs:
-        label += f", {group.runs[0].flags['region']}"
-    return measure(label, [group], numbers, [FITTED])
+    if len(group):
+        label += f", {group.flags['region']}"
+    return [Case(label, [group])]
 
 
 def draw_errors(evidence: Evidence) -> claim_pictures.Figures:
-    """Error against angle."""
-    group = ROTATED.find(evidence)
-    columns = claim_pictures.list_columns(group, "curve_mse")
+    """Draws the error against the angle."""
+    group = ROTATED.find(evidence.groups)
+    columns = claim_pictures.list_columns(group.get_places("curve_mse"))
     return claim_pictures.draw_lines(
-        group.runs[0].get_list("curve_values") if columns else [],
+        group.get_places("curve_values").iloc[0].tolist() if columns else [],
         {"mean over seeds": columns},
         xlabel="angle (degrees)",
         ylabel="MSE over pixels",
@@ -82,8 +86,8 @@ def draw_errors(evidence: Evidence) -> claim_pictures.Figures:
 
 
 def draw_jumps(evidence: Evidence) -> claim_pictures.Figures:
-    """Longest step and sharpest turn per stage."""
-    groups = {"rotated digit": ROTATED.find(evidence)}
+    """Draws the longest step and the sharpest turn per stage."""
+    groups = {"rotated digit": ROTATED.find(evidence.groups)}
     return claim_pictures.draw_stages(
         {title: (groups, name) for title, name in JUMPS.items()},
         "inside the gap / outside",
@@ -93,7 +97,7 @@ def draw_jumps(evidence: Evidence) -> claim_pictures.Figures:
 
 
 TESTS = {
-    "C19": [functools.partial(judge_gap, numbers=INTERPOLATION)],
-    "C20": [functools.partial(judge_gap, numbers=SMOOTHNESS)],
+    "C19": [Check(find_digit, INTERPOLATION)],
+    "C20": [Check(find_digit, SMOOTHNESS)],
 }
 PICTURES = {"C19": draw_errors, "C20": draw_jumps}

@@ -1,30 +1,32 @@
 """C14, C15, C17, C18: training on stripes, every factor by itself."""
 
+import functools
 from dataclasses import replace
 
-from tfcomp.studies.claims import claim_pictures, run_numbers
+from tfcomp.statistics.estimates import estimate_trend
+from tfcomp.statistics.verdicts import above, below
+from tfcomp.studies.claims import claim_pictures
 from tfcomp.studies.claims.claim import (
     FITTED,
     PLACED,
+    Case,
+    Check,
     Number,
-    compare,
+    Versus,
+    change_hidden,
+    collect,
+    list_hidden,
+    list_values,
     make_share,
     make_trend,
-    measure,
-    measure_each,
+    minus,
 )
 from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments.composition import ERROR
 from tfcomp.studies.claims.experiments.decoders import make_cnn
-from tfcomp.studies.claims.experiments.volumes import LATE_DEVIATION, WARP
-from tfcomp.studies.claims.selection import (
-    Arms,
-    Group,
-    Series,
-    Setting,
-    region_is,
-)
-from tfcomp.studies.claims.verdict import Part, above, below
+from tfcomp.studies.claims.experiments.volumes import WARP
+from tfcomp.tables.groups import Group
+from tfcomp.tables.selection import Arms, Series, Setting, region_is
 
 MANY_BUMPS = 100
 NUMBERS = (0, 10, 50, MANY_BUMPS)
@@ -75,58 +77,54 @@ PLUS = Number(
 SMALL_ERROR = replace(ERROR, rule=below(0.5), name=f"{MANY_BUMPS} bumps")
 TREND = Number(
     "rank correlation of the interaction part's R² with the number of bumps",
-    run_numbers.list_all("interaction_r2_ood"),
+    "interaction_r2_ood",
     above(0),
     "trend",
-    by=run_numbers.estimate_trend,
+    across=collect,
+    by=estimate_trend,
 )
 LAST_STEP = Number(
     "R² of the interaction part, 100 bumps less 50",
-    run_numbers.difference("interaction_r2_ood"),
+    "interaction_r2_ood",
     above(0.1),
     "last step",
+    across=minus,
 )
-UNIFORMITY = Number(
-    WARP[0].quantity, run_numbers.difference(LATE_DEVIATION), above(0.1)
-)
+UNIFORMITY = replace(WARP[0], name="", across=minus)
 TYPES = (
     Number(
         "share of product units less that of sums, last hidden stage less "
         "stage 0, net of the start",
-        run_numbers.net(run_numbers.take_change("product_less_sum", -1)),
+        "product_less_sum",
         above(0.1),
         "rise",
+        over=change_hidden,
+        net=True,
     ),
-    make_trend("products less sums", "product_less_sum", above(0), -1),
+    make_trend("products less sums", "product_less_sum", above(0), list_hidden),
 )
 
 
-def judge_lengths(evidence: Evidence) -> list[Part]:
-    """C15: after 1,000 steps, which decide, and after 3,150."""
-    parts = []
-    for words, (epochs, steps) in LENGTHS.items():
-        setting = STRIPED.require(epochs=epochs, steps_per_epoch=steps)
-        found = Series(setting, "num_bumps", NUMBERS).find(evidence)
-        groups = [found.get(count, Group()) for count in NUMBERS]
-        pairs = zip(NUMBERS, groups, strict=True)
-        missing = ", ".join(str(n) for n, group in pairs if not group.runs)
-        problem = f"no run with {missing} bumps" if missing else ""
-        decides = words == "1,000 steps"
-        *_, fewer, most = groups
-        for chosen, number in (
-            (groups, TREND),
-            ([most, fewer], LAST_STEP),
-            ([most], SMALL_ERROR),
-        ):
-            parts += measure(
-                words, chosen, [number], [PLACED], problem, decides=decides
-            )
-    return parts
+def find_counts(
+    evidence: Evidence, length: str, shown: slice = slice(None)
+) -> list[Case]:
+    """Returns networks that differ in their number of bumps alone.
+
+    After 1,000 steps, which decide, or after 3,150.
+    """
+    epochs, steps = LENGTHS[length]
+    setting = STRIPED.require(epochs=epochs, steps_per_epoch=steps)
+    found = Series(setting, "num_bumps", NUMBERS).find(evidence.groups)
+    groups = [found.get(count, Group()) for count in NUMBERS]
+    pairs = zip(NUMBERS, groups, strict=True)
+    missing = ", ".join(str(n) for n, group in pairs if not len(group))
+    problem = f"no run with {missing} bumps" if missing else ""
+    return [Case(length, groups[shown], problem, length == "1,000 steps")]
 
 
 def draw_counts(evidence: Evidence) -> claim_pictures.Figures:
-    """OOD error against the number of bumps."""
-    series = Series(STRIPED, "num_bumps", (MANY_BUMPS,)).find(evidence)
+    """Draws the OOD error against the number of bumps."""
+    series = Series(STRIPED, "num_bumps", (MANY_BUMPS,)).find(evidence.groups)
     if len(series) < 2:
         return {}
     names = {"against true bumps": "ood", "against the plus": "ood_plus"}
@@ -134,7 +132,7 @@ def draw_counts(evidence: Evidence) -> claim_pictures.Figures:
         list(series),
         {
             label: [
-                [run.get(f"{split}/relative_mse") for run in group.runs]
+                [*list_values(group.get(f"{split}/relative_mse")).values()]
                 for group in series.values()
             ]
             for label, split in names.items()
@@ -148,27 +146,23 @@ def draw_counts(evidence: Evidence) -> claim_pictures.Figures:
 
 
 def draw_uniformity(evidence: Evidence) -> claim_pictures.Figures:
-    """Spread of log-volume per stage, with and without stripes."""
-    groups = ARMS.find(evidence)
-    alone = STRIPES.find(evidence)
+    """Draws the spread of log-volume per stage, with and without stripes."""
+    groups = ARMS.find(evidence.groups)
+    alone = STRIPES.find(evidence.groups)
     if not any(ARMS.find_mismatch(g, alone) for g in groups.values()):
         groups["stripes only"] = alone
     return claim_pictures.draw_spread(groups)
 
 
-def judge_types(evidence: Evidence) -> list[Part]:
-    """C18: types of units against the stage, for every number of bumps."""
-    series = COUNTS.find(evidence) or {50: Group()}
-    parts = []
-    for count, group in series.items():
-        label = f"stripes and {count} bumps"
-        parts += measure(label, [group], TYPES, [PLACED])
-    return parts
+def list_counts(evidence: Evidence) -> list[Case]:
+    """Returns the networks of every number of bumps."""
+    series = COUNTS.find(evidence.groups) or {50: Group()}
+    return [Case(f"stripes and {n} bumps", [g]) for n, g in series.items()]
 
 
 def draw_types(evidence: Evidence) -> claim_pictures.Figures:
-    """Products less sums per stage."""
-    series = COUNTS.find(evidence)
+    """Draws products less sums per stage."""
+    series = COUNTS.find(evidence.groups)
     groups = {f"{count} bumps": group for count, group in series.items()}
     return claim_pictures.draw_stages(
         {"": (groups, "product_less_sum")},
@@ -181,22 +175,36 @@ def draw_types(evidence: Evidence) -> claim_pictures.Figures:
 
 TESTS = {
     "C14": [
-        measure_each(
+        Check(
             {"stripes only, bump": STRIPES},
-            *(PLACE, INTERACTION, PLUS),
-            gates=[PLACED],
+            [PLACE, INTERACTION, PLUS],
+            [PLACED],
         )
     ],
-    "C15": [judge_lengths],
+    "C15": [
+        Check(
+            functools.partial(find_counts, length=length, shown=shown),
+            [number],
+            [PLACED],
+        )
+        for length in LENGTHS
+        for shown, number in (
+            (slice(None), TREND),
+            (slice(-1, -3, -1), LAST_STEP),  # most, then fewer
+            (slice(-1, None), SMALL_ERROR),
+        )
+    ],
     "C17": [
-        compare(
-            "corner, bumps only less stripes and bumps",
-            ARMS,
-            ("bumps only", "stripes and bumps"),
-            UNIFORMITY,
-            gates=(FITTED, PLACED),
+        Check(
+            Versus(
+                "corner, bumps only less stripes and bumps",
+                ARMS,
+                ("bumps only", "stripes and bumps"),
+            ),
+            [UNIFORMITY],
+            [FITTED, PLACED],
         )
     ],
-    "C18": [judge_types],
+    "C18": [Check(list_counts, TYPES, [PLACED])],
 }
 PICTURES = {"C15": draw_counts, "C17": draw_uniformity, "C18": draw_types}

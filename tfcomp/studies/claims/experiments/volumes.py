@@ -5,32 +5,34 @@ the edge of the grid cuts has another log-volume. What a network adds to it is
 what is left after the code's value is subtracted.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfcomp.statistics.limits import SHARE
-from tfcomp.studies.claims import claim_pictures, run_numbers
+from tfcomp.statistics.verdicts import Rule, Verdict, above, below, differs
+from tfcomp.studies.claims import claim_pictures
 from tfcomp.studies.claims.claim import (
+    CODE,
     FITTED,
+    Case,
+    Check,
+    Gate,
     Number,
     make_trend,
-    measure,
-    measure_each,
 )
-from tfcomp.studies.claims.evidence import Evidence, Run
+from tfcomp.studies.claims.evidence import Evidence
 from tfcomp.studies.claims.experiments import decoders
 from tfcomp.studies.claims.experiments.decoders import MAIN_CODES
-from tfcomp.studies.claims.run_numbers import Stages, minus
-from tfcomp.studies.claims.selection import Group
-from tfcomp.studies.claims.verdict import (
-    Part,
-    Rule,
-    Verdict,
-    above,
-    below,
-    differs,
-)
+from tfcomp.studies.claims.parts import Part, measure
+from tfcomp.tables.flatten import END
+from tfcomp.tables.groups import Group
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # Log-volumes that differ by less are the same for our purpose: 10 % of the
 # volume.
@@ -40,66 +42,74 @@ AUTHORS_LENGTH = {"epochs": 20, "steps_per_epoch": 63}
 
 
 def is_full_length(epochs: int) -> bool:
-    """Whether networks may be fitted: not after the authors' length."""
+    """Returns True unless trained for the authors' length, too short to fit."""
     return epochs != AUTHORS_LENGTH["epochs"]
 
 
-def compare_sides(run: Run, name: str) -> Stages:
-    """A measure of every stage over OOD points, less that over ID points."""
-    within = run.get_stages(f"{name}_id")
-    outside = run.get_stages(f"{name}_ood")
-    return {stage: minus(v, within.get(stage)) for stage, v in outside.items()}
+def compare_sides(group: Group, name: str, when: str) -> DataFrame:
+    """Returns a measure of stages over OOD points, less that over ID."""
+    outside = group.get_stages(f"{name}_ood", when)
+    return outside - group.get_stages(f"{name}_id", when)
 
 
-def read_spread(run: Run) -> Stages:
-    """Standard deviation, OOD less ID, less the same of the code."""
-    return run_numbers.subtract_code(compare_sides(run, "log_volume_sd"))
+def subtract_code(stages: DataFrame) -> DataFrame:
+    """Subtracts the number of the code, which is 0 then."""
+    return stages.sub(stages[CODE], axis=0) if CODE in stages else stages
 
 
-def read_deviation(run: Run) -> Stages:
-    """How far log-volume lies from that over ID, OOD less ID: medians."""
-    return compare_sides(run, "log_volume_median_deviation")
+def read_spread(group: Group, when: str = END) -> DataFrame:
+    """Returns standard deviations, OOD less ID, less the same of the code."""
+    return subtract_code(compare_sides(group, "log_volume_sd", when))
 
 
-def read_shift(run: Run) -> Stages:
-    """Median over OOD less that over ID, less the same of the code."""
-    return run_numbers.subtract_code(compare_sides(run, "log_volume_median"))
+def read_deviation(group: Group, when: str = END) -> DataFrame:
+    """Returns medians of |log-volume - its median over ID|, OOD less ID."""
+    return compare_sides(group, "log_volume_median_deviation", when)
 
 
-LATE_DEVIATION = run_numbers.net(
-    run_numbers.reduce_stages(lambda v: fmean(v[len(v) // 2 :]), read_deviation)
-)
+def read_shift(group: Group, when: str = END) -> DataFrame:
+    """Returns medians, OOD less ID, less the same of the code."""
+    return subtract_code(compare_sides(group, "log_volume_median", when))
+
+
+def average_late(stages: list[float]) -> float:
+    """Returns the mean over the later half of the stages."""
+    return fmean(stages[len(stages) // 2 :])
+
+
 WARP = (
     Number(
         "median of |log V - its median over ID|, OOD less ID, net of the "
         "start, later half of the stages",
-        LATE_DEVIATION,
+        read_deviation,
         above(0.1),
         "warp",
+        over=average_late,
+        net=True,
     ),
     make_trend("this number", read_deviation, above(0)),
     Number(
         "share of OOD points at the floor, largest of the stages",
-        run_numbers.reduce_stages(max, "floor_fraction_ood"),
+        "floor_fraction_ood",
         below(0.1),
         "at the floor",
+        over=max,
         decides=False,
         limits=SHARE,
     ),
 )
 
 
-def measure_shift(label: str, group: Group, rule: Rule, **options: Any) -> Part:
-    """Whether networks expand (> 0) or compress the region."""
+def measure_shift(case: Case, rule: Rule, gates: Sequence[Gate]) -> Part:
+    """Judges how far networks expand (> 0) or compress the region."""
     words = "median log-volume, OOD less ID, less that of the code, mean over"
-    read = run_numbers.average(read_shift)
-    number = Number(f"{words} stages", read, rule)
-    (part,) = measure(label, [group], [number], **options)
+    number = Number(f"{words} stages", read_shift, rule, over=fmean)
+    (part,) = measure(case, [number], gates)
     return part
 
 
 def judge_signs(evidence: Evidence) -> list[Part]:
-    """C10: the MLP beyond a margin of the other sign than the CNN's.
+    """Judges C10: the MLP beyond a margin of the other sign than the CNN's.
 
     When fitted, which decides, and after 1,260 steps.
     """
@@ -109,20 +119,20 @@ def judge_signs(evidence: Evidence) -> list[Part]:
         (", 1,260 steps", [], AUTHORS_LENGTH),
     ):
         for code in MAIN_CODES:
-            cnn = measure_shift(
-                f"CNN, {code}{words}",
-                decoders.make_cnn(code).require(**must).find(evidence),
-                differs(VOLUME_MARGIN),
-                gates=gates,
-            )
+            cnns = decoders.make_cnn(code).require(**must)
+            case = Case(f"CNN, {code}{words}", [cnns.find(evidence.groups)])
+            cnn = measure_shift(case, differs(VOLUME_MARGIN), gates)
             is_negative = cnn.estimate is not None and cnn.estimate.mean < 0
             is_known = cnn.verdict is Verdict.REPRODUCED
+            mlps = decoders.make_mlp(code).require(**must)
             mlp = measure_shift(
-                f"MLP, {code}{words}",
-                decoders.make_mlp(code).require(**must).find(evidence),
+                Case(
+                    f"MLP, {code}{words}",
+                    [mlps.find(evidence.groups)],
+                    "" if is_known else "the sign for the CNN is not known",
+                ),
                 above(VOLUME_MARGIN) if is_negative else below(-VOLUME_MARGIN),
-                gates=gates if is_known else [],
-                problem="" if is_known else "the sign for the CNN is not known",
+                gates if is_known else [],
             )
             # The sign for the CNN alone says nothing of the claim.
             parts += [
@@ -133,7 +143,7 @@ def judge_signs(evidence: Evidence) -> list[Part]:
 
 
 def draw_warp(evidence: Evidence) -> claim_pictures.Figures:
-    """Spread of log-volume per stage: ID and OOD, and what is judged."""
+    """Draws the spread of log-volume per stage: ID, OOD and the difference."""
     groups = decoders.find_donuts(evidence)
     return claim_pictures.draw_spread(groups) | claim_pictures.draw_stages(
         {"": (groups, read_spread)},
@@ -145,10 +155,10 @@ def draw_warp(evidence: Evidence) -> claim_pictures.Figures:
 
 
 def draw_signs(evidence: Evidence) -> claim_pictures.Figures:
-    """Difference of mean log-volumes per stage."""
+    """Draws the difference of mean log-volumes per stage."""
     cnns = decoders.find_donuts(evidence)
     mlps = {
-        f"{code} code": decoders.make_mlp(code).find(evidence)
+        f"{code} code": decoders.make_mlp(code).find(evidence.groups)
         for code in MAIN_CODES
     }
     return claim_pictures.draw_stages(
@@ -161,7 +171,7 @@ def draw_signs(evidence: Evidence) -> claim_pictures.Figures:
 
 
 TESTS = {
-    "C9": [measure_each(decoders.DONUTS, *WARP)],
+    "C9": [Check(decoders.DONUTS, WARP)],
     "C10": [judge_signs],
 }
 PICTURES = {"C9": draw_warp, "C10": draw_signs}

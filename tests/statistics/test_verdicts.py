@@ -1,0 +1,154 @@
+"""Verdicts: known intervals, and properties that hold for any numbers."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tfcomp.statistics.estimates import Estimate, estimate_mean
+from tfcomp.statistics.verdicts import (
+    Rule,
+    Verdict,
+    above,
+    below,
+    combine,
+    differs,
+    judge,
+    near,
+)
+
+REPRODUCED, REFUTED, UNDECIDED, NOT_RUN, _ = Verdict
+ORDER = {REFUTED: 0, UNDECIDED: 1, REPRODUCED: 2}
+
+
+def interval(low: float, high: float, count: int = 5) -> Estimate:
+    return Estimate((low + high) / 2, low, high, count, {})
+
+
+def test_estimate_against_a_textbook() -> None:
+    found = estimate_mean({0: 1.0, 1: 2.0, 2: 6.0})
+    # Student's quantile for 2 degrees of freedom is 4.3027.
+    half_width = 4.3027 * np.sqrt(7.0 / 3.0)
+    assert found.mean == 3 and found.count == 3
+    assert found.low == pytest.approx(3 - half_width, rel=1e-4)
+    assert found.high == pytest.approx(3 + half_width, rel=1e-4)
+    single = estimate_mean({4: 2.5})
+    assert (single.mean, single.low, single.high) == (2.5, None, None)
+    assert estimate_mean({}) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "low", "high", "verdict"),
+    [
+        (above(0.5), 0.6, 0.9, REPRODUCED),
+        (above(0.5), 0.1, 0.4, REFUTED),
+        (above(0.5), 0.4, 0.6, UNDECIDED),
+        (above(0.5), 0.5, 0.5, REFUTED),  # not greater
+        (below(0.05), 0.01, 0.04, REPRODUCED),
+        (below(0.05), 0.06, 0.9, REFUTED),
+        (below(0.05), -0.2, 0.06, UNDECIDED),
+        (near(3, 0.5), 2.6, 3.4, REPRODUCED),
+        (near(3, 0.5), 0.8, 1.2, REFUTED),
+        (near(3, 0.5), 2.4, 3.4, UNDECIDED),
+        (near(3, 0.5), 1.0, 5.0, UNDECIDED),
+        (differs(0.1), -0.4, -0.2, REPRODUCED),
+        (differs(0.1), 0.2, 0.4, REPRODUCED),
+        (differs(0.1), -0.05, 0.1, REFUTED),
+        (differs(0.1), -0.2, 0.2, UNDECIDED),
+        (differs(), -0.2, 0.2, UNDECIDED),
+        (differs(), 0.0, 0.0, REFUTED),
+    ],
+)
+def test_known_intervals(rule, low, high, verdict) -> None:
+    assert judge(interval(low, high), rule)[0] is verdict
+
+
+def test_too_little_to_judge() -> None:
+    assert judge(None, above(0)) == (NOT_RUN, "no such run")
+    verdict, reason = judge(interval(1, 2, count=2), above(0))
+    assert (verdict, reason) == (UNDECIDED, "2 of at least 3 seeds")
+    no_interval = Estimate(1.0, None, None, 3, {})
+    assert judge(no_interval, above(0))[0] is UNDECIDED
+
+
+def test_rules_as_text() -> None:
+    rules = (above(0.5), below(0.05), near(3, 0.5), differs(0.1), differs())
+    assert [str(rule) for rule in rules] == [
+        "> 0.5",
+        "< 0.05",
+        "2.5 to 3.5",
+        "outside -0.1 to 0.1",
+        "not 0",
+    ]
+
+
+def draw_rules(rng: np.random.Generator) -> list[Rule]:
+    bound, width = rng.normal(), abs(rng.normal())
+    return [above(bound), below(bound), near(bound, width), differs(width)]
+
+
+def test_never_both_met_and_violated(rng: np.random.Generator) -> None:
+    for _ in range(300):
+        low, high = np.sort(rng.normal(size=2))
+        for rule in draw_rules(rng):
+            assert not (rule.is_met(low, high) and rule.is_violated(low, high))
+            # A number is on one side.
+            assert rule.is_met(low, low) != rule.is_violated(low, low)
+
+
+def test_moving_deeper_never_makes_it_worse(rng: np.random.Generator) -> None:
+    for _ in range(300):
+        low, high = np.sort(rng.normal(size=2))
+        bound, shift = rng.normal(), abs(rng.normal())
+        for rule, sign in ((above(bound), 1), (below(bound), -1)):
+            before, _ = judge(interval(low, high), rule)
+            moved = interval(low + sign * shift, high + sign * shift)
+            assert ORDER[judge(moved, rule)[0]] >= ORDER[before]
+
+
+def test_a_narrower_interval_keeps_a_verdict(rng: np.random.Generator) -> None:
+    for _ in range(300):
+        low, high = np.sort(rng.normal(size=2))
+        inner = np.sort(rng.uniform(low, high, size=2))
+        for rule in draw_rules(rng):
+            before, _ = judge(interval(low, high), rule)
+            after, _ = judge(interval(*inner), rule)
+            assert before is UNDECIDED or after is before
+
+
+def test_scaling_numbers_and_rule_keeps_the_verdict(
+    rng: np.random.Generator,
+) -> None:
+    for _ in range(100):
+        values, bound = rng.normal(size=4), rng.normal()
+        seeds = dict(enumerate(values))
+        before = judge(estimate_mean(seeds), above(bound))[0]
+        scaled = estimate_mean({s: 3 * v + 1 for s, v in seeds.items()})
+        assert judge(scaled, above(3 * bound + 1))[0] is before
+        mirrored = estimate_mean({s: -v for s, v in seeds.items()})
+        assert judge(mirrored, below(-bound))[0] is before
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ((REPRODUCED, REPRODUCED), REPRODUCED),
+        ((REPRODUCED, REFUTED), REFUTED),
+        ((UNDECIDED, REFUTED, NOT_RUN), REFUTED),
+        ((REPRODUCED, UNDECIDED), UNDECIDED),
+        ((REPRODUCED, NOT_RUN), UNDECIDED),
+        ((NOT_RUN, NOT_RUN), NOT_RUN),
+        ((), NOT_RUN),
+    ],
+)
+def test_a_claim_says_all_of_its_parts(verdicts, expected) -> None:
+    for order in itertools.permutations(verdicts):
+        assert combine(order)[0] is expected
+
+
+def test_better_parts_never_make_a_claim_worse() -> None:
+    for first, other in itertools.product(ORDER, repeat=2):
+        before = combine((first, other))[0]
+        for better in ORDER:
+            if ORDER[better] >= ORDER[first]:
+                assert ORDER[combine((better, other))[0]] >= ORDER[before]

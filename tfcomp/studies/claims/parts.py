@@ -1,0 +1,183 @@
+"""Parts of a claim: one number of one setting each, judged by one rule."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tfcomp.statistics.estimates import Estimate
+from tfcomp.statistics.limits import REAL
+from tfcomp.statistics.measure import find_limits
+from tfcomp.statistics.verdicts import (
+    MIN_SEEDS,
+    Rule,
+    Verdict,
+    combine,
+    find_saved,
+    judge,
+)
+from tfcomp.studies.claims.claim import Case, Check, Gate, Number
+from tfcomp.studies.claims.evidence import Evidence
+from tfcomp.tables.groups import Group
+
+MIXED = "measured by several versions of the code: run tfcomp measure"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One number of a claim, judged by one rule.
+
+    Attributes:
+        label: The runs, as `donut, bump`.
+        quantity: The number in words, with its unit.
+        estimate: The number; None if there is none.
+        groups: The runs behind it, one group for each setting.
+        note: What else is to be said.
+        fitted: How many runs are fitted, as `4 of 5 fitted`, if not all are.
+        problem: Why the runs prove nothing, whatever the number.
+        is_run: Whether it was tried, where no runs show it.
+        decides: Whether it counts for the claim, or only supports it.
+        of: The setting that it belongs to.
+        num_runs: How many runs of it there are, fitted or not.
+        is_fresh: Whether these are of seeds that no rule was written on.
+    """
+
+    label: str
+    quantity: str
+    estimate: Estimate | None
+    rule: Rule
+    groups: Sequence[Group] = ()
+    note: str = ""
+    fitted: str = ""
+    problem: str = ""
+    is_run: bool = False
+    decides: bool = True
+    of: str = ""
+    num_runs: int = 0
+    is_fresh: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the number says of the claim."""
+        return self._judgement[0]
+
+    @property
+    def reason(self) -> str:
+        """The reason, where the verdict needs one."""
+        return self._judgement[1]
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Flags that are not as published, and notes."""
+        found = [d for group in self.groups for d in group.differences]
+        notes = filter(None, [self.note, self.fitted])
+        return tuple(dict.fromkeys([*found, *notes]))
+
+    @functools.cached_property
+    def _judgement(self) -> tuple[Verdict, str]:
+        if self.estimate is None:
+            # There may be runs, but not this number of them.
+            has_runs = self.groups and all(map(len, self.groups))
+            if not (self.is_run or has_runs):
+                return judge(None, self.rule)
+            return (
+                Verdict.UNDECIDED,
+                self.problem or "the runs lack this number",
+            )
+        if self.problem and self.estimate.count >= MIN_SEEDS:
+            return Verdict.UNDECIDED, self.problem
+        return judge(self.estimate, self.rule)
+
+
+# A check whose rules depend on what it finds judges its parts itself.
+OwnCheck = Callable[[Evidence], list[Part]]
+
+
+def judge_checks(
+    checks: Iterable[Check | OwnCheck], evidence: Evidence
+) -> tuple[Part, ...]:
+    """Judges all numbers of all cases; refutations are corrected by Holm."""
+    parts: list[Part] = []
+    for check in checks:
+        if not isinstance(check, Check):
+            parts += check(evidence)
+            continue
+        for case in check.list_cases(evidence):
+            parts += measure(case, check.numbers, check.gates)
+    return tuple(correct_refutations(parts))
+
+
+def measure(
+    case: Case, numbers: Sequence[Number], gates: Sequence[Gate]
+) -> list[Part]:
+    """Judges numbers of the same runs, a part for each number."""
+    num_runs = min(len(group) for group in case.groups)
+    groups, problem, notes = case.groups, case.problem, []
+    if gates:
+        each = [*gates] * (len(groups) if len(gates) == 1 else 1)
+        pairs = zip(groups, each, strict=True)
+        chosen = [gate.select(group) for group, gate in pairs]
+        groups = [group for group, _ in chosen]
+        notes = [note for _, note in chosen if note]
+    is_run = any(note.startswith("0 of") for note in notes)
+    if is_run:
+        problem = f"not fitted: {', '.join(notes)}"
+    return [
+        Part(
+            f"{case.label}, {number.name}" if number.name else case.label,
+            number.quantity,
+            estimate(number, groups),
+            number.rule,
+            groups,
+            fitted=", ".join(notes),
+            problem=problem or find_mixture(number, groups),
+            is_run=is_run,
+            decides=case.decides and number.decides,
+            of=case.label,
+            num_runs=num_runs,
+        )
+        for number in numbers
+    ]
+
+
+def estimate(number: Number, groups: Sequence[Group]) -> Estimate | None:
+    """Estimates a number over the seeds that all groups have."""
+    limits = number.limits
+    if limits is None:
+        limits = find_limits(str(number.column)) if number.is_plain else REAL
+    return number.by(number.read_all(groups), limits)
+
+
+def find_mixture(number: Number, groups: Sequence[Group]) -> str:
+    """Returns a problem if several versions of the code measured a number."""
+    versions = set().union(*(group.list_versions() for group in groups))
+    return MIXED if number.is_measured and len(versions) > 1 else ""
+
+
+def correct_refutations(parts: Sequence[Part]) -> list[Part]:
+    """Leaves a part undecided if Holm's correction saves it from refutation."""
+    # All parts of a claim that decide and were judged.
+    family = [p for p in parts if p.decides and p.estimate and not p.problem]
+    refuted = [p for p in family if p.verdict is Verdict.REFUTED]
+    ps = [
+        part.rule.compute_refutation_p(part.estimate)
+        for part in refuted
+        if part.estimate
+    ]
+    saved = {}
+    for part, p, is_saved in zip(
+        refuted, ps, find_saved(ps, len(family)), strict=True
+    ):
+        if is_saved:
+            text = f"refuted but for Holm's correction (p = {p:.2g})"
+            saved[id(part)] = text
+    return [
+        replace(part, problem=saved[id(part)]) if id(part) in saved else part
+        for part in parts
+    ]
+
+
+def combine_parts(parts: Iterable[Part]) -> tuple[Verdict, str]:
+    """Returns the verdict on a claim that all of its deciding parts support."""
+    return combine([part.verdict for part in parts if part.decides])
