@@ -20,7 +20,27 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SECONDS, BYTES = 10, 4 << 30
 TAKEN, REFUSED, CRASHED = 0, 2, 1
-KINDS = ("npz", "compressed", "h5", "folder")
+KINDS = ("npz", "compressed", "h5", "folder", "colors", "cars", "norb")
+
+
+def write_files(kind: str, folder: Path) -> None:
+    """A good folder of this kind."""
+    import numpy as np
+    import scipy.io
+
+    from tests.datasets.own_tables import IMAGES, write_folder
+    from tests.datasets.test_mat_folders import write_norb
+
+    folder.mkdir(parents=True)
+    if kind == "cars":
+        for name in "ab":
+            images = np.resize(IMAGES, (4, 4, 3, 2, 3))
+            file, is_packed = folder / f"{name}.mat", name == "a"
+            scipy.io.savemat(file, {"im": images}, do_compression=is_packed)
+    elif kind == "norb":
+        write_norb(folder, "training", [4])
+    else:
+        write_folder(folder, kind == "colors")
 
 
 def make_table(folder: Path, rng: random.Random) -> Path:
@@ -28,12 +48,11 @@ def make_table(folder: Path, rng: random.Random) -> Path:
     import h5py
     import numpy as np
 
-    from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, write_folder
+    from tests.datasets.own_tables import CLASSES, IMAGES, NAMES
 
     kind = rng.choice(KINDS)
-    if kind == "folder":
-        folder.mkdir()
-        write_folder(folder)
+    if kind not in ("npz", "compressed", "h5"):
+        write_files(kind, folder)
         damage(rng.choice(sorted(folder.iterdir())), rng)
         return folder
     arrays = {"images": IMAGES, "classes": CLASSES, "names": np.array(NAMES)}

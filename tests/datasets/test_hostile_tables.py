@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 # What Python says of a mistake in our own code.
-SLIPS = ("no attribute", "unsized", "ufunc", "not iterable", "unhashable")
+SLIPS = (
+    "no attribute",
+    "unsized",
+    "ufunc",
+    "not iterable",
+    "unhashable",
+    "index out",
+)
 SCRIPT = Path(__file__).with_name("hostile_tables.py")
 
 
@@ -17,7 +24,7 @@ SCRIPT = Path(__file__).with_name("hostile_tables.py")
     [
         (40, 0),
         pytest.param(600, 0, marks=pytest.mark.slow),
-        pytest.param(150, 38, marks=pytest.mark.slow),
+        pytest.param(150, 4747, marks=pytest.mark.slow),
     ],
 )
 def test_every_table_is_answered(

@@ -74,6 +74,9 @@ def _load_car(file: Path) -> np.ndarray:
 def _unpack(file: Path) -> bytes:
     """Returns a MATLAB 5 file with its variables unpacked, up to a limit."""
     content = file.read_bytes() if file.stat().st_size <= CAR_BYTES else b""
+    if len(content) < MAT_HEAD:
+        rule = f"must be a MATLAB 5 file of at most {CAR_BYTES >> 20} MB"
+        raise TableError(file.name, rule, f"{file.stat().st_size:,} bytes")
     parts, start, size = [content[:MAT_HEAD]], MAT_HEAD, 0
     order = "big" if content[126:128] == b"MI" else "little"
     while content[start : start + 8]:
