@@ -132,7 +132,7 @@ def make_torch_epoch(name: str, on_gpu: bool) -> Epoch:
 
 
 def make_torch_network(model: ModelConfig, side: int) -> torch.nn.Module:
-    """The CNN of `tfcomp.models.plain`, or the MLP, of codes [B, 2 sides]."""
+    """The CNN of `decoders.cnn`, or the MLP, of codes [B, 2 sides]."""
     from torch import nn
 
     if model.model == "mlp":

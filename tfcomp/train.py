@@ -5,7 +5,6 @@ import textwrap
 from typing import Any
 
 from tfcomp.config.command import exit_on_user_error, run_command
-from tfcomp.config.machine import limit_threads
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags
@@ -14,6 +13,7 @@ from tfcomp.evaluation.in_words import describe_scores
 from tfcomp.models.acting_rules import describe_channels
 from tfcomp.models.config_checks import check_config
 from tfcomp.models.model_rules import AXES
+from tfcomp.models.threads import limit_threads
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
 
@@ -41,14 +41,14 @@ def train_run(config: RunConfig) -> dict[str, Any]:
     to this machine, a RunError for an unusable folder or a diverged training.
     """
     check_run_folders(config.to_flags())
-    check_config(config)
+    dataset = check_config(config)
     if finished := find_finished(config):
         return finished
     limit_threads(config)
     with start_tensorflow():
         from tfcomp.training.experiment import train_and_evaluate
 
-    return train_and_evaluate(config)
+    return train_and_evaluate(config, dataset)
 
 
 def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:

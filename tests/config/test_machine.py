@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tfcomp.config.machine import limit_threads
 from tfcomp.config.run_flags import parse_config
+from tfcomp.models.threads import limit_threads
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 

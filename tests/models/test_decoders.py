@@ -15,14 +15,12 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factors import FactorSpace, make_pixel_space, parse_groups
 from tfcomp.evaluation.derivatives import choose_jacobian
 from tfcomp.models import MODELS
-from tfcomp.models.by_pixel import CrossAttention, measure_interaction
-from tfcomp.models.composed import Composition
+from tfcomp.models.composition import Composition
 from tfcomp.models.config_checks import check_config
-from tfcomp.models.model_rules import (
-    choose_patch,
-    estimate_model,
-    list_doublings,
-)
+from tfcomp.models.cross_attention import CrossAttention, measure_interaction
+from tfcomp.models.decoders.deconvolution import list_doublings
+from tfcomp.models.decoders.transformer import choose_patch
+from tfcomp.models.model_registry import size_model
 from tfcomp.models.pixels import (
     PixelDense,
     PixelSum,
@@ -65,7 +63,7 @@ def make(name: str, *flags: str) -> keras.Model:
 def test_numbers_of_weights(name: str) -> None:
     assert make(name, *SMALL).count_params() == WEIGHTS[name][1]
     config = parse_config([f"--model={name}"])
-    model, size = make(name), estimate_model(config, make_dataset(config))
+    model, size = make(name), size_model(config, make_dataset(config))
     total = WEIGHTS[name][0]
     assert model.count_params() == total
     assert 0.94 * total < size.weights <= total
@@ -154,7 +152,7 @@ def test_a_patch_leaves_few_tokens(side: int, patch: int) -> None:
     config = parse_config(flags)
     dataset = make_dataset(config)
     assert choose_patch(config, dataset) == patch
-    size = estimate_model(config, dataset)
+    size = size_model(config, dataset)
     assert size.widest == 4 * (side // patch) ** 4
 
 

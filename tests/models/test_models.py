@@ -13,7 +13,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.models import MODELS
-from tfcomp.models.model_rules import estimate_model
+from tfcomp.models.model_registry import size_model
 from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.train import check_config
 
@@ -55,7 +55,7 @@ def test_published_sizes(flags: list[str], weights: int) -> None:
     model, config = make(*flags), parse_config(flags)
     trained = model.trainable_weights
     assert sum(np.prod(weight.shape) for weight in trained) == weights
-    size = estimate_model(config, make_dataset(config))
+    size = size_model(config, make_dataset(config))
     total = sum(np.prod(weight.shape) for weight in model.weights)
     assert 0.94 * total < size.weights <= total
     names = list_stages(model)[1:-1]  # without the code and the image

@@ -1,19 +1,14 @@
-"""Cores, memory and threads that this machine gives to a process."""
+"""Cores and memory that this machine gives to a process."""
 
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import re
 from pathlib import Path
 
 from tfcomp.config.quiet import GPU_FILE
-from tfcomp.config.run_config import RunConfig
 
-# Multiplications of a forward pass below which a second thread of TensorFlow
-# costs more than it brings (benchmarks/README.md).
-_MIN_MULTIPLICATIONS = 200e6
 CPU_FILE = Path("/proc/cpuinfo")
 
 
@@ -59,25 +54,3 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD: the most that it accepts
         mallopt(-1, 512 << 20)  # M_TRIM_THRESHOLD
-
-
-def limit_threads(config: RunConfig) -> None:
-    """Gives a run its threads, before TensorFlow starts; a variable wins."""
-    if threads := choose_threads(config):
-        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
-
-
-def choose_threads(config: RunConfig) -> int:
-    """Threads that a run can use: one for a small network, 0 for any number.
-
-    A function of the settings alone, since the number of threads changes
-    bits: a resumed run has the number that it was started with.
-    """
-    model, pixels = config.model, config.data.grid_size**2
-    each = {  # multiplications of the widest layers for an image, where known
-        "low_rank": 2 * model.rank * pixels,
-        "hard_rendering": 9 * model.width**2 * pixels,
-        "cnn": 9 * model.width**2 * pixels,
-    }
-    number = config.training.batch_size * each.get(model.model, math.inf)
-    return int(number < _MIN_MULTIPLICATIONS)

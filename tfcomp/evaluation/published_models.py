@@ -14,7 +14,6 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -25,10 +24,9 @@ from tfcomp.config.run_flags import parse_lines
 from tfcomp.config.seals import split_lines
 from tfcomp.datasets import make_dataset
 from tfcomp.evaluation.loading import LoadedRun
-from tfcomp.models import MODELS
 from tfcomp.models.config_checks import list_announcements
 from tfcomp.models.initial_model import build_model
-from tfcomp.models.model_rules import estimate_model
+from tfcomp.models.model_registry import size_model
 from tfcomp.storage.published_folder import (
     WEIGHTS_FILE,
     find_source,
@@ -114,8 +112,8 @@ def _make_model(config: RunConfig, content: bytes) -> keras.Model:
     """Builds the network of the flags if there are enough weights for it."""
     arrays = read_arrays(content)
     dataset = make_dataset(config)
-    estimate: Any = MODELS.get(config.model.model).size or estimate_model
-    wanted, count = estimate(config, dataset).weights, sum(map(np.size, arrays))
+    wanted = size_model(config, dataset).weights
+    count = sum(map(np.size, arrays))
     if wanted > count:
         rule = f"has {count:,} numbers, the flags ask for {wanted:,}"
         raise RunError(f"{WEIGHTS_FILE} {rule}")

@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.models.model_rules import ModelSize, check_groups
 
 POSE = ("x", "y", "angle", "size")
 CHANNELS = (*POSE, "template", "color")  # color is for several channels
@@ -36,35 +33,6 @@ def parse_channels(spec: str, colors: int) -> tuple[str, ...]:
         rule = "must not have color for images of one channel"
         raise ConfigError("channels", rule, spec)
     return tuple(c for c in possible if c in names)
-
-
-def check_acting(config: RunConfig) -> None:
-    """A one-hot code, groups of factors, and channels that there are."""
-    dataset, model = make_dataset(config), config.model
-    training = config.training
-    if model.encoding != "one_hot":
-        rule = "must be one_hot for the model acting"
-        raise ConfigError("encoding", rule, model.encoding)
-    if training.num_replicas > 1:
-        rule = "must be at most 1 for the model acting"
-        raise ConfigError("num_replicas", rule, training.num_replicas)
-    if training.precision != "float32":
-        rule = "must be float32 for the model acting"
-        raise ConfigError("precision", rule, training.precision)
-    if model.groups:
-        check_groups(config)
-    parse_channels(model.channels, dataset.image_shape[2])
-
-
-def size_acting(config: RunConfig, dataset: Dataset) -> ModelSize:
-    """Templates of all values and of all candidates, and their images."""
-    rows, columns, colors = dataset.image_shape
-    groups = config.model.groups.count(",") + 1
-    points = rows * columns * count_subpixels((rows, columns)) ** 2
-    values = sum(dataset.space.shape) + groups
-    count = config.model.candidates
-    weights = count * values * CANVAS**2
-    return ModelSize(weights, count * groups * points * (8 + colors), 1)
 
 
 def count_subpixels(shape: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.explored import choose_explored
 from tfcomp.models import ENCODINGS, MODELS
-from tfcomp.models.model_rules import estimate_model
+from tfcomp.models.model_registry import size_model
 
 # Data sets that make their images; those of plugins may read a file.
 READ_NO_FILE = ("gaussian_bumps", "stripes", "rotated_digits", "sprites")
@@ -25,34 +25,46 @@ COPIES = 5
 MAX_KEPT = 2**28  # bytes of outputs that a run keeps on the disk
 
 
-def check_config(config: RunConfig) -> None:
-    """Checks a run, and prints what its user should know; or a ConfigError."""
-    lines = list_announcements(config)
-    if note := make_dataset(config).held_out_note:
-        lines.append(note)
-    for line in lines:
+def check_config(config: RunConfig) -> Dataset:
+    """Checks a run, prints what its user should know, and returns its dataset.
+
+    Raises:
+        ConfigError: If the settings are impossible.
+    """
+    dataset, lines = _check(config, here=True)
+    for line in filter(None, [*lines, dataset.held_out_note]):
         print(line)
+    return dataset
 
 
 def list_announcements(config: RunConfig, here: bool = True) -> list[str]:
-    """Checks a run; what its user should know, a line each, or a ConfigError.
+    """Checks a run and returns what its user should know, a line each.
 
     Unless it runs `here`, the memory of this machine does not matter.
+
+    Raises:
+        ConfigError: If the settings are impossible.
     """
+    return _check(config, here)[1]
+
+
+def _check(config: RunConfig, here: bool) -> tuple[Dataset, list[str]]:
     import_plugins(config.plugins)
     if config.data.data and config.data.dataset in READ_NO_FILE:
         rule = "must go with --dataset=table, which reads it"
         raise ConfigError("data", rule, config.data.data)
     ENCODINGS.get(config.model.encoding)
-    if check_model := MODELS.get(config.model.model).check:
-        check_model(config)
+    check_model = MODELS.get(config.model.model).check
     dataset = make_dataset(config)
+    if check_model:
+        check_model(config, dataset)
     check_kept(config, dataset)
-    if not here:
-        return dataset.announcements()
-    check_memory(config, estimate_memory(config, dataset))
-    is_slow = config.training.precision == "mixed_bfloat16" and lacks_bfloat16()
-    return [*dataset.announcements(), *[SLOW_PRECISION] * is_slow]
+    lines = dataset.announcements()
+    if here:
+        check_memory(config, estimate_memory(config, dataset))
+        is_bfloat16 = config.training.precision == "mixed_bfloat16"
+        lines += [SLOW_PRECISION] * (is_bfloat16 and lacks_bfloat16())
+    return dataset, lines
 
 
 class Part(NamedTuple):
@@ -72,9 +84,7 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
     pixels = FLOAT * math.prod(dataset.image_shape)
     drawn = 2 + len(dataset.other_truths)  # by the model and by the renderers
     stored = 2 * bool(config.data.examples_dir)  # on arrival, and as a tensor
-    own = MODELS.get(config.model.model).size
-    size = (own or estimate_model)(config, dataset)
-    weight_flag = "rank" if config.model.model == "low_rank" else "width"
+    size = size_model(config, dataset)
     batch = config.training.batch_size * size.stages * size.widest
     return [
         Part("tables", "num_train", FLOAT * factors * rows),
@@ -83,7 +93,7 @@ def estimate_memory(config: RunConfig, dataset: Dataset) -> list[Part]:
         Part("training images", "num_train", stored * examples * pixels),
         # For the probes, in float64.
         Part("features", flag, 2 * FLOAT * points * min(points, size.widest)),
-        Part("weights", weight_flag, COPIES * FLOAT * size.weights),
+        Part("weights", size.flag, COPIES * FLOAT * size.weights),
         # With their gradients.
         Part("activations of a batch", "batch_size", 2 * FLOAT * batch),
     ]

@@ -1,74 +1,18 @@
-"""Forced rendering: matrices in pixel space, combined by convolutions."""
+"""Layers of forced rendering: images of values, and what combines them."""
+
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
 
-from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset
-from tfcomp.models.axis_embedding import AxisEmbedding
-from tfcomp.models.encodings.base import make_encoding
-from tfcomp.models.encodings.scalar_codes import FactorIndex
-from tfcomp.models.low_rank_embedding import LowRankEmbedding
-from tfcomp.models.model_rules import parse_axes
-from tfcomp.models.regularizers import EntropyRegularizer, VarianceRegularizer
 from tfcomp.models.value_embedding import ValueEmbedding
 
 PRELU_START = 0.25
 KERNEL_SIZE = 3
 
 
-def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
-    """The network of section 4.1 and appendix C, or our `hard_rendering`.
-
-    Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
-    and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
-    makes the image. There are as many channels as factors; in `hard_rendering`
-    hidden layers have `--width`, and a factor with axes (`--axes`) has profiles
-    along these instead of matrices.
-    """
-    model, space = config.model, dataset.space
-    axes, channels = {}, len(space)
-    if model.model == "hard_rendering":
-        axes, channels = parse_axes(model.axes, space), model.width
-    if model.encoding == "one_hot":
-        # A one-hot code times all matrices selects one of them; looking it
-        # up by its index is the same at a fraction of the cost.
-        encoding, inputs = FactorIndex(space, name="code"), "index"
-    else:
-        encoding, inputs = make_encoding(config, space), "code"
-    factors = keras.Input((len(space),), dtype="float32", name="factors")
-    parts = encoding.split(encoding(factors))
-    penalties = {"orthogonal": model.orthogonal}
-    reduction = model.penalty_reduction
-    if model.entropy_weight:
-        entropy = EntropyRegularizer(model.entropy_weight, reduction)
-        penalties["coefficient_regularizer"] = entropy
-    if model.variance_weight:
-        variance = VarianceRegularizer(
-            model.variance_weight, model.penalty_basis, reduction
-        )
-        penalties["left_regularizer"] = variance
-        penalties["right_regularizer"] = variance
-    images = []
-    for factor, part in zip(space, parts, strict=True):
-        known = (factor.size, dataset.image_shape[:2])
-        named = {"inputs": inputs, "name": f"embedding_{factor.name}"}
-        if found := axes.get(factor.name):
-            layer = AxisEmbedding(*known, found, model.axis_weight, **named)
-        else:
-            layer = LowRankEmbedding(*known, model.rank, **penalties, **named)
-        images.append(layer(part))
-    hidden = Stack(name="stage_0")(images)  # [n, rows, columns, F]
-    for index in range(1, model.depth + 1):
-        convolve = _make_convolution(channels, f"stage_{index}")
-        hidden = convolve(_make_prelu(index)(hidden))
-    draw = _make_convolution(dataset.image_shape[2], "image", dtype="float32")
-    image = draw(_make_prelu(model.depth + 1)(hidden))
-    return keras.Model(factors, image, name=model.model)
-
-
 def list_embeddings(model: keras.Model) -> dict[str, ValueEmbedding]:
-    """The layers in which values own images, by the name of their factor."""
+    """Returns the layers in which values own images, by their factor."""
     return {
         layer.name.removeprefix("embedding_"): layer
         for layer in model.layers
@@ -103,8 +47,11 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
         return ops.reshape(lines, (-1, rows, columns, channels))
 
 
-def _make_convolution(filters: int, name: str, **kwargs) -> NarrowConvolution:
-    # The published start. So few channels depend on it: from the default of
+def make_convolution(
+    filters: int, name: str, **kwargs: Any
+) -> NarrowConvolution:
+    """Returns a convolution with the published start."""
+    # So few channels depend on it: from the default of
     # Keras, OOD errors are ten times larger on some seeds.
     bound = (filters * KERNEL_SIZE**2) ** -0.5
     return NarrowConvolution(
@@ -118,7 +65,8 @@ def _make_convolution(filters: int, name: str, **kwargs) -> NarrowConvolution:
     )
 
 
-def _make_prelu(index: int) -> keras.layers.PReLU:
+def make_prelu(index: int) -> keras.layers.PReLU:
+    """Returns a PReLU of one slope for each channel."""
     return keras.layers.PReLU(
         alpha_initializer=keras.initializers.Constant(PRELU_START),
         shared_axes=[1, 2, 3],

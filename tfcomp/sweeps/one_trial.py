@@ -18,7 +18,7 @@ def run_trial(argv: list[str]) -> None:
     settings = parse_flags(argv[1:], values)
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})
-    check_config(config)
+    dataset = check_config(config)
     with start_tensorflow():
         import keras
 
@@ -27,7 +27,7 @@ def run_trial(argv: list[str]) -> None:
     # Layers are numbered through the life of a process, and their names are
     # saved: those of a trial must not depend on the trials before it.
     keras.backend.clear_session()
-    train_and_evaluate(config)
+    train_and_evaluate(config, dataset)
     if measure:
         from tfcomp.evaluation.measures import measure_run
         from tfcomp.training.prepared_models import list_evaluators

@@ -35,7 +35,9 @@ from tfcomp.training.strategy import make_strategy
 from tfcomp.training.summaries import RunSummaries
 
 
-def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
+def train_and_evaluate(
+    config: RunConfig, dataset: Dataset | None = None
+) -> dict[str, Any]:
     """Runs one experiment and returns the content of `metrics.json`.
 
     A finished run is not trained again: its scores are returned. What it has
@@ -43,7 +45,7 @@ def train_and_evaluate(config: RunConfig) -> dict[str, Any]:
     ConfigError for settings that are impossible on this machine; a RunError if
     the run folder cannot be used, or a DivergedError.
     """
-    dataset = make_dataset(config)
+    dataset = dataset or make_dataset(config)
     notes = dataset.prepare()
     for note in notes if isinstance(notes, tuple) else ():
         print(note)

@@ -1,0 +1,64 @@
+"""Pixels that attend to the factors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.models.model_registry import (
+    MODELS,
+    ModelSize,
+    count_code,
+    count_pixels,
+)
+from tfcomp.models.model_rules import check_sinusoids
+
+if TYPE_CHECKING:
+    import keras
+
+
+def size_attention(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """Returns the weights of tokens, attention and the shared network."""
+    width, depth = config.model.width, config.model.depth
+    inner = (depth + 4) * width + dataset.image_shape[2]
+    weights = width * (count_code(config, dataset) + inner)
+    return ModelSize(weights, width * count_pixels(dataset), depth + 1)
+
+
+@MODELS.register("attention", check=check_sinusoids, size=size_attention)
+def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """Every pixel asks the tokens of the factors, then decides by itself.
+
+        t_k = T_k code_k + b_k
+        h_p = PE(p) + sum_heads sum_k A_pk V t_k,  A_pk = softmax_k PE(p) K t_k
+        x_p = V phi_d( ... phi_1(h_p))
+
+    (Brady et al. 2025) with a token of `--width` numbers for each of `--groups`
+    and `--depth` ReLU layers phi of as many units. The penalty
+
+        `--interaction_weight` mean_p sum_(i<j) A_pi A_pj
+
+    of A averaged over the heads is 0 where every pixel sees one token only.
+    """
+    import keras
+    from keras import layers
+
+    from tfcomp.models.cross_attention import CrossAttention
+    from tfcomp.models.encodings.base import make_grouped_code, stack_groups
+
+    model = config.model
+    factors, codes = make_grouped_code(config, dataset)
+    tokens = [
+        layers.Dense(model.width, name=f"token_{index}")(code)
+        for index, code in enumerate(codes)
+    ]
+    hidden = CrossAttention(
+        dataset.image_shape[:2], model.interaction_weight, name="stage_1"
+    )(stack_groups(tokens, "stage_0"))
+    for index in range(2, model.depth + 2):
+        hidden = layers.Dense(
+            model.width, activation="relu", name=f"stage_{index}"
+        )(hidden)
+    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
+    return keras.Model(factors, draw(hidden), name="attention")

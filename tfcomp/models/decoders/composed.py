@@ -1,0 +1,111 @@
+"""Decoders that draw each object by itself and compose what was drawn.
+
+    x = compose(phi_1(code_1), ..., phi_K(code_K))
+
+A branch phi_k, `--depth` ReLU layers of `--width` units and a linear layer of
+pixels, draws one of `--groups`: the factors of an object, by default each
+factor by itself. The decoders differ in `compose` alone, pixel by pixel:
+
+    additive          sum_k x_k (Lachapelle et al. 2023)
+    product           prod_k x_k
+    low_rank_product  sum_r prod_k x_kr, r = 1 .. `--rank`
+    occlusion         s(m_1) x_1 + s(-m_1) (s(m_2) x_2 + s(-m_2) (... x_K)),
+                      from front to back (Wiedemer et al. 2023)
+    slots             sum_k softmax_k(m_k) x_k (Wiedemer et al. 2024)
+
+with masks m_k, which a branch draws beside x_k, and s the sigmoid.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.factors import parse_groups
+from tfcomp.models.model_registry import (
+    MODELS,
+    ModelSize,
+    count_code,
+    count_pixels,
+)
+from tfcomp.models.model_rules import check_groups
+
+if TYPE_CHECKING:
+    import keras
+
+
+NAMES = ("additive", "product", "low_rank_product", "occlusion", "slots")
+
+
+def size_composed(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """Returns the weights of all branches, images and masks."""
+    model, area = config.model, count_pixels(dataset)
+    width, depth = model.width, model.depth
+    count = len(parse_groups(model.groups, dataset.space))
+    masks = _count_masks(model.model, count)
+    drawn = count * _find_rank(config) * dataset.image_shape[2] + masks
+    inner = count * (depth - 1) * width
+    weights = width * (count_code(config, dataset) + inner + drawn * area)
+    return ModelSize(weights, max(drawn * area, count * width), 1)
+
+
+def _count_masks(name: str, count: int) -> int:
+    return {"slots": count, "occlusion": count - 1}.get(name, 0)
+
+
+def _find_rank(config: RunConfig) -> int:
+    model = config.model
+    return model.rank if model.model == "low_rank_product" else 1
+
+
+def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """The decoder of this module that `--model` names."""
+    import keras
+    from keras import layers, ops
+
+    from tfcomp.models.composition import Composition
+    from tfcomp.models.encodings.base import make_grouped_code, stack_groups
+
+    model, (rows, columns, channels) = config.model, dataset.image_shape
+    factors, parts = make_grouped_code(config, dataset)
+    for index in range(model.depth):
+        hidden = stack_groups(
+            [
+                layers.Dense(model.width, "relu", name=f"dense_{index}_{k}")(x)
+                for k, x in enumerate(parts)
+            ],
+            f"stage_{index}",
+        )
+        parts = ops.unstack(hidden, axis=1)  # its gradient is one stack
+    count = len(parts)
+    rank = _find_rank(config)
+    # A product of K numbers near 0 hardly moves: start at the image 1.
+    bias = rank ** (-1 / count) if "product" in model.model else 0.0
+    shape = (rows, columns, channels * rank)
+    images = [_draw(x, shape, bias, f"drawn_{k}") for k, x in enumerate(parts)]
+    for k, x in enumerate(parts[: _count_masks(model.model, count)]):
+        images.append(_draw(x, (rows, columns, 1), 0.0, f"mask_{k}"))
+    compose = Composition(
+        model.model, channels, count, dtype="float32", name="image"
+    )
+    return keras.Model(factors, compose(images), name=model.model)
+
+
+def _draw(
+    hidden: keras.KerasTensor, shape: tuple, bias: float, name: str
+) -> keras.KerasTensor:
+    """Returns the image of a branch."""
+    import keras
+    from keras import layers
+
+    start = keras.initializers.Constant(bias)
+    dense = layers.Dense(
+        math.prod(shape), bias_initializer=start, dtype="float32", name=name
+    )
+    return layers.Reshape(shape, dtype="float32")(dense(hidden))
+
+
+for _name in NAMES:
+    MODELS.register(_name, build_composed, check_groups, size_composed)

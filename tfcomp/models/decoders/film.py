@@ -1,0 +1,56 @@
+"""Convolutions that the code modulates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.models.model_registry import (
+    MODELS,
+    ModelSize,
+    count_code,
+    count_pixels,
+)
+from tfcomp.models.model_rules import check_sinusoids
+
+if TYPE_CHECKING:
+    import keras
+
+
+def size_film(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """Returns the weights of convolutions and of their modulations."""
+    width, depth = config.model.width, config.model.depth
+    inner = depth * (9 * width + 2 * count_code(config, dataset))
+    weights = width * (inner + dataset.image_shape[2])
+    return ModelSize(weights, width * count_pixels(dataset), depth)
+
+
+@MODELS.register("film", check=check_sinusoids, size=size_film)
+def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """Convolutions of the pixels' places, which the code modulates.
+
+        h_0 = PE(p),  h_l = relu((1 + gamma_l) C_l h_(l-1) + beta_l),  x = V h_d
+        (gamma_l, beta_l) = G_l code + g_l
+
+    (Perez et al. 2018) with `--depth` 3 x 3 convolutions C of `--width`
+    channels. The first of them is the same for all images and computed once
+    for a batch.
+    """
+    import keras
+    from keras import layers
+
+    from tfcomp.models.encodings.base import make_code
+    from tfcomp.models.modulation import Modulate, PixelTable
+
+    width = config.model.width
+    factors, code = make_code(config, dataset)
+    hidden = PixelTable(dataset.image_shape[:2], width, name="places")(code)
+    for index in range(config.model.depth):
+        hidden = layers.Conv2D(
+            width, 3, padding="same", name=f"convolution_{index}"
+        )(hidden)
+        modulation = layers.Dense(2 * width, name=f"film_{index}")(code)
+        hidden = Modulate(name=f"stage_{index}")([hidden, modulation])
+    draw = layers.Dense(dataset.image_shape[2], dtype="float32", name="image")
+    return keras.Model(factors, draw(hidden), name="film")

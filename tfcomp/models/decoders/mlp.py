@@ -1,0 +1,40 @@
+"""Fully connected layers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.models.model_registry import MODELS, ModelSize, count_code
+
+if TYPE_CHECKING:
+    import keras
+
+
+def size_mlp(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """Returns the weights of all layers, and the units of a hidden one."""
+    width, depth = config.model.width, config.model.depth
+    units = count_code(config, dataset) + (depth - 1) * width
+    pixels = math.prod(dataset.image_shape)
+    return ModelSize(width * (units + pixels), width, depth)
+
+
+@MODELS.register("mlp", size=size_mlp)
+def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """`--depth` ReLU layers of `--width` units and a linear layer of pixels."""
+    import keras
+    from keras import layers
+
+    from tfcomp.models.encodings.base import make_code
+
+    shape = dataset.image_shape
+    factors, hidden = make_code(config, dataset)
+    for index in range(config.model.depth):
+        hidden = layers.Dense(
+            config.model.width, activation="relu", name=f"stage_{index}"
+        )(hidden)
+    draw = layers.Dense(math.prod(shape), dtype="float32", name="pixels")
+    arrange = layers.Reshape(shape, dtype="float32", name="image")
+    return keras.Model(factors, arrange(draw(hidden)), name="mlp")

@@ -1,0 +1,67 @@
+"""The published network of rotated digits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.models.model_registry import (
+    MODELS,
+    ModelSize,
+    count_code,
+    count_pixels,
+)
+from tfcomp.models.model_rules import check_quarter
+
+if TYPE_CHECKING:
+    import keras
+
+
+def size_rotation(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """Returns the weights of the dense layer and of both doublings."""
+    width, area = config.model.width, count_pixels(dataset)
+    code = count_code(config, dataset)
+    weights = width * (code * area // 8 + 6 * 16 * width)
+    return ModelSize(weights, width * area, 1)
+
+
+@MODELS.register("rotation", check=check_quarter, size=size_rotation)
+def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """The published network of rotated digits (appendix F.2 of the paper).
+
+    A dense layer draws the code on a quarter of the image's rows and columns;
+    two transposed convolutions double that, each with batch normalization (as
+    in PyTorch) and a ReLU; a convolution and a sigmoid make the image. These
+    layers have exactly the published number of trained weights: 406,913 with a
+    scalar input, an image of 28 x 28 and width 64 (413,185 with cos and sin).
+    """
+    import keras
+    from keras import layers
+
+    from tfcomp.models.encodings.base import make_code
+
+    width = config.model.width
+    rows, columns, channels = dataset.image_shape
+    factors, code = make_code(config, dataset)
+    first = (rows // 4, columns // 4, 2 * width)
+    dense = layers.Dense(math.prod(first), activation="relu", name="dense")
+    hidden = layers.Reshape(first, name="stage_0")(dense(code))
+    for index, filters in enumerate((2 * width, width), start=1):
+        hidden = layers.Conv2DTranspose(
+            filters, 4, strides=2, padding="same", name=f"double_{index}"
+        )(hidden)
+        hidden = layers.BatchNormalization(
+            momentum=0.9, epsilon=1e-5, name=f"normalize_{index}"
+        )(hidden)
+        hidden = layers.ReLU(name=f"stage_{index}")(hidden)
+    image = layers.Conv2D(
+        channels,
+        3,
+        padding="same",
+        activation="sigmoid",
+        dtype="float32",
+        name="image",
+    )(hidden)
+    return keras.Model(factors, image, name="rotation")

@@ -1,0 +1,98 @@
+"""A transformer over the pixels, or patches of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import Dataset
+from tfcomp.models.model_registry import (
+    MODELS,
+    ModelSize,
+    count_code,
+    count_pixels,
+)
+from tfcomp.models.model_rules import HEADS, check_sinusoids
+
+if TYPE_CHECKING:
+    import keras
+
+
+TOKENS = 28 * 28  # at most, if the patch is free
+
+
+def choose_patch(config: RunConfig, dataset: Dataset) -> int:
+    """Returns the rows and columns of pixels of a token, a divisor."""
+    rows, columns, _ = dataset.image_shape
+    side, area = math.gcd(rows, columns), rows * columns
+    asked = config.model.patch_size
+    divisors = [d for d in range(1, side + 1) if side % d == 0]
+    if asked and asked not in divisors:
+        rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
+        raise ConfigError("patch_size", rule, asked)
+    few = (d for d in divisors if area // d**2 <= TOKENS)
+    return asked or next(few, side)
+
+
+def size_transformer(config: RunConfig, dataset: Dataset) -> ModelSize:
+    """Returns the weights of all layers, and the entries of attention."""
+    width, depth = config.model.width, config.model.depth
+    patch = choose_patch(config, dataset) ** 2
+    pixels = dataset.image_shape[2] * patch
+    code = count_code(config, dataset)
+    weights = width * (code + 12 * depth * width + pixels)
+    widest = HEADS * (count_pixels(dataset) // patch) ** 2
+    return ModelSize(weights, widest, depth)
+
+
+@MODELS.register("transformer", check=check_sinusoids, size=size_transformer)
+def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
+    """`--depth` encoder layers over the tokens W code + w + PE(p).
+
+        h <- N(h + attention(h)),  h <- N(h + F relu(E h)),  x_p = V h_p
+
+    for every pixel p, or every patch of `--patch_size` rows and columns, with N
+    the normalization of a token (Vaswani et al. 2017). The published code of
+    the paper has 2,048 units between E and F, where there are 4 times `--width`
+    here, and dropout. Time and memory grow with the square of the tokens.
+    """
+    import keras
+    from keras import layers
+
+    from tfcomp.models import pixels
+    from tfcomp.models.encodings.base import make_code
+
+    (rows, columns, channels), width = dataset.image_shape, config.model.width
+    factors, code = make_code(config, dataset)
+    hidden = layers.Dense(width, name="projection")(code)
+    side = choose_patch(config, dataset)
+    down, across = rows // side, columns // side
+    hidden = pixels.PixelSum((down, across), name="placed")(hidden)
+    hidden = layers.Reshape((down * across, width), name="stage_0")(hidden)
+    for index in range(1, config.model.depth + 1):
+        hidden = _add_layer(hidden, index)
+    draw = layers.Dense(channels * side**2, dtype="float32", name="pixels")
+    drawn = draw(hidden)
+    if side > 1:
+        patches = (down, across, side, side, channels)
+        drawn = layers.Reshape(patches, dtype="float32")(drawn)
+        drawn = layers.Permute((1, 3, 2, 4, 5), dtype="float32")(drawn)
+    image = layers.Reshape(dataset.image_shape, dtype="float32", name="image")
+    return keras.Model(factors, image(drawn), name="transformer")
+
+
+def _add_layer(tokens: keras.KerasTensor, index: int) -> keras.KerasTensor:
+    """An encoder layer, normalized after its sums as published."""
+    from keras import layers
+
+    width = tokens.shape[-1]
+    attend = layers.MultiHeadAttention(
+        HEADS, width // HEADS, name=f"attention_{index}"
+    )
+    seen = layers.Add()([tokens, attend(tokens, tokens)])
+    seen = layers.LayerNormalization(epsilon=1e-5)(seen)
+    fed = layers.Dense(4 * width, activation="relu")(seen)
+    fed = layers.Add()([seen, layers.Dense(width)(fed)])
+    return layers.LayerNormalization(epsilon=1e-5, name=f"stage_{index}")(fed)
