@@ -15,8 +15,7 @@ from tfcomp import sweep, train
 from tfcomp.config.command import run_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.flagfiles import list_flagfiles
-from tfcomp.config.run_config import all_fields
-from tfcomp.config.run_flags import define_run_flags, make_flags
+from tfcomp.config.run_flags import make_flags
 from tfcomp.studies.thresholds import command as threshold
 from tfcomp.study import NAMES
 
@@ -103,17 +102,6 @@ def test_help_is_printed_and_nothing_done(
     assert "  --again=false\n        Whether to repeat.\n" in printed
     assert "  --axis=\n" in printed
     assert "Shipped" not in printed  # no shipped flagfile has these flags
-
-
-def test_help_of_a_command(tmp_path: Path) -> None:
-    result = run_train(tmp_path, "--flagfile=donut.flags", "--help")
-    assert (result.returncode, result.stderr) == (0, "")
-    for item in all_fields():
-        assert f"--{item.name}=" in result.stdout
-        assert item.metadata["help"] in result.stdout
-    for name in ("--flagfile=", *list_flagfiles(define_run_flags())):
-        assert name in result.stdout
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -162,10 +162,3 @@ def test_stdout_of_another_alphabet(monkeypatch, capsys) -> None:
     monkeypatch.setattr(sys, "stdout", stream)
     assert Command(monkeypatch, capsys).call() == (0, "")
     assert stream.buffer.getvalue() == rb"3 \xb1 1" + b"\n"
-
-
-def test_stdout_that_is_closed(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(sys, "stdout", None)
-    status, line = Command(monkeypatch, capsys).call()
-    assert (status, line.count("\n")) == (1, 1)
-    assert line.startswith("error: stdout is closed")

@@ -26,10 +26,8 @@ from tfcomp.config.run_flags import add_declared, add_trust, parse_flags
 
 # In the environment when a shell asks what may come next (`tfcomp.completion`).
 COMPLETES = "_ARGCOMPLETE"
-# 1980, and a day for time zones: archives, as `model.keras`, begin there.
-ZIP_BEGIN = 315_619_200
-# `timeout` tells a process to stop twice at a time, once in its group. Who does
-# so again later wants no more of its cleaning up.
+# `timeout` sends SIGTERM twice (process and group). A later SIGTERM skips
+# cleanup.
 REPEAT_SECONDS = 5
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 COMMON = (
@@ -43,7 +41,7 @@ OUTPUT = (
 
 
 class FlagsAsked(Exception):
-    """Carries the flags of a command to who completes its line."""
+    """Carries the flags of a command to the completion of shells."""
 
     def __init__(self, values: flags.FlagValues) -> None:
         super().__init__()
@@ -57,17 +55,18 @@ def run_command(
     action: Callable[[dict[str, Any]], int],
     first: str = "",
 ) -> int:
-    """Prints the help, or parses the flags and does what they ask for.
+    """Prints the help, or parses the flags and calls the action.
 
     Args:
         argv: The name of the program and its arguments.
-        purpose: What the command does; its help begins with it.
+        purpose: First lines of the help.
         action: Takes the parsed flags and returns the exit status. It imports
             TensorFlow and pandas itself: help and bad flags need neither.
-        first: What to try first: without flags, a long run does not start.
+        first: Example that is printed if there are no flags.
 
-    Raises what `parse_flags` raises, and a `RefusedError` if the system refuses
-    what the action needs.
+    Raises:
+        RefusedError: The system refuses memory, room or rights.
+        ConfigError, RunError: As `parse_flags`.
     """
     add_trust(values)
     if COMPLETES in os.environ:
@@ -82,8 +81,6 @@ def run_command(
         print(f"{purpose or ''}\nTry first: {first}\nAll flags: --help")
         return 0
     settings = parse_flags(place_words(argv[1:], values), values)
-    if (now := time.time()) < ZIP_BEGIN:
-        raise RefusedError(f"the clock says {time.ctime(now)}: set it right")
     try:
         # Figures go to files: no window is opened, whatever is set up.
         os.environ["MPLBACKEND"] = "agg"
@@ -101,9 +98,9 @@ def run_command(
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status.
 
-    What `explain_failure` knows prints one line; an interrupt exits with 130,
-    being told to stop (SIGTERM) with 143 and a reader that went away (`| head`)
-    with 141, the shell's conventions.
+    Errors that `explain_failure` knows print one line. The status is 130 after
+    an interrupt, 143 after SIGTERM, and 141 if the reader of stdout has ended
+    (`| head`), as in shells.
     """
     line = ""
     try:
@@ -133,7 +130,7 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
 
 
 class _StopError(BaseException):
-    """Somebody has told this process to stop: what is open is closed."""
+    """SIGTERM has arrived; open files and folders are closed on the way."""
 
 
 def _stop(*_: object) -> None:
@@ -149,32 +146,22 @@ def _stop(*_: object) -> None:
 
 
 def check_streams() -> None:
-    """Gives standard streams files that take any character.
-
-    A `RefusedError` says that stdout is closed.
-    """
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:  # or the next file that is opened would be in its place
-            os.open(os.devnull, os.O_RDWR)
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", closefd=False)
-    if sys.stdout is None:
-        raise RefusedError("stdout is closed: send it to a file, or /dev/null")
+    """Makes standard streams accept any character; closed ones are dropped."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
 
 
 def read_purpose(module: Path) -> str:
-    """What a command does; read, as importing all takes a tenth of a second."""
+    """Returns the first line of a command's docstring, without importing it."""
     text = ast.get_docstring(ast.parse(module.read_text("utf-8")))
     return text.splitlines()[0]
 
 
 def _can_print() -> bool:
-    """Whether stdout takes what it was given, which else goes nowhere."""
+    """Flushes stdout; False if that fails, and later output is dropped."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -186,7 +173,7 @@ def _can_print() -> bool:
 
 
 def format_help(purpose: str, values: flags.FlagValues) -> str:
-    """What a command does, its flags, and the flagfiles that it can read."""
+    """Returns the help: purpose, flags, and shipped flagfiles."""
     lines = [purpose.strip()]
     for title, names in _list_groups(values):
         lines += ["", f"{title}:"]
@@ -201,7 +188,7 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
 
 
 def _list_groups(values: flags.FlagValues) -> Iterator[tuple[str, list[str]]]:
-    """Titles and names of flags; each flag of the command once."""
+    """Yields titles and names of flags; each flag of the command once."""
     if "dataset" not in values:  # no flags of a run
         yield "Flags", list(values)
         return

@@ -1,6 +1,6 @@
-"""Every way in which a command can fail, in one line.
+"""Errors of commands, and the one line that each of them prints.
 
-Mistakes in our own code alone keep their tracebacks.
+Mistakes in our own code keep their tracebacks.
 """
 
 import difflib
@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterable
 
 MAX_SHOWN = 200  # characters of a value in an error
-# What can happen with any path, not only with one that is a wrong flag.
+# Errors of the system that any path can lead to.
 _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
 _CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
 # How libraries quote what the system has said, as in `path; reason`.
@@ -20,7 +20,7 @@ _REASON = re.compile(_REASONS)
 _PARTIAL = re.compile(r"\.tempstate\d+$")  # a file that TensorFlow writes
 _LONGEST = 4096  # characters of a path
 _SHOWN = 300  # characters of a library's message
-PLUGINS: dict[str, str] = {}  # files or folders of those that are asked for
+PLUGINS: dict[str, str] = {}  # imported plugins: name to file or folder
 
 
 class ConfigError(ValueError):
@@ -38,13 +38,13 @@ class ConfigError(ValueError):
 
 
 class RunError(Exception):
-    """A run directory or a file that cannot be used; a one-line message."""
+    """A run folder or a file that cannot be used; its message is one line."""
 
     status = 2
 
 
 class RefusedError(RunError):
-    """The system refuses what is needed, such as room: no mistake of usage."""
+    """The system refuses room, memory or rights: no mistake of usage."""
 
     status = 1
 
@@ -56,7 +56,7 @@ class DivergedError(RunError):
 
 
 def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
-    """A hint at the known name that is closest, empty if none is close."""
+    """Returns a hint at the closest known name, empty if none is close."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {dashes}{close[0]}?" if close else ""
 
@@ -70,16 +70,16 @@ def _show(value: object) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """The text, or its beginning and its length if it has more characters."""
+    """Returns the text, or its beginning and its length if it is longer."""
     if len(text) <= most:
         return text
     return f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
 
 
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
-    """The line to print and the exit status; None for a mistake of our own.
+    """Returns the line to print and the exit status; None for our own bugs.
 
-    The status of what users and plugins do wrong is 2, of all else 1.
+    The status is 2 for mistakes of users and plugins, else 1.
     """
     if isinstance(error, ConfigError | RunError):
         is_refused = is_exhausted(error.__cause__)
@@ -92,12 +92,12 @@ def explain_failure(error: BaseException) -> tuple[str, int] | None:
 
 
 def is_exhausted(error: BaseException | None) -> bool:
-    """Whether the system has run out of something, such as room."""
+    """Checks whether the system has run out of room, files or memory."""
     return errno.errorcode.get(getattr(error, "errno", None)) in _EXHAUSTED
 
 
 def describe_refusal(error: BaseException) -> str:
-    """What the system has refused, such as memory; empty for other errors."""
+    """Returns what the system refused, such as memory; else an empty text."""
     if isinstance(error, BrokenPipeError):
         return ""  # the reader has gone; it wants no message
     text, kind = _join(error), type(error).__name__
@@ -120,14 +120,14 @@ def describe_refusal(error: BaseException) -> str:
 
 
 def _quote(text: str, reason: re.Match) -> tuple[str, str]:
-    """The path of `... PATH; REASON`, if there is one, and the reason."""
+    """Returns the path of `... PATH; REASON`, if any, and the reason."""
     before = text[: reason.start()]
     words = before.removesuffix("; ").split() if before.endswith("; ") else []
     return _PARTIAL.sub("", words[-1]) if words else "", reason[0]
 
 
 def describe_plugin_error(error: BaseException) -> str:
-    """The plugin, and the line of it, that an error is from; empty if none."""
+    """Returns the plugin and its line that raised an error; empty if none."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames]
     if isinstance(error, SyntaxError):
@@ -141,13 +141,13 @@ def describe_plugin_error(error: BaseException) -> str:
 
 
 def first_line(error: object, text: str | None = None) -> str:
-    """What an error says first, or its kind; `text` goes before its own."""
+    """Returns the first line of the message or `text`, else the class."""
     lines = (str(error) if text is None else text).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
 
 
 def _shorten(line: str) -> str:
-    """The line with the beginning alone of words that no path is as long as."""
+    """Cuts words that are longer than any path."""
     return " ".join(_cut(word, _LONGEST) for word in line.split(" "))
 
 

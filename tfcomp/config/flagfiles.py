@@ -1,6 +1,6 @@
 """Flagfiles, one flag a line, and comments that begin with # or //.
 
-Words on a command line that are no flags stand for a flagfile, or for runs.
+Words on a command line that are no flags name a flagfile, or runs.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from tfcomp.config.seals import find_damage, split_lines
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
 SUFFIX = ".flags"
 MAX_DEPTH = 50
-# Flags that words are the value of, separated by commas.
+# Flags that take the words of a command line, separated by commas.
 TARGETS = ("runs", "run", "profile", "search")
 
 
@@ -58,7 +58,7 @@ def expand_flagfiles(
 
 
 def find_value(expanded: Sequence[str], flag: str) -> str:
-    """The value that a flag gets in the end, empty if it is not there."""
+    """Returns the last value of a flag, empty if it is absent."""
     value = ""
     for argument, after in itertools.pairwise([*expanded, ""]):
         name, equals, text = argument.partition("=")
@@ -68,7 +68,7 @@ def find_value(expanded: Sequence[str], flag: str) -> str:
 
 
 def list_flagfiles(known: Iterable[str] | None = None) -> list[str]:
-    """Names of the shipped flagfiles, or of those with `known` flags only."""
+    """Returns names of shipped flagfiles, or of those with `known` flags."""
     names = sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
     if known is None:
         return names
@@ -111,7 +111,7 @@ def _read_flag_lines(path: Path) -> list[str]:
 
 
 def _list_names(flagfile: str) -> set[str]:
-    """The flags that a shipped flagfile sets."""
+    """Returns the names of the flags that a shipped flagfile sets."""
     lines = expand_flagfiles([f"--flagfile={SHIPPED / flagfile}"])
     return {line.lstrip("-").partition("=")[0] for line in lines}
 
@@ -119,13 +119,13 @@ def _list_names(flagfile: str) -> set[str]:
 def place_words(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> list[str]:
-    """Arguments in which every word has become a flag.
+    """Replaces the words of a command line by flags.
 
-    Flagfiles come first, so that flags override them wherever they stand.
+    Flagfiles come first, so that flags override them.
 
     Raises:
-        RunError: If the command takes no words, one of them looks like a
-            flag, or the flag that they stand for is given as well.
+        RunError: The command takes no words, a word looks like a flag, or the
+            flag that takes the words is given as well.
     """
     words, given = _split(arguments, values)
     if not words:
@@ -149,7 +149,7 @@ def place_words(
 
 
 def _names_flagfile(word: str) -> bool:
-    """Whether there is such a flagfile; runs may be files as well."""
+    """Checks whether a flagfile has this name; runs may be files as well."""
     name = os.path.expanduser(word).removesuffix(SUFFIX) + SUFFIX
     return _look_up(name) is not None
 
@@ -157,7 +157,7 @@ def _names_flagfile(word: str) -> bool:
 def _split(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> tuple[list[str], list[str]]:
-    """The words, and the flags with the values that follow some of them."""
+    """Splits arguments into words, and flags with their values."""
     words: list[str] = []
     given: list[str] = []
     rest = iter(arguments)

@@ -13,14 +13,14 @@ CPU_FILE = Path("/proc/cpuinfo")
 
 
 def count_cores() -> int:
-    """Cores that this process may use."""
+    """Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def count_memory() -> int:
-    """Bytes of memory of this machine, or of the container that it is."""
+    """Returns the bytes of memory of this machine or container."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text()
@@ -30,10 +30,10 @@ def count_memory() -> int:
 
 
 def lacks_bfloat16() -> bool:
-    """Whether bfloat16 is emulated here, slowly: by an x86 without AVX-512.
+    """Checks whether this x86 processor emulates bfloat16, which is slow.
 
-    TensorFlow's kernels need AVX-512, or the conversions that some processors
-    have without it. How quick other processors are nobody has measured here.
+    TensorFlow's kernels need AVX-512, or AVX-NE-CONVERT. Other processors were
+    not measured.
     """
     try:
         found = re.search(r"^flags\s*:(.*)", CPU_FILE.read_text(), re.M)
@@ -45,7 +45,7 @@ def lacks_bfloat16() -> bool:
 
 
 def keep_freed_memory() -> None:
-    """Lets the process use memory again that it has freed.
+    """Makes the process reuse memory that it has freed.
 
     By default the GNU C library returns blocks of 128 KiB and more to the
     system, and the tensors of every training step are new pages.

@@ -1,4 +1,4 @@
-"""Settings that plugins declare: flags of theirs, and part of a run's identity.
+"""Settings that plugins declare: more flags, and part of a run's identity.
 
 `declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the top
 of a plugin makes `--num_petals`, which a sweep can vary, and whose value a
@@ -48,13 +48,13 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
 
 
 def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
-    """The settings of these plugins, and those that were declared outside."""
+    """Returns the settings of these plugins, and of code outside of plugins."""
     owners = {"", *plugins}
     return [field for field, owner in _DECLARED.values() if owner in owners]
 
 
 def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
-    """Picks the settings of plugins out of flags; as `Settings.from_flags`."""
+    """Returns the settings of plugins, as `Settings.from_flags` does."""
     values = OwnSettings()
     for field in list_declared(plugins):
         values[field.name] = flags.get(field.name, field.default)

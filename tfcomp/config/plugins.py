@@ -1,4 +1,4 @@
-"""Modules that users name to add their own parts, and whose they are.
+"""Imports modules of users, which register their own parts.
 
 A plugin runs code. Plugins that only a flagfile or a finished run names are not
 imported, unless the command line has --trust_flagfile.
@@ -18,7 +18,7 @@ from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 from tfcomp.config.trust import is_trusting, make_refusal
 
-# Of the commands that load runs.
+# Flag of the commands that load runs.
 PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 
 

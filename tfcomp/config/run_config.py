@@ -1,4 +1,4 @@
-"""What one run is: data, model, training, and where its output goes.
+"""The settings of one run: data, model, training, and output folders.
 
 Frozen dataclasses that check themselves: an object that exists is valid.
 The flags of `tfcomp train` are these fields (see `run_flags`).
@@ -26,7 +26,7 @@ MAX_NAME_BYTES = 180
 
 @dataclass(frozen=True)
 class RunConfig(Settings):
-    """One run, completely."""
+    """All settings of one run."""
 
     run_name: str = setting("donut", "Name of the run and of its folders.")
     log_dir: str = setting(
@@ -121,14 +121,14 @@ class RunConfig(Settings):
         return os.path.join(self.export_dir, self.run_name)
 
     def to_flags(self) -> dict[str, object]:
-        """All settings as one flat dictionary, flag name to value."""
+        """Returns all settings as one dictionary, flag name to value."""
         flat = super().to_flags()
         for part in (self.data, self.model, self.training):
             flat |= part.to_flags()
         return flat | self.own
 
     def identity(self) -> dict[str, object]:
-        """The settings that decide what the run computes."""
+        """Returns the settings that decide the numbers of the run."""
         flat = self.to_flags()
         return {k: v for k, v in flat.items() if k not in LOCATION_FLAGS}
 
@@ -149,11 +149,11 @@ def make_config(flags: dict[str, object]) -> RunConfig:
 
 
 def split_names(text: str) -> list[str]:
-    """Names, or patterns, separated by commas, as `logs/donut*,logs/depth`."""
+    """Splits names or patterns at commas, as in `logs/donut*,logs/depth`."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def all_fields() -> list[dataclasses.Field]:
-    """Every setting in the order in which help should list them."""
+    """Returns every setting in the order of the help."""
     groups = (RunConfig, *PARTS.values())
     return [item for group in groups for item in group.list_settings()]

@@ -1,4 +1,4 @@
-"""Command-line flags <-> plain values and `RunConfig`.
+"""Converts command-line flags to plain values and `RunConfig`, and back.
 
 absl parses the flags; the flags themselves are the fields of the config, or
 a table of defaults and help texts. No other module reads flags.
@@ -33,7 +33,7 @@ from tfcomp.config.trust import (
 )
 
 MAX_NAME = 100  # characters of a flag's name
-# Flags with a path, whose `~` a shell leaves as it is after `--log_dir=`.
+# Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
 PATHS = (
     "log_dir export_dir data data_dir examples_dir output pipeline_root profile"
 ).split()
@@ -49,7 +49,7 @@ DEFINE = {
 def make_flags(
     table: Mapping[str, tuple[Any, str]], values: flags.FlagValues | None = None
 ) -> flags.FlagValues:
-    """Flags from a table of names to default values and help texts.
+    """Makes flags from a table of names to default values and help texts.
 
     A list is the default of a flag that may be given several times. The flags
     are added to `values`; by default they are alone, without those that
@@ -70,7 +70,7 @@ def define_settings(
 
 
 def define_run_flags(plugins: str = "") -> flags.FlagValues:
-    """All flags of a run, with those of plugins that are imported."""
+    """Returns all flags of a run, also the flags of imported plugins."""
     values = define_settings(all_fields(), flags.FlagValues())
     add_declared(plugins, values)
     return values
@@ -156,7 +156,7 @@ def _parse_expanded(
 
 
 def add_declared(plugins: str, values: flags.FlagValues) -> None:
-    """Adds the flags of imported plugins; a `RunError` if one is there."""
+    """Adds the flags of imported plugins; RunError if a name is taken."""
     declared = list_declared(split_names(plugins))
     for field in declared:
         if field.name in values:
@@ -165,24 +165,24 @@ def add_declared(plugins: str, values: flags.FlagValues) -> None:
 
 
 def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
-    """Says that there is no such flag, and which one may have been meant."""
+    """Returns the error for an unknown flag, with the closest known one."""
     hint = suggest(name, values, "--")
     return RunError(f"--{name} is not a flag{hint or ' (see --help)'}")
 
 
 def parse_config(arguments: Sequence[str]) -> RunConfig:
-    """The run that the arguments describe."""
+    """Returns the run that the arguments describe."""
     return make_config(parse_flags(arguments, define_run_flags()))
 
 
 def format_flags(config: RunConfig) -> str:
-    """A flagfile that repeats the run: every resolved flag, one a line."""
+    """Returns a flagfile that repeats the run: every flag, one a line."""
     config = dataclasses.replace(config, resume=False, overwrite=False)
     return "".join(f"{line}\n" for line in list_flag_lines(config))
 
 
 def list_flag_lines(settings: Settings) -> list[str]:
-    """Arguments that describe a run, or other settings: every flag."""
+    """Returns every flag of a run, or of other settings, as an argument."""
     return [
         f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
         for name, value in settings.to_flags().items()
@@ -190,7 +190,7 @@ def list_flag_lines(settings: Settings) -> list[str]:
 
 
 def _check_text(argument: str) -> None:
-    """Refuses what no file name and no flagfile can hold."""
+    """Refuses characters that no file name and no flagfile can hold."""
     name = argument.partition("=")[0] if argument[:1] == "-" else "a flag"
     if len(name) > MAX_NAME:  # absl looks for one like it, recursively
         raise RunError(f"{name[:MAX_NAME]!a}... is not a flag (see --help)")

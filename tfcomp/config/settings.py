@@ -1,7 +1,7 @@
-"""Dataclass fields that describe a flag and check their own value.
+"""Dataclass fields that declare a flag and check their own value.
 
-One declaration gives the attribute, the command-line flag, its help and its
-rule, so that a library user and a command-line user meet the same checks.
+One declaration gives the attribute, the flag, its help and its rule, so the
+library and the command line check the same.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from tfcomp.config.errors import ConfigError
 
-# What a value of a type is called in an error.
+# Names of types in errors.
 NOUNS = dict(
     int="an integer", float="a number", bool="true or false", str="a string"
 )
@@ -35,7 +35,7 @@ def setting(
     above: float | None = None,
     choices: Sequence[str] | None = None,
 ) -> Any:
-    """A dataclass field that is also a flag, of the type of its default.
+    """Declares a dataclass field that is also a flag, of its default's type.
 
     Args:
         help: One sentence for `--help`.
@@ -50,7 +50,7 @@ def setting(
 
 
 def non_negative(default: float, help: str, **rules: Any) -> Any:
-    """A `setting` whose value is a number of at least 0."""
+    """Declares a `setting` whose value is a number of at least 0."""
     return setting(default, help, minimum=type(default)(0), **rules)
 
 
@@ -63,22 +63,26 @@ class Settings:
 
     @classmethod
     def list_settings(cls) -> list[dataclasses.Field]:
-        """The fields that are flags."""
+        """Returns the fields that are flags."""
         return [f for f in dataclasses.fields(cls) if "help" in f.metadata]
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:
-        """Picks the settings out of flags by name; absent ones have defaults.
+        """Makes the settings from flags; absent ones have their defaults.
 
-        `others` are the fields that are no flags. A `ConfigError` is raised
-        if a value breaks its rule.
+        Args:
+            flags: Values by name; others than these settings are ignored.
+            **others: The fields that are no flags.
+
+        Raises:
+            ConfigError: A value breaks its rule.
         """
         names = [field.name for field in cls.list_settings()]
         chosen = {name: flags[name] for name in names if name in flags}
         return cls(**chosen, **others)
 
     def to_flags(self) -> dict[str, Any]:
-        """Flag name to value; the inverse of `from_flags`."""
+        """Returns the flags by name; the inverse of `from_flags`."""
         return {f.name: getattr(self, f.name) for f in self.list_settings()}
 
 
@@ -89,7 +93,7 @@ def check_value(field: dataclasses.Field, value: Any) -> None:
 
 
 def list_broken_rules(field: dataclasses.Field, value: Any) -> Iterator[str]:
-    """What a value must be and is not; each rule builds on those before it."""
+    """Yields the rules that a value breaks; later ones need earlier ones."""
     rules = field.metadata
     expected = type(field.default)
     accepted = (int, float) if expected is float else expected

@@ -1,8 +1,8 @@
-"""Has the code changed that made something? Hashes of whole packages.
+"""Hashes of the packages that decide numbers, and stamps of what they made.
 
-A trial whose code has changed is another trial. After an edit that is known
-to leave the numbers alone, as that of a comment, TFCOMP_CODE_VERSION keeps
-earlier trials, measures and examples: it holds the version of these.
+A trial whose code has changed is another trial. After an edit that changes no
+number, as in a comment, TFCOMP_CODE_VERSION=<old version> keeps earlier trials,
+measures and examples.
 """
 
 import functools
@@ -32,19 +32,21 @@ STAMP_FILE = ".reports"
 
 @functools.cache
 def compute_code_version(plugins: str = "") -> str:
-    """Hash of the code that decides the numbers of a run, in hex, or what
-    TFCOMP_CODE_VERSION holds. Plugins, as in `--plugins`, are importable."""
+    """Returns the hash of the code that decides the numbers of a run.
+
+    TFCOMP_CODE_VERSION overrides it. Plugins are given as in `--plugins`.
+    """
     chosen = os.environ.get(OVERRIDE)
     return chosen or hash_modules([*DECIDING, *split_names(plugins)])
 
 
 def hash_modules(modules: Iterable[str]) -> str:
-    """SHA-256 of modules and of whole packages with their tables, in hex."""
+    """Returns the SHA-256 of modules and of whole packages with tables."""
     return hash_files(file for module in modules for file in _list(module))
 
 
 def hash_files(files: Iterable[tuple[str, Path]]) -> str:
-    """SHA-256 of names and contents of files, in hex."""
+    """Returns the SHA-256 of names and contents of files, in hex."""
     digest = hashlib.sha256()
     for name, path in files:
         content = path.read_bytes()
@@ -55,7 +57,7 @@ def hash_files(files: Iterable[tuple[str, Path]]) -> str:
 
 
 def _list(module: str) -> Iterator[tuple[str, Path]]:
-    """The files of a module and their names, independent of the machine."""
+    """Yields names, equal on all machines, and files of a module."""
     spec = importlib.util.find_spec(module)
     if spec is None or not (spec.origin and spec.has_location):
         return  # it has no source, as `sys`

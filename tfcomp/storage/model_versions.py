@@ -14,12 +14,12 @@ from pathlib import Path
 from tfcomp.storage.files import PARTIAL
 from tfcomp.storage.output_folders import lock_folder
 
-# What TensorFlow cannot load a SavedModel without.
+# Files that TensorFlow needs to load a SavedModel.
 NEEDED = ("saved_model.pb", "variables/*.index", "variables/*.data-*")
 
 
 def list_versions(folder: str | Path) -> list[Path]:
-    """Complete versions in a folder, oldest first."""
+    """Returns complete versions in a folder, oldest first."""
     folder = Path(folder)
     if not folder.is_dir():
         return []
@@ -29,7 +29,7 @@ def list_versions(folder: str | Path) -> list[Path]:
 
 
 def is_loadable(version: Path) -> bool:
-    """Whether a SavedModel has the files that it needs, none of them empty."""
+    """Checks whether a SavedModel has its files, and none is empty."""
     sizes = [[f.stat().st_size for f in version.glob(name)] for name in NEEDED]
     return all(found and all(found) for found in sizes)
 
@@ -39,11 +39,15 @@ def add_version(
     write: Callable[[Path], object],
     is_same: Callable[[Path], bool],
 ) -> tuple[Path, bool]:
-    """Writes the next version into a folder, which is made, unless the last one
-    is the same model; returns the version that has it, and whether it is new.
+    """Writes the next version, unless the last one is the same model.
 
-    Processes that do so at once take turns. What one that is killed has written
-    is no version, and removed by the next. OSError if that cannot be done.
+    Processes take turns. Files of a killed process are removed by the next.
+
+    Returns:
+        The version that has the model, and whether it is new.
+
+    Raises:
+        OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, wait=True):
@@ -64,7 +68,7 @@ def add_version(
 
 
 def is_copy(version: Path, model: Path) -> bool:
-    """Whether a version has all files of a model, byte for byte."""
+    """Checks whether a version has all files of a model, byte for byte."""
     files = [path for path in model.rglob("*") if path.is_file()]
     return bool(files) and all(
         copy.is_file() and filecmp.cmp(path, copy, shallow=False)

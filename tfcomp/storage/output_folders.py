@@ -1,4 +1,4 @@
-"""Folders to write to: can they be made, and is no other process in them?"""
+"""Checks folders before they are written to, and locks them."""
 
 import fcntl
 import os
@@ -20,8 +20,11 @@ def check_run_folders(settings: Mapping[str, Any]) -> None:
 
 
 def check_folder(flag: str, path: str) -> None:
-    """Refuses a folder that can neither be written nor made, or has no name, by
-    a ConfigError that names the flag."""
+    """Checks that a folder can be written or made.
+
+    Raises:
+        ConfigError: It cannot; the error names the flag.
+    """
     if not path:
         raise ConfigError(flag, "must name a folder", path)
     if CONTROLS.search(path):
@@ -36,7 +39,7 @@ def check_folder(flag: str, path: str) -> None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process has taken a folder and works in it."""
+    """Checks whether a process has locked a folder."""
     try:
         with open(folder / LOCK_FILE, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -46,10 +49,14 @@ def is_locked(folder: Path) -> bool:
 
 
 def lock_folder(folder: Path, *, wait: bool = False) -> IO[bytes]:
-    """Takes a folder that can be written; RunError if another process has it
-    and is not waited for. Returns the open lock file, for a `with` statement:
-    the folder is free when it is closed, at the latest when the process
-    ends."""
+    """Locks a folder until the returned file is closed or the process ends.
+
+    Args:
+        wait: Wait for a process that has locked the folder.
+
+    Raises:
+        RunError: Another process has locked it, unless `wait`.
+    """
     # It stays: removing it would let two processes lock two files of this name.
     how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     file = open(os.open(folder / LOCK_FILE, how, 0o666), "ab")

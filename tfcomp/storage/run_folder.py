@@ -1,11 +1,11 @@
-"""The folder of one run: whose it is, what is in it.
+"""The folder of one run: its owner, its files, its state.
 
 run.flags       every resolved flag; `--flagfile` of it repeats the run
 checkpoints/    training state
 events.out...   TensorBoard
 history.csv     loss and scores by epoch
-outputs/        what the network drew while it was trained (--keep_outputs)
-samples.png     true images above what the network draws, ID and OOD
+outputs/        outputs of the network during training (--keep_outputs)
+samples.png     true images above outputs of the network, ID and OOD
 model.keras     the trained model, float32
 metrics.json    scores; written last, so it marks a finished run
 """
@@ -38,11 +38,17 @@ MAX_SHOWN = 5  # flags that differ, in an error
 
 
 def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
-    """Creates the folder of a run, or takes it over to resume; returns its lock
-    (see `lock_folder`). The header is comment lines for `run.flags`.
+    """Creates the folder of a run, or takes it over to resume.
 
-    RunError if the folder belongs to other flags, holds a part of this run and
-    `resume` is not set, is in use, or cannot be written.
+    Args:
+        header: Comment lines for `run.flags`.
+
+    Returns:
+        The lock of the folder (see `lock_folder`).
+
+    Raises:
+        RunError: The folder belongs to other flags, holds a part of this run
+            and `resume` is not set, is in use, or cannot be written.
     """
     path = Path(config.run_dir)
     try:
@@ -66,8 +72,10 @@ def claim_run(config: RunConfig, header: str = "") -> IO[bytes]:
 
 
 def find_finished(config: RunConfig) -> dict[str, Any] | None:
-    """The metrics of a run that has all that it promises, None before it has;
-    RunError if `claim_run` would refuse its folder."""
+    """Returns the metrics of a finished, undamaged run, else None.
+
+    Raises a RunError if `claim_run` would refuse its folder.
+    """
     folder = Path(config.run_dir)
     _check_owner(folder, config)
     if config.overwrite or list_damage(config, thorough=True):
@@ -102,7 +110,7 @@ def check_run(path: str | Path) -> RunConfig:
 
 
 def describe_resume(path: Path) -> str:
-    """The command that finishes a run, or repairs it, wherever it lies now."""
+    """Returns the command that finishes or repairs a run in this folder."""
     command = f"tfcomp train --flagfile={path / FLAGS_FILE}"
     flags = read_flags(path)
     if os.path.realpath(flags["log_dir"]) != os.path.realpath(path.parent):
@@ -133,8 +141,12 @@ def read_flags_text(path: Path) -> str:
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """The content of the `metrics.json` in a run folder; DamagedFileError if it
-    cannot be what a run has written, OSError if it cannot be opened."""
+    """Returns the content of the `metrics.json` in a run folder.
+
+    Raises:
+        DamagedFileError: A run cannot have written it.
+        OSError: It cannot be opened.
+    """
     metrics = files.read_json(path / METRICS_FILE)
     # A list of stages and a name; all else are dictionaries.
     plain = ("differences", "reference")
@@ -150,7 +162,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
 
 
 def find_metrics(path: Path) -> dict[str, Any] | None:
-    """The same, None if there is none or it is damaged."""
+    """Returns the metrics of a run, None if absent or damaged."""
     try:
         return read_metrics(path)
     except (OSError, DamagedFileError):
@@ -158,9 +170,12 @@ def find_metrics(path: Path) -> dict[str, Any] | None:
 
 
 def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
-    """What is missing or damaged of all that a finished run promises: files
-    (`metrics.json` if it is not finished), and the folder of its SavedModels if
-    the last cannot be loaded. A thorough look reads all of the model."""
+    """Returns missing or damaged files of a run.
+
+    `metrics.json` is among them if the run is not finished, and the folder of
+    its SavedModels if the last one cannot be loaded. `thorough` reads the whole
+    model.
+    """
     folder, exports = Path(config.run_dir), Path(config.export_path)
     versions = list_versions(exports)
     is_good = {
@@ -172,7 +187,7 @@ def list_damage(config: RunConfig, *, thorough: bool = False) -> list[Path]:
 
 
 def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The sets of scores in a `metrics.json`: `id`, `ood`, `ood_plus` etc."""
+    """Returns the sets of scores of metrics: `id`, `ood`, `ood_plus` etc."""
     return {
         subset: scores
         for subset, scores in metrics.items()
@@ -221,7 +236,7 @@ def _is_partial(name: str) -> bool:
 
 
 def _describe_state(path: Path, config: RunConfig) -> str:
-    """What is not as it should be in a run that was started; else empty."""
+    """Returns what is wrong with a run that was started; else empty."""
     if not (path / METRICS_FILE).exists():
         return "is running" if is_locked(path) else "was interrupted"
     lost = ", ".join(map(str, list_damage(config, thorough=True)))
@@ -229,7 +244,7 @@ def _describe_state(path: Path, config: RunConfig) -> str:
 
 
 def _empty(path: Path) -> None:
-    """Removes all of a run but its lock, `run.flags` last: it says whose."""
+    """Removes all files of a run but its lock; `run.flags`, its owner, last."""
     kept = {LOCK_FILE, FLAGS_FILE}
     for part in [p for p in path.iterdir() if p.name not in kept]:
         if part.is_dir() and not part.is_symlink():
@@ -240,9 +255,12 @@ def _empty(path: Path) -> None:
 
 
 def check_model(path: Path) -> None:
-    """Refuses a `model.keras` that Keras would not have written: what unpacks
-    to far more than the file has is made to fill the memory. DamagedFileError
-    for this and for a pipe, `zipfile.BadZipFile` if it is no archive."""
+    """Refuses a `model.keras` that would fill the memory.
+
+    Raises:
+        DamagedFileError: It unpacks to far more than its size, or is a pipe.
+        zipfile.BadZipFile: It is no archive.
+    """
     files.check_file(path)
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())
@@ -251,7 +269,7 @@ def check_model(path: Path) -> None:
 
 
 def _is_archive(path: Path, thorough: bool) -> bool:
-    """Whether a model is whole; its index is at the end of the file."""
+    """Checks whether a model is complete; its index ends the file."""
     try:
         check_model(path)
         with zipfile.ZipFile(path) as archive:

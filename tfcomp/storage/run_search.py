@@ -15,16 +15,22 @@ SAY_SECONDS = 5
 
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
-    """Folders of finished runs, found as by `find_folders`."""
+    """Returns folders of finished runs, as `find_folders` does."""
     return find_folders(patterns, {FLAGS_FILE, METRICS_FILE}.issubset)
 
 
 def find_folders(
     patterns: Sequence[str], is_wanted: Callable[[set[str]], bool]
 ) -> list[Path]:
-    """Folders at or below what patterns match (*, ? and **), not below a run,
-    that are wanted by the names of their files: each once, sorted. ConfigError
-    if there is no pattern, or one that matches nothing or the whole machine."""
+    """Returns wanted folders at or below the matches of patterns, sorted.
+
+    Args:
+        patterns: Paths with *, ? and **. Folders below a run are skipped.
+        is_wanted: Takes the names of the files in a folder.
+
+    Raises:
+        ConfigError: There is no pattern, or one matches nothing or `/`.
+    """
     if not patterns:
         raise ConfigError("runs", "must name run folders", "")
     found = set()
@@ -45,7 +51,7 @@ def find_folders(
 
 
 def _walk(match: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As `os.walk`; says where it is as long as it takes."""
+    """Walks as `os.walk`, and prints its place every few seconds."""
     said = time.monotonic()
     for place in os.walk(match, onerror=_report):
         if time.monotonic() - said > SAY_SECONDS:
@@ -55,7 +61,7 @@ def _walk(match: str) -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def _report(error: OSError) -> None:
-    """Names what cannot be looked into, as another user's `lost+found`."""
+    """Prints folders that cannot be read, as another user's `lost+found`."""
     # Gone since it was listed, or a file that a pattern matches.
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         print(f"left out: {describe_refusal(error)}", file=sys.stderr)
