@@ -202,3 +202,34 @@ def test_told_to_stop_twice(seconds: int, status: int, last: str) -> None:
         output, errors = process.communicate("go on\n")
     assert (process.returncode, output) == (status, last)
     assert errors == ("told to stop\n" if last else "")
+
+
+def test_warnings_of_libraries_are_no_errors() -> None:
+    code = """
+import warnings
+from tfcomp.config.command import exit_on_user_error
+def main(argv):
+    warnings.warn("of a library", DeprecationWarning)
+    print("done")
+    return 0
+exit_on_user_error(main)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_retracing_of_several_runs_is_not_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from tfcomp.config.quiet import start_tensorflow
+
+    with start_tensorflow(is_ours=False):
+        import tensorflow as tf
+
+    for _ in range(8):
+        tf.function(lambda x: x + 1)(tf.constant(1))
+    assert "retracing" not in caplog.text

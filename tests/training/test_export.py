@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -50,6 +51,17 @@ def test_activations_signature(saved, model) -> None:
     assert set(found) == set(expected)
     for stage, activation in expected.items():
         np.testing.assert_allclose(found[stage], activation, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["serving_default", "activations", "geometry"])
+def test_signatures_take_their_columns_and_empty_batches(
+    saved: Any, name: str
+) -> None:
+    found = saved.signatures[name](factors=tf.zeros((0, 2)))
+    assert {len(value) for value in found.values()} == {0}
+    for width in (1, 3):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[n, 2\]"):
+            saved.signatures[name](factors=tf.zeros((4, width)))
 
 
 def test_geometry_is_semidefinite(smoke_run, saved, model) -> None:

@@ -1,5 +1,6 @@
 """TensorBoard: tags and contents, read back from the event files."""
 
+import dataclasses
 import io
 import json
 from collections.abc import Callable
@@ -15,8 +16,9 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
+from tfcomp.datasets import make_dataset
 from tfcomp.training.experiment import train_and_evaluate
-from tfcomp.training.summaries import list_charted
+from tfcomp.training.summaries import RunSummaries, list_charted
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
@@ -133,3 +135,17 @@ def test_pictures_can_be_left_out(
         "answer/error_id",
         "answer/error_ood",
     }
+
+
+def test_numbers_beyond_float32_are_left_out_and_named(
+    smoke_run: RunConfig,
+    tmp_path: Path,
+    read_events: Callable,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    config = dataclasses.replace(smoke_run, log_dir=str(tmp_path))
+    summaries = RunSummaries(config, make_dataset(smoke_run))
+    summaries.write_scalars(1, {"id/mse": 1e60, "ood/mse": 0.5, "id/r2": -1e39})
+    summaries.close()
+    assert "note: id/mse, id/r2" in capsys.readouterr().err
+    assert read(read_events(config), "ood/mse") == {1: 0.5}

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,9 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     (`| head`), as in shells.
     """
     line = ""
+    if any(option.startswith("error") for option in sys.warnoptions):
+        # Of `PYTHONWARNINGS=error`: warnings of libraries are no errors here.
+        warnings.simplefilter("ignore")
     try:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _stop)

@@ -7,6 +7,7 @@ force, so the descriptor itself is held back for as long as that takes.
 import contextlib
 import gc
 import importlib
+import logging
 import os
 import sys
 import tempfile
@@ -76,6 +77,8 @@ def start_tensorflow(is_ours: bool = True) -> Iterator[None]:
             tensorflow = importlib.import_module("tensorflow")
             # It looks for GPUs once, and complains where it has no driver.
             tensorflow.config.list_physical_devices()
+            # Each run that is analyzed has functions of its own to trace.
+            tensorflow.get_logger().addFilter(_is_no_retracing)
         config = sys.modules["keras"].config
         found = config.backend(), config.image_data_format(), config.floatx()
         if found != LAYERS:
@@ -92,6 +95,10 @@ def choose_deterministic_kernels() -> None:
     given = os.environ.get("XLA_FLAGS", "")
     if "deterministic_ops" not in given:
         os.environ["XLA_FLAGS"] = f"{given} {XLA_FLAG}".strip()
+
+
+def _is_no_retracing(record: logging.LogRecord) -> bool:
+    return "tf.function retracing" not in record.getMessage()
 
 
 def _set_up_gpus(is_ours: bool) -> None:

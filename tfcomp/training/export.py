@@ -109,8 +109,7 @@ def write_archive(
         metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
         return {name: tf.cast(m, tf.float32) for name, m in metrics.items()}
 
-    # Any width is taken, to be answered by `check`: callers of a signature do
-    # not compare shapes with it.
+    # Callers of a signature do not compare shapes with it, but `check` does.
     signature = [tf.TensorSpec((None, width), name="factors")]
     archive = keras.export.ExportArchive()
     archive.track(model)
