@@ -42,7 +42,7 @@ FLAGS = {
     "scores": (
         "",
         "Scores by their path in metrics.json, separated by commas; those of "
-        "measures.json begin with measures/. With list, what there is; by "
+        "tfcomp measure begin with measures/. With list, what there is; by "
         "default the main ones that the runs have.",
     ),
     "output": ("", "Path without ending, for .csv and .md."),
@@ -107,8 +107,8 @@ def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
 def read_runs(pattern: str) -> list[setting_table.FinishedRun]:
     """Flags and metrics of the finished runs among the folders.
 
-    `measures` of the metrics are those of `measures.json`. A run with damaged
-    metrics is left out, which is said; a ConfigError if no run is left.
+    A run with damaged metrics is left out, which is said; a ConfigError if no
+    run is left.
     """
     runs, damaged = [], []
     patterns = map(os.path.expanduser, split_names(pattern))

@@ -2,9 +2,9 @@
 
     tfcomp measure tensorboard_logs/donut*
 
-computes what the claims need beyond metrics.json (superposition, kernels,
-volumes, tuning, interpolation) and writes it as measures.json into every
-run folder. Sweeps are searched for runs. Runs that are measured already cost
+computes what the claims need beyond the scores (superposition, kernels,
+volumes, tuning, interpolation) and adds it to the metrics.json of every run,
+as `measures`. Sweeps are searched for runs. Runs that are measured already cost
 nothing.
 """
 

@@ -11,6 +11,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation import measure_files as files
 from tfcomp.storage.code_version import compute_code_version
+from tfcomp.storage.run_folder import read_metrics
 from tfcomp.storage.run_search import find_runs
 
 
@@ -32,8 +33,9 @@ def run(*arguments: str) -> int:
 def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     assert run(f"--runs={sweep}") == 0
     assert "1 runs, 1 to measure" in capsys.readouterr().out
-    file = sweep / "trials" / "ab12" / "measures.json"
-    measures = json.loads(file.read_text())
+    file = sweep / "trials" / "ab12" / "metrics.json"
+    metrics = json.loads(file.read_text())
+    measures = metrics["measures"]
     assert measures["version"] == compute_code_version()
     stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
     assert measures["stages"] == stages
@@ -43,7 +45,6 @@ def test_a_trained_run_is_measured_once(sweep: Path, capsys) -> None:
     assert 0 <= measures["no_peak_ood"] <= 1
     assert -1 <= measures["border_rank_correlation"] <= 1
     # The means of the volumes are those of metrics.json.
-    metrics = json.loads((file.parent / "metrics.json").read_text())
     layers = [metrics["layers"][stage] for stage in stages]
     expected = [v["log_volume_ood"] - v["log_volume_id"] for v in layers]
     found = measures["log_volume_difference"]
@@ -70,8 +71,20 @@ def test_measures_of_another_version_are_made_again(sweep: Path) -> None:
     for text in ('{"version": "older"}', "{", "[]"):
         (folder / "measures.json").write_text(text)
         assert not files.is_measured(folder)
+    scores = read_metrics(folder)
     files.write_measures(folder, {"stages": []})
     assert files.is_measured(folder)
+    assert read_metrics(folder) == scores | {
+        "measures": files.read_measures(folder)
+    }
+    assert not (folder / "measures.json").exists()
+
+
+def test_a_file_of_measures_of_an_older_run_is_read(sweep: Path) -> None:
+    folder = sweep / "trials" / "ab12"
+    found = {"version": "older", "no_peak_ood": 0.5}
+    (folder / "measures.json").write_text(json.dumps(found))
+    assert files.read_measures(folder) == found
 
 
 def test_a_damaged_run_does_not_stop_the_others(sweep: Path, capsys) -> None:
@@ -81,8 +94,8 @@ def test_a_damaged_run_does_not_stop_the_others(sweep: Path, capsys) -> None:
     assert run(f"--runs={sweep}") == 1
     error = capsys.readouterr().err
     assert "aa00 is damaged" in error and error.count("\n") == 1
-    assert (trials / "ab12" / "measures.json").exists()
-    assert not (trials / "aa00" / "measures.json").exists()
+    assert files.is_measured(trials / "ab12")
+    assert not files.is_measured(trials / "aa00")
 
 
 def test_search_finds_finished_runs_once(sweep: Path) -> None:

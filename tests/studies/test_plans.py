@@ -129,8 +129,7 @@ def read_results(folder: Path) -> dict[str, str]:
         del metrics["train"]
         with zipfile.ZipFile(run / "model.keras") as model:  # not its date
             weights = hashlib.sha256(model.read("model.weights.h5"))
-        measures = (run / "measures.json").read_text()
-        found[run.name] = f"{metrics} {weights.hexdigest()} {measures}"
+        found[run.name] = f"{metrics} {weights.hexdigest()}"
     table = (folder / "report/decoders.csv").read_text()
     return found | {"judged": table.rpartition(",")[0].partition("seconds")[0]}
 

@@ -77,8 +77,8 @@ def start_tensorflow(is_ours: bool = True) -> Iterator[None]:
             tensorflow = importlib.import_module("tensorflow")
             # It looks for GPUs once, and complains where it has no driver.
             tensorflow.config.list_physical_devices()
-            # Each run that is analyzed has functions of its own to trace.
-            tensorflow.get_logger().addFilter(_is_no_retracing)
+        # Each run that is analyzed has functions of its own to trace.
+        logging.getLogger("tensorflow").addFilter(_is_no_retracing)
         config = sys.modules["keras"].config
         found = config.backend(), config.image_data_format(), config.floatx()
         if found != LAYERS:

@@ -1,7 +1,8 @@
-"""`measures.json` in a run folder, of one version of the code; no TensorFlow.
+"""Measures in the `metrics.json` of a run folder; needs no TensorFlow.
 
-Names have a number, null, or a list of these; besides there are `stages` (their
-names), `version`, and `start` with the same measures of the untrained network.
+The entry `measures` has a number, null, or a list of these by name; besides, it
+has `stages` (their names), the `version` of the code, and `start` with the same
+measures of the untrained network. Older runs have it in a file of its own.
 """
 
 import json
@@ -10,14 +11,20 @@ from typing import Any
 
 from tfcomp.storage.code_version import compute_code_version
 from tfcomp.storage.files import DamagedFileError, read_json, write_text
+from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 
-MEASURES_FILE = "measures.json"
+MEASURES = "measures"
+MEASURES_FILE = "measures.json"  # of older runs
 Measures = dict[str, Any]
 
 
 def read_measures(path: Path) -> Measures | None:
-    """The measures of a run folder, of any version; None if there are none, or
-    the file is damaged: it is made again."""
+    """Reads the measures of a run folder, of any version of the code.
+
+    Returns None if there are none, or if the file is damaged.
+    """
+    if found := (find_metrics(path) or {}).get(MEASURES):
+        return found
     try:
         return read_json(path / MEASURES_FILE)
     except (OSError, DamagedFileError):
@@ -25,13 +32,15 @@ def read_measures(path: Path) -> Measures | None:
 
 
 def is_measured(path: Path) -> bool:
-    """Whether a run folder has the measures of this version."""
+    """True if a run folder has the measures of this version of the code."""
     measures = read_measures(path) or {}
     return measures.get("version") == compute_code_version()
 
 
 def write_measures(path: Path, measures: Measures) -> None:
-    """Writes the measures of a run folder, with the version."""
+    """Writes the measures of a run folder, with the version of the code."""
     content = {"version": compute_code_version(), **measures}
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    write_text(path / MEASURES_FILE, text)
+    metrics = read_metrics(path) | {MEASURES: content}
+    text = json.dumps(metrics, indent=2, allow_nan=False)
+    write_text(path / METRICS_FILE, f"{text}\n")
+    (path / MEASURES_FILE).unlink(missing_ok=True)

@@ -23,11 +23,14 @@ from tfcomp.statistics.measure import Measure, list_measures
 def measure_run(
     path: str | Path, evaluators: Sequence[Evaluator] = ()
 ) -> Measures:
-    """Measures a finished run and writes `measures.json` into its folder, if
-    this version of the code has not done so; returns its content.
+    """Measures a finished run and adds `measures` to its `metrics.json`.
 
-    An evaluator of such a model need not be traced again. RunError if the
-    folder is no finished run, is damaged, or cannot be written.
+    A run that this version of the code has measured is only read. Evaluators of
+    the same architecture and grid are used again.
+
+    Raises:
+        RunError: If the folder is no finished run, is damaged, or cannot be
+            written.
     """
     path = Path(path)
     if not measure_files.is_measured(path):

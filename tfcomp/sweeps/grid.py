@@ -206,7 +206,7 @@ class SweepSettings(SeedSettings):
     measure: bool = setting(
         False,
         "Also compute the measures that the paper's claims are judged by, "
-        "and write them into measures.json of every trial.",
+        "and add them to metrics.json of every trial.",
     )
     interval: str = setting(
         "student",
