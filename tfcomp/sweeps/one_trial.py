@@ -8,18 +8,12 @@ from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 from tfcomp.models.config_checks import check_config
 
 
-<<<<<<< HEAD
 def run_trial(argv: list[str]) -> None:
     """Runs the trial of the flags; --measure measures it, even if finished.
 
     A worker calls it for one trial after another.
     """
-    text = "Also write the measures of the claims, measures.json."
-=======
-def main(argv: list[str]) -> int:
-    """Runs one trial; the flags are those of a training."""
     text = "Also add the measures of the claims to metrics.json."
->>>>>>> fbb1dcf (Write the measures of a run into metrics.json)
     values = make_flags({"measure": (False, text)}, define_run_flags())
     settings = parse_flags(argv[1:], values)
     measure = settings.pop("measure")
