@@ -15,6 +15,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.evaluation.loading import load_run
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import figure_to_pdf
+from tfcomp.storage import files
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -51,6 +52,28 @@ def test_a_report_that_is_up_to_date_is_not_made_again(
     monkeypatch.setattr(analyze, "hash_modules", lambda _: "other code")
     assert analyze.main(command) == 0 and len(made) == 2
     (report / ".reports").write_text(stamp)
+
+
+def test_files_of_another_analysis_are_none_of_this_one(
+    smoke_run: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once: an unfinished file of the other one vanished, and failed."""
+    stamp = {}
+
+    def write_stamp(folder: Path, version: str, made: list[Path]) -> None:
+        stamp["made"] = {path.name for path in made}
+
+    def write_text(path: Path, text: str) -> None:
+        files.write_text(path, text)
+        path.with_name(".partial-other.png").write_bytes(b"half")
+
+    monkeypatch.setattr(analyze, "write_stamp", write_stamp)
+    monkeypatch.setattr("tfcomp.report.report_build.write_text", write_text)
+    output = f"--output={tmp_path / 'both'}"
+    command = ["analyze", smoke_run.run_dir, output, "--sections=runs"]
+    assert analyze.main(command) == 0
+    assert {"report.html", "scores.csv", "samples_smoke.png"} <= stamp["made"]
+    assert not any(name.startswith(".") for name in stamp["made"])
 
 
 def test_every_figure_has_both_formats(report: Path) -> None:

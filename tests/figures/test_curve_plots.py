@@ -1,7 +1,6 @@
 """Curves: numbers, gaps, scales, bands, panels, the held-out interval."""
 
 import numpy as np
-import pytest
 
 from tests.figures.looks import get_legend
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels, draw_curves
@@ -52,29 +51,6 @@ def test_bands_and_held_out_interval() -> None:
     (span,) = axes.patches
     assert (span.get_x(), span.get_x() + span.get_width()) == (5.5, 22.5)
     assert get_legend(figure) == ["a", "b", "held-out region"]
-
-
-def test_markers_only_where_points_are_few() -> None:
-    (few,) = draw_curves(X, {"a": X}, **LABELS).axes
-    x = np.linspace(0, 1, 50)
-    (many,) = draw_curves(x, {"a": x, "b": -x}, **LABELS).axes
-    assert few.lines[0].get_marker() == "o"
-    assert [line.get_marker() for line in many.lines] == ["None", "None"]
-    looks = {line.get_linestyle() for line in many.lines}
-    assert len(looks) == 2
-
-
-@pytest.mark.parametrize("num_curves", [1, 4, 9])
-def test_legend_is_whole_and_below_the_axes(num_curves: int) -> None:
-    name = "positional encoding, depth 4, weight decay 0.01, many seeds, no {}"
-    series = {name.format(index): X for index in range(num_curves)}
-    figure = draw_curves(X, series, title="Curves", **LABELS)
-    figure.draw_without_rendering()
-    box = figure.legends[0].get_window_extent()
-    assert 0 <= box.x0 and box.x1 <= figure.bbox.width and 0 <= box.y0
-    axes = figure.axes[0]
-    assert box.y1 <= axes.xaxis.label.get_window_extent().y0
-    assert axes.get_window_extent().height > 200
 
 
 def test_curves_with_bands_in_panels() -> None:

@@ -76,22 +76,6 @@ def test_embedding_without_any_value_is_drawn(value: float) -> None:
     assert figure_to_png(figure)
 
 
-@pytest.mark.parametrize(
-    ("num", "shape"),
-    [(1, (1, 1)), (2, (1, 2)), (5, (2, 3)), (8, (2, 4)), (32, (4, 8))],
-)
-def test_grid_is_near_square_and_full(num: int, shape: tuple) -> None:
-    panels = get_image_axes(draw(np.zeros((num, 2, 2))))
-    assert len(panels) == num
-    assert panels[0].get_subplotspec().get_gridspec().get_geometry() == shape
-
-
-def test_file_of_noise_is_small(rng: np.random.Generator) -> None:
-    # Noise is what compresses worst.
-    figure = draw(rng.normal(size=(32, 32, 32)), title="noise")
-    assert len(figure_to_png(figure)) < 200_000
-
-
 def test_spectrum_is_relative_to_the_largest() -> None:
     values = np.array([[4.0, 2.0, 0.4], [1.0, 10.0, 0.0], [1.0, 0.1, 0.01]])
     figure = draw_spectrum(values, [1, 2, 1.5], title="embedding of x")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.figures.looks import assert_text_is_apart, get_legend, get_outline
+from tests.figures.looks import get_legend, get_outline
 from tfcomp.figures.cells import compute_outline
 from tfcomp.figures.image_rows import draw_rows
 
@@ -70,22 +70,3 @@ def test_images_of_a_diverged_model_are_no_shade_of_gray() -> None:
     image = figure.axes[-1].images[0]
     assert np.ptp(image.to_rgba(image.get_array())[0, 0, :3]) > 0.1
     assert get_legend(figure) == ["no finite value"]
-
-
-@pytest.mark.parametrize("num_images", [1, 3, 8])
-def test_text_of_rows_is_apart(num_images: int) -> None:
-    images = np.zeros((num_images, 28, 28))
-    positions = np.full((num_images, 2), 27.25)
-    mask = np.ones((28, 28), bool)
-    title = "Out of distribution, epoch 12, run donut_depth4_bump_seed3"
-    rows = {"truth": images, "model": images}
-    assert_text_is_apart(draw_rows(rows, positions, mask, title=title))
-
-
-def test_long_label_fits_into_its_row() -> None:
-    figure = draw_rows({"a": IMAGES, "100 bumps and the penalties": IMAGES})
-    figure.draw_without_rendering()
-    box = figure.axes[3].yaxis.label.get_window_extent()
-    row = figure.axes[3].get_window_extent()
-    assert box.x0 >= 0 and box.y0 >= 0
-    assert box.height <= 1.1 * row.height

@@ -75,20 +75,3 @@ def test_curves_connect_neighbours_and_mark_the_gap(periodic: bool) -> None:
         assert low < points[:, 0].min() and points[:, 0].max() < high
     assert get_legend(figure) == ["held-out region"]
     assert figure.axes[-1].get_ylabel() == "x (px)"
-
-
-@pytest.mark.parametrize("num_factors", [1, 2])
-def test_many_stages_take_several_rows(num_factors: int) -> None:
-    figure = draw_manifolds(
-        {f"stage_{i}": POINTS[0] for i in range(7)},
-        FACTORS[:, :num_factors],
-        np.zeros(12, bool),
-        space=[X] * num_factors,
-    )
-    panels = figure.axes[: 7 * num_factors]
-    assert len(figure.axes) == 7 * num_factors + num_factors
-    titles = [axes.get_title() for axes in panels[:7]]
-    assert titles == [f"stage_{i}" for i in range(7)]
-    tops = {round(axes.get_position().y0, 3) for axes in panels}
-    assert len(tops) == 2 * num_factors
-    assert bool(figure.legends) == (num_factors > 1)

@@ -5,7 +5,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.figures.looks import (
-    assert_text_is_apart,
     get_image_axes,
     get_legend,
     get_outline,
@@ -109,28 +108,6 @@ def test_maps_share_one_scale_and_one_bar() -> None:
     assert [axes.get_ylabel() for axes in panels] == ["y (px)", "", ""]
 
 
-def test_many_maps_fill_rows_evenly() -> None:
-    maps = {f"stage_{index}": label(VALUES) for index in range(8)}
-    panels = get_image_axes(draw_maps(maps, **LABELS))
-    assert len(panels) == 8
-    assert panels[0].get_subplotspec().get_gridspec().get_geometry() == (2, 4)
-    named = [axes.get_title() for axes in panels if axes.get_xlabel()]
-    assert named == ["stage_4", "stage_5", "stage_6", "stage_7"]
-
-
-@pytest.mark.parametrize("shape", [(28, 28), (6, 28), (28, 6), (1, 9), (9, 1)])
-@pytest.mark.parametrize("num_maps", [1, 2, 7])
-def test_text_of_maps_is_apart(shape: tuple[int, int], num_maps: int) -> None:
-    values = np.linspace(-7, 1, np.prod(shape)).reshape(shape)
-    names = [f"conv_transpose_block_{index}" for index in range(num_maps)]
-    figure = draw_maps(
-        dict.fromkeys(names, label(values, values > 0)),
-        title="Log-volume of every stage, run donut_depth4_bump_seed3, ID, OOD",
-        **LABELS,
-    )
-    assert_text_is_apart(figure)
-
-
 def test_axes_show_values_and_names() -> None:
     angle = Factor("cut", 12, 0.0, 360.0, unit="degrees", periodic=True)
     radius = Factor("radius", 3, 1.0, 8.0, levels=(1.0, 2.5, 8.0))
@@ -152,4 +129,3 @@ def test_axes_show_values_and_names() -> None:
     assert list(ticks[3]) == ["box", "heart"]
     names = [axes.get_xlabel() for axes in get_image_axes(figure)]
     assert names == ["cut (degrees)", "radius"]
-    assert_text_is_apart(figure)

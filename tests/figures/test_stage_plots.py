@@ -110,33 +110,3 @@ def test_panels_share_scale_legend_and_looks() -> None:
     assert first.lines[1].get_color() == second.lines[0].get_color()
     assert get_legend(figure) == ["bump", "ramp"]
     assert not first.collections and len(second.collections) == 1
-
-
-def test_looks_differ_in_color_dashes_and_marker() -> None:
-    series = {str(index): [0, 1, 2] for index in range(5)}
-    (axes,) = draw_lines(series, SHALLOW).axes
-    for looks in (
-        {line.get_color() for line in axes.lines},
-        {str(line._dash_pattern) for line in axes.lines},
-        {line.get_marker() for line in axes.lines},
-    ):
-        assert len(looks) == 5
-
-
-def test_text_stays_in_the_figure() -> None:
-    names = [f"conv_transpose_block_{index}" for index in range(9)]
-    series = {f"a rather long name, seed {i}": [i] * 9 for i in range(6)}
-    figure = draw_stage_panels(
-        {"first": series, "second": series},
-        dict.fromkeys(series, names),
-        ylabel="MSE",
-        title="t",
-    )
-    figure.draw_without_rendering()
-    texts = [*figure.legends, *figure.axes[0].get_xticklabels()]
-    boxes = [text.get_window_extent() for text in texts]
-    for box in boxes:
-        assert 0 <= box.x0 and box.x1 <= figure.bbox.width
-        assert 0 <= box.y0
-    # The legend is below the slanted names.
-    assert boxes[0].y1 <= min(box.y0 for box in boxes[1:])

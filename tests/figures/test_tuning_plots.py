@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from tests.figures.looks import assert_text_is_apart, get_legend
+from tests.figures.looks import get_legend
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap, Plane
 from tfcomp.figures.exhibits import figure_to_png
@@ -76,13 +76,6 @@ def test_cells_without_a_finite_value_are_named() -> None:
     assert not draw(maps).legends
     maps[1, 2, 2] = np.nan
     assert get_legend(draw(maps)) == ["no finite value"]
-
-
-@pytest.mark.parametrize("shape", [(1, 40, 3), (4, 3, 40), (2, 28, 28)])
-def test_texts_do_not_overlap(shape: tuple[int, ...]) -> None:
-    maps = np.random.default_rng(0).random(shape)
-    figure = draw(maps, title="A title that is longer than the figure " * 3)
-    assert_text_is_apart(figure)
 
 
 def test_distribution_counts_units_and_shows_the_dead() -> None:
