@@ -30,7 +30,7 @@ PATIENCE = 400  # seconds, for a machine that is busy
         ("claims", "threshold_donut_fresh", 40),
         ("claims", "mlp_fresh", 10),
         ("decoders", "decoders_rates", 180),
-        ("prediction", "predict", 1152),
+        ("prediction", "predict", 384),
         ("thresholds", "threshold", 30),
         ("paper", "cnn_depths", 8),
     ],

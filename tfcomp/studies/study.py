@@ -1,4 +1,4 @@
-"""What each study runs, how far that is, and how long the rest will take."""
+"""The plans of studies: their parts, progress, and remaining time."""
 
 import io
 import shlex
@@ -30,7 +30,7 @@ HEADS = ["part", "items", "finished", "in evidence", "time for the rest"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a part of a plan is.
+    """The progress of a part of a plan.
 
     Attributes:
         num_finished: How many items have finished in their folder.
@@ -46,17 +46,17 @@ class Progress:
 
 
 def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
-    """The sweeps and searches of a plan, in order; writes nothing.
+    """Returns the sweeps and searches of a plan; writes nothing.
 
-    The places are flags to add to each of them, as `--log_dir=...`. Raises
+    The places are flags added to each of them, as `--log_dir=...`. Raises
     ConfigError if a flag breaks a rule, RunError without such a flagfile.
     """
-    works = []
+    works: list[Workload] = []
     for line in plan:
         pattern, *flags = shlex.split(line)
-        found = sorted(SHIPPED.glob(f"{pattern}{SUFFIX}")) or [pattern]
-        for file in found:
-            name = str(file).rpartition("/")[2]
+        files = sorted(map(str, SHIPPED.glob(f"{pattern}{SUFFIX}")))
+        for file in files or [pattern]:
+            name = file.rpartition("/")[2]
             define, make = sweep_run.define_flags, sweep_run.make_sweep
             for study in STUDIES.values():
                 if study.start and name.startswith(study.start):
@@ -68,7 +68,7 @@ def list_works(plan: Sequence[str], *places: str) -> list[Workload]:
 
 
 def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
-    """A table of what would run, what is finished, and how long the rest takes.
+    """Returns a table of parts, with finished items and remaining time.
 
     `runs` are patterns of evidence with measured times, separated by commas.
     """
@@ -84,17 +84,17 @@ def describe_plan(works: Sequence[Workload], runs: str, workers: int) -> str:
         missing += total - part.num_finished
     table = format_rows(rows)
     seconds = sum(part.seconds or 0.0 for part in found) / max(workers, 1)
-    total = f"{missing} to run, about {format_seconds(seconds)} of training"
-    total += f" with {workers} at a time" if workers > 1 else ""
+    text = f"{missing} to run, about {format_seconds(seconds)} of training"
+    text += f" with {workers} at a time" if workers > 1 else ""
     if unknown := sum(part.seconds is None for part in found):
-        total += f", and {unknown} parts without a measured time"
-    return f"{table}\n{total}"
+        text += f", and {unknown} parts without a measured time"
+    return f"{table}\n{text}"
 
 
 def measure_progress(
     works: Sequence[Workload], evidence: Evidence
 ) -> list[Progress]:
-    """How far each part is; runs of the evidence count by their flags."""
+    """Measures progress; runs of the evidence count by their flags."""
     times: dict[Any, list[float]] = {}
     known = set()
     for group in evidence.groups:
@@ -123,7 +123,7 @@ def measure_progress(
 
 
 def _list_keys(flags: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
-    """What decides a run, but for its seed; and what kind of run it is."""
+    """Returns keys of a run: of its setting, and of its kind."""
     kept = {k: v for k, v in flags.items() if k not in UNIMPORTANT}
     names = ("dataset", "model", "grid_size", "depth", "width", "epochs")
     kind = tuple(flags.get(name) for name in names)

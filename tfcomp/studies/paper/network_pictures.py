@@ -53,7 +53,7 @@ def draw_each(found: Found, name: str) -> Drawn:
 
 
 def draw_rows(found: Found, start: str) -> Drawn:
-    """What networks whose label starts so draw at the same positions."""
+    """Plots outputs at the same positions of networks with such a label."""
     studies = load_studies(found, start)
     if not studies:
         return {}
@@ -64,7 +64,7 @@ def draw_rows(found: Found, start: str) -> Drawn:
 
 
 def load_studies(found: Found, start: str = "") -> dict[str, RunAnalysis]:
-    """The networks, each named by its label, which starts so."""
+    """Loads networks whose label has this start, named by it."""
     chosen = {k: p for k, p in found.networks.items() if k.startswith(start)}
     studies = {label: load_study(path) for label, path in chosen.items()}
     for label, study in studies.items():

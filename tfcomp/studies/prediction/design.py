@@ -63,34 +63,32 @@ class PredictionStudy(Workload):
     """All networks of a study; docs/predict.md describes its folder."""
 
     kind = "prediction study"
-    noun = "networks"
+    noun = "settings"
     flags_name = "predict.flags"
 
     items: Sequence[Trial]
     settings: PredictSettings
 
     def is_finished(self, item: Trial) -> bool:
-        """Checks whether a network is recorded."""
-        try:
-            return bool(read_json(locate(item.config)))
-        except (FileNotFoundError, DamagedFileError):
-            return False
+        """Checks whether all networks of a setting are recorded."""
+        return all(map(is_recorded, list_runs(item.config, self.settings)))
 
     def make_call(self, item: Trial) -> tuple[TaskFunction, list[str]]:
-        """Returns the function that trains a network, and its arguments."""
+        """Returns the function that trains a setting, and its arguments."""
         lines = run_flags.list_flag_lines(item.config)
-        return main, [*lines, f"--target={self.settings.target}"]
+        return main, lines + run_flags.list_flag_lines(self.settings)
 
     def get_config(self, item: Trial) -> RunConfig:
-        """Returns the run of a network."""
+        """Returns the run of the first network of a setting."""
         return item.config
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes the table of all networks that are recorded."""
         rows = [
-            make_row(item.setting, item.seed, read_json(locate(item.config)))
+            make_row(item.setting, run.training.seed, read_json(locate(run)))
             for item in self.items
-            if self.is_finished(item)
+            for run in list_runs(item.config, self.settings)
+            if is_recorded(run)
         ]
         if rows:
             write_table(self.folder / TABLE, pd.DataFrame(rows))
@@ -114,11 +112,14 @@ def print_report(
 
 
 def main(argv: list[str]) -> None:
-    """Trains, measures and records the network of some flags."""
+    """Trains and measures the networks of a setting that are not recorded.
+
+    They share the functions that TensorFlow has traced.
+    """
     known = run_flags.define_run_flags()
     run_flags.define_settings(PredictSettings.list_settings(), known)
     values = run_flags.parse_flags(argv[1:], known)
-    config, target = make_config(values), values["target"]
+    config, settings = make_config(values), PredictSettings.from_flags(values)
     import_plugins(config.plugins)
     with start_tensorflow():
         import keras
@@ -126,11 +127,33 @@ def main(argv: list[str]) -> None:
         from tfcomp.studies.prediction.network_training import train_network
 
     keras.backend.clear_session()
-    record = train_network(config, target)
-    file = locate(config)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(record, sort_keys=True, allow_nan=False)
-    write_text(file, f"{text}\n")
+    for run in list_runs(config, settings):
+        if not is_recorded(run):
+            record = train_network(run, settings.target)
+            locate(run).parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(record, sort_keys=True, allow_nan=False)
+            write_text(locate(run), f"{text}\n")
+
+
+def list_runs(config: RunConfig, settings: PredictSettings) -> list[RunConfig]:
+    """Returns the run of each seed; its name is a hash of what decides it."""
+    code = compute_code_version(config.plugins) + hash_modules([TRAINER])
+    version = f"{code} {settings.target!r}"
+    runs = []
+    for seed in settings.all_seeds:
+        training = dataclasses.replace(config.training, seed=seed)
+        run = dataclasses.replace(config, training=training)
+        name = compute_hash(run, version)
+        runs.append(dataclasses.replace(run, run_name=name))
+    return runs
+
+
+def is_recorded(config: RunConfig) -> bool:
+    """Checks whether a network has an intact file."""
+    try:
+        return bool(read_json(locate(config)))
+    except (FileNotFoundError, DamagedFileError):
+        return False
 
 
 def locate(config: RunConfig) -> Path:
@@ -146,13 +169,10 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
     """
     settings = PredictSettings.from_flags(values)
     base = make_config(values)
-    seeds = settings.all_seeds
-    points = parse_grid(values["grid"], len(seeds), base.plugins)
+    points = parse_grid(values["grid"], settings.seeds, base.plugins)
     if "model" not in points[0]:
         rule = "must vary model: numbers are judged across decoders"
         raise ConfigError("grid", rule, values["grid"])
-    code = compute_code_version(base.plugins) + hash_modules([TRAINER])
-    version = f"{code} {settings.target!r}"
     folder = Path(base.run_dir)
     items: list[Trial] = []
     notes: dict[str, None] = {}
@@ -163,15 +183,9 @@ def make_study(values: dict[str, Any]) -> PredictionStudy:
         notes |= dict.fromkeys(list_announcements(config, is_here(values)))
         if not settings.confirm and choose_half(varied) != HALVES[0]:
             continue
-        for seed in seeds:
-            training = dataclasses.replace(config.training, seed=seed)
-            run = dataclasses.replace(config, training=training)
-            run = dataclasses.replace(
-                run,
-                log_dir=str(folder / "networks"),
-                run_name=compute_hash(run, version),
-            )
-            items.append(Trial(varied, run))
+        places = dataclasses.replace(config, log_dir=str(folder / "networks"))
+        first = list_runs(places, settings)[0]
+        items.append(Trial(varied, first))
     for note in notes:
         print(note)
     lines = [f"--grid={spec}" for spec in values["grid"]]

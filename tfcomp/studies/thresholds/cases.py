@@ -127,7 +127,7 @@ class Case:
         base = dataclasses.replace(
             self.base,
             eval_every=fresh.eval_every,
-            eval_points=LARGEST[int],
+            eval_points=int(LARGEST[int]),
             layerwise_every=fresh.layerwise_every,
             checkpoint_seconds=fresh.checkpoint_seconds,
         )

@@ -45,11 +45,11 @@ class ThresholdSearches(Workload):
     items: Sequence[Case]
 
     def list_missing(self) -> list[Case]:
-        """Those that are not finished; large grids, which take long, first."""
+        """Returns unfinished searches; large grids, which take long, first."""
         return sorted(super().list_missing(), key=lambda c: -c.grid_size)
 
     def is_finished(self, case: Case) -> bool:
-        """Whether all trainings that a search asks for are recorded."""
+        """Checks whether all trainings of a search are recorded."""
         return self._read_rows(case) is not None
 
     def make_call(self, case: Case) -> tuple[TaskFunction, list[str]]:
@@ -66,11 +66,11 @@ class ThresholdSearches(Workload):
         return one_search.main, lines + run_flags.list_flag_lines(settings)
 
     def get_config(self, case: Case) -> RunConfig:
-        """A run like its trainings."""
+        """Returns a run like its trainings."""
         return case.base
 
     def describe_result(self, case: Case) -> str:
-        """A search in one line, with what it has found."""
+        """Returns a search and its result in one line."""
         found = ", ".join(
             f"{row['criterion']} "
             f"{'from' if row['reached'] else 'not reached up to'} "
@@ -80,11 +80,11 @@ class ThresholdSearches(Workload):
         return f"{case.describe()}: {found}" if found else case.describe()
 
     def fit_laws(self) -> list[threshold_tables.Law]:
-        """The power laws of what is finished."""
+        """Fits power laws to the finished searches."""
         return threshold_tables.fit_laws(self._collect_rows())
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes the tables of what is finished; failures have no rows."""
+        """Writes the tables of finished searches."""
         threshold_tables.write_tables(self.folder, self._collect_rows())
 
     def write_reports(self) -> None:
@@ -96,7 +96,7 @@ class ThresholdSearches(Workload):
             save_exhibit(exhibit, self.folder / "figures")
 
     def _collect_rows(self) -> list[threshold_tables.Row]:
-        """The rows of all finished searches."""
+        """Returns the rows of all finished searches."""
         return [
             row for case in self.items for row in self._read_rows(case) or ()
         ]
@@ -117,21 +117,22 @@ def search_thresholds(values: dict[str, Any]) -> int:
 
 
 def define_flags() -> flags.FlagValues:
-    """The flags of a run, those of a search, and where searches run."""
+    """Returns the flags of a run, of a search, and of its workers."""
     values = threshold_settings.define_search_flags()
     run_flags.define_settings(SchedulerOptions.list_settings(), values)
     return values
 
 
 def make_searches(values: dict[str, Any]) -> ThresholdSearches:
-    """The searches that the flags describe, checked; writes nothing.
+    """Returns the searches that the flags describe; writes nothing.
 
     Raises ConfigError if a flag breaks a rule for any of the grid sizes.
     """
     base = make_config(values)
     settings = threshold_settings.SearchSettings.from_flags(values)
     cases = list_cases(base, settings)
-    here, notes = is_here(values), {}
+    here = is_here(values)
+    notes: dict[str, None] = {}
     # Seeds differ in nothing that is checked, and there may be thousands.
     for case in (c for c in cases if c.seed == settings.first_seed):
         if case.kind != "bumps":

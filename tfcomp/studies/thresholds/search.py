@@ -1,8 +1,8 @@
 """The smallest number that reaches a target, found by bisection.
 
-To ask whether a count reaches it is expensive (a training), noisy, and more
-often true for larger counts. The search is a function of the answers alone, and
-repeated from recorded ones without asking twice.
+Each test of a count is a training: it takes long, is noisy, and succeeds more
+often for larger counts. The search depends on the answers alone, so it can be
+repeated from recorded ones.
 """
 
 import math
@@ -36,9 +36,9 @@ class Found:
 def find_threshold(reaches: Reaches, limits: Limits) -> Found:
     """Brackets the threshold by doubling or halving, then bisects its log.
 
-    Whatever the answers are, the count found reaches, and a count below it by
-    at most the tolerance (or by 1) does not, unless it is the minimum. No count
-    is asked for twice.
+    For any answers, the returned count reaches the target, and a count below it
+    by at most the tolerance (or by 1) does not, unless it is the minimum. No
+    count is tested twice.
     """
     answers: dict[int, bool] = {}
 
@@ -56,9 +56,9 @@ def find_threshold(reaches: Reaches, limits: Limits) -> Found:
 
 
 def dither(count: float, *seed: int) -> int:
-    """A count up to twice as large, drawn uniformly in log scale, by the seed.
+    """Multiplies a count by up to 2, uniformly in log scale, by the seed.
 
-    So the rounding up of thresholds to a geometric grid averages out over
+    The rounding of thresholds to a geometric grid then averages out over
     searches.
     """
     shift = np.random.default_rng(seed).uniform()
@@ -66,7 +66,7 @@ def dither(count: float, *seed: int) -> int:
 
 
 def _bracket(ask: Reaches, limits: Limits) -> tuple[int, int | None]:
-    """Neighbours on a geometric grid: one fails, the next reaches."""
+    """Returns neighbors on a geometric grid: one fails, the next reaches."""
     count = limits.first
     if ask(count):
         while count > 1:

@@ -102,7 +102,7 @@ class SearchSettings(SeedSettings):
 
     @property
     def variants(self) -> list[tuple[str, str]]:
-        """Pairs of a kind and a region, in fractions of the side."""
+        """Pairs of a kind and a region in fractions of the side."""
         kinds = split_list("kinds", self.kinds, OWN_REGIONS)
         if not self.regions:
             return [(kind, OWN_REGIONS[kind]) for kind in kinds]
@@ -121,7 +121,7 @@ class SearchSettings(SeedSettings):
 
 
 def define_search_flags() -> flags.FlagValues:
-    """The flags of a run and those of a search."""
+    """Returns the flags of a run and of a search."""
     values = define_run_flags()
     values.set_default("run_name", "threshold")
     define_settings(SearchSettings.list_settings(), values)
@@ -129,16 +129,17 @@ def define_search_flags() -> flags.FlagValues:
 
 
 def is_reached(criterion: str, score: float | None, target: float) -> bool:
-    """Whether a score is as good as its target; None (it diverged) is not."""
+    """Checks a score against its target; None (diverged) does not reach."""
     if score is None:
         return False
     return score >= target if CRITERIA[criterion] else score <= target
 
 
 def split_list(flag: str, text: str, known: Collection[str] = ()) -> list[str]:
-    """Reads a list of different values: those that are known, or any.
+    """Reads a list of distinct values, which may have to be known.
 
-    Raises ConfigError if there is none, or one is empty, repeated or not known.
+    Raises ConfigError for an empty list, and for an empty, repeated or unknown
+    value.
     """
     values = split_cells(flag, text)
     if not values or not all(values) or len(set(values)) < len(values):

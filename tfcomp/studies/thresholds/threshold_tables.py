@@ -38,7 +38,7 @@ class Law:
     note: str  # why there is no power law, or what was left out
 
     def describe(self) -> str:
-        """The law in one line."""
+        """Returns the law in one line."""
         kind, region, criterion = self.key
         text = f"{criterion}  {kind}, region {region}: {self.quantity}"
         if self.fit is not None:
@@ -49,7 +49,7 @@ class Law:
 def list_rows(
     case: cases.Case, evaluations: cases.Evaluations
 ) -> list[Row] | None:
-    """One row for each criterion of a search; None before it is finished.
+    """Returns a row for each criterion of a search; None before its end.
 
     Nothing is trained: the search is repeated on recorded scores.
     """
@@ -80,7 +80,7 @@ def list_rows(
 
 
 def fit_laws(rows: Sequence[Row]) -> list[Law]:
-    """The laws of all kinds, regions and criteria, in order of appearance."""
+    """Fits all kinds, regions and criteria, in order of appearance."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in KEYS), []).append(row)
@@ -89,7 +89,7 @@ def fit_laws(rows: Sequence[Row]) -> list[Law]:
 
 
 def make_slope_row(law: Law) -> Row:
-    """One row of `slopes.csv`."""
+    """Returns a row of `slopes.csv`."""
     numbers = ("slope", "low", "high")
     return {
         **dict(zip(KEYS, law.key, strict=True)),
@@ -111,7 +111,7 @@ def write_tables(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def _fit(key: tuple[str, ...], quantity: str, rows: list[Row]) -> Law:
-    """Fits one law; searches that reached no target are counted alone."""
+    """Fits one law; counts the searches that reached no target."""
     reached = [row for row in rows if row["reached"]]
     missed = [row for row in rows if not row["reached"]]
     counts = [row[quantity] for row in reached]
@@ -137,7 +137,7 @@ def _fit(key: tuple[str, ...], quantity: str, rows: list[Row]) -> Law:
 def make_exhibits(
     laws: Sequence[Law], targets: dict[str, float]
 ) -> list[Exhibit]:
-    """One picture a criterion: training examples needed over grid size."""
+    """Plots the training examples needed over grid size, by criterion."""
     exhibits = []
     for criterion, target in targets.items():
         chosen = [
@@ -170,7 +170,8 @@ def _make_exhibit(
             for found in (law.rows, law.missed)
         )
         means = [(m.size, m.mean, m.low, m.high) for m in law.means]
-        line = law.fit and (law.fit.constant, law.fit.slope)
+        fit = law.fit
+        line = (fit.constant, fit.slope) if fit else None
         lines[name] = Scaling(reached, means, missed, line)
         values = [(*law.key, *astuple(mean)) for mean in law.means]
         rows += [dict(zip(COLUMNS, each, strict=True)) for each in values]
