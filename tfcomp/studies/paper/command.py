@@ -95,8 +95,11 @@ def write_figures(
         draw_pictures(found, output)
         entries.append(found)
         yield found
-    shown = {"entries": entries, "command": command}
-    shown["num_runs"] = evidence.num_runs
+    shown = {
+        "entries": entries,
+        "command": command,
+        "num_runs": evidence.num_runs,
+    }
     write_text(output / "index.md", render_markdown(TEMPLATE, shown))
 
 

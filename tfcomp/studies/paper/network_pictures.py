@@ -59,6 +59,7 @@ def draw_rows(found: Found, start: str) -> Drawn:
         return {}
     labels = [k.removeprefix(start).lstrip(", ") for k in studies]
     exhibit = make_output_rows([*studies.values()], labels)
+    assert exhibit.figure is not None
     caption = f"{start}. {exhibit.caption}" if start else exhibit.caption
     return {caption: exhibit.figure}
 
@@ -169,11 +170,12 @@ def show_units(study: RunAnalysis, *stages: int) -> list[Exhibit]:
             "before it leave unexplained. The held-out region is outlined or "
             "shaded."
         )
+        maps = () if numbers.maps is None else numbers.maps
         units = {
             f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
                 study.dataset.make_map(values.ravel())
             )
-            for unit, values in zip(numbers.units, numbers.maps, strict=True)
+            for unit, values in zip(numbers.units, maps, strict=True)
         }
         title = f"{study.name}, {stage}"
         figure = draw_tuning(units, plane, title=title) if units else None

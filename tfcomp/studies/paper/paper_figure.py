@@ -112,12 +112,12 @@ class Found:
 
     @property
     def networks(self) -> dict[str, Path]:
-        """The folder of the first network of each group that has one."""
+        """The folder of the first network of each group, if there is one."""
         # Of several runs of a label, the one that comes last stays.
         return {
             label: Path(run["folder"])
             for label, group in self.groups.items()
-            for run in reversed(group.runs.values())
+            for run in reversed(list(group.runs.values()))
             if run["folder"] and Path(run["folder"], MODEL_FILE).exists()
         }
 

@@ -38,13 +38,13 @@ NETWORKS = {"donut.flags --depth=2": "315K", "mlp.flags --depth=2": "272K"}
 
 
 def draw_claim(found: Found, name: str) -> Drawn:
-    """The curves that the report shows of a claim."""
+    """Plots the curves that the report shows for a claim."""
     (claim,) = (claim for claim in CLAIMS if claim.name == name)
-    return claim.draw(found.evidence)
+    return claim.draw(found.evidence) if claim.draw else {}
 
 
 def draw_measure(found: Found, name: str, codes: Sequence[str]) -> Drawn:
-    """One of `STAGES` per stage: a panel for each code, a line for a group."""
+    """Plots one of `STAGES`: a panel for each code, a line for a group."""
     read, ylabel, words = STAGES[name]
     panels = {}
     for code in codes:
@@ -59,7 +59,7 @@ def draw_measure(found: Found, name: str, codes: Sequence[str]) -> Drawn:
 
 
 def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
-    """Scores of all groups, side by side, on logarithmic scales."""
+    """Plots scores of all groups, side by side, on logarithmic scales."""
     panels = []
     for name in names:
         number = Number(name, name, Rule())
@@ -77,12 +77,12 @@ def draw_scores(found: Found, names: Sequence[str]) -> Drawn:
 
 
 def draw_data(found: Found, name: str) -> Drawn:
-    """What `DATA` has of this name; it needs no run."""
+    """Plots data by the name in `DATA`; needs no run."""
     return DATA[name]()
 
 
 def draw_donut() -> Drawn:
-    """Images of a spread of ID and of OOD positions, the region outlined."""
+    """Plots images of some ID and OOD positions; outlines the region."""
     drawn = {}
     for file in ("donut.flags", "corner.flags"):
         _, dataset = _make(file)
@@ -96,7 +96,7 @@ def draw_donut() -> Drawn:
 
 
 def draw_some_stripes() -> Drawn:
-    """A vertical and a horizontal stripe."""
+    """Plots a vertical and a horizontal stripe."""
     _, dataset = _make("stripes.flags")
     stripes = dataset.splits.train
     middle = len(stripes) // 4
@@ -107,7 +107,7 @@ def draw_some_stripes() -> Drawn:
 
 
 def draw_all_stripes() -> Drawn:
-    """The training set of stripes alone."""
+    """Plots the training set of stripes alone."""
     _, dataset = _make("stripes.flags")
     stripes = dataset.splits.train
     rows = {}
@@ -120,7 +120,7 @@ def draw_all_stripes() -> Drawn:
 
 
 def list_networks() -> Drawn:
-    """The table of appendix D, with the weights counted."""
+    """Returns the table of appendix D, with numbers of weights."""
     names = ["input", "layers", "hidden", "optimizer", "paper", "ours"]
     columns = {"property": names}
     for line, size in NETWORKS.items():
