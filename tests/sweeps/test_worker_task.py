@@ -115,6 +115,7 @@ def test_plugins_do_not_leak(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
     wanted = [
         make_task("a", tmp_path, tasks.list_models),
