@@ -71,7 +71,8 @@ def read_columns(
         columns: By the head of a column: line in the file and text of cells.
         has_comma: True if numbers may have a decimal comma.
     """
-    classes, described = [], []
+    classes: list[np.ndarray] = []
+    described: list[tuple[str, str, Any, Any]] = []
     for head, cells in columns.items():
         name, _, kind = head.partition(":")
         texts = [text for _, text in cells]

@@ -103,8 +103,8 @@ class FactorTable:
     @cached_property
     def images(self) -> np.ndarray:
         """All images as they are given; `TableError` if one cannot be."""
-        lazy = isinstance(self._source, LazyImages)
-        images = self._source.load() if lazy else self._source
+        source = self._source
+        images = source.load() if isinstance(source, LazyImages) else source
         check_pixels(images)
         return images
 
@@ -122,8 +122,9 @@ class FactorTable:
     def inspect(self) -> tuple[str, ...]:
         """Reads all images, checks them and returns notes on them."""
         notes = note_faint(*self._range, self.scale)
-        lazy = isinstance(self._source, LazyImages)
-        return (*notes, *(self._source.notes if lazy else ()))
+        if isinstance(self._source, LazyImages):
+            notes += tuple(self._source.notes)
+        return notes
 
     @property
     def stored_bytes(self) -> int:

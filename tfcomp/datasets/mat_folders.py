@@ -4,6 +4,7 @@ import io
 import math
 import zlib
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +18,10 @@ MAT_HEAD, COMPRESSED = 128, 15  # bytes, and the type of a compressed variable
 
 # smallNORB has matrices of its own format under the name `.mat`.
 NORB_KINDS = ("cat", "info", "dat")
-NORB_TYPES = {0x1E3D4C55: np.dtype("u1"), 0x1E3D4C54: np.dtype("<i4")}
+NORB_TYPES: dict[int, np.dtype[Any]] = {
+    0x1E3D4C55: np.dtype("u1"),
+    0x1E3D4C54: np.dtype("<i4"),
+}
 
 
 def read_mat_folder(files: list[Path]) -> FactorTable:
@@ -78,6 +82,7 @@ def _unpack(file: Path) -> bytes:
         rule = f"must be a MATLAB 5 file of at most {CAR_BYTES >> 20} MB"
         raise TableError(file.name, rule, f"{file.stat().st_size:,} bytes")
     parts, start, size = [content[:MAT_HEAD]], MAT_HEAD, 0
+    order: Literal["big", "little"]
     order = "big" if content[126:128] == b"MI" else "little"
     while content[start : start + 8]:
         kind = int.from_bytes(content[start : start + 4], order)

@@ -74,7 +74,8 @@ def _open_picture(file: Path, ground: int) -> tuple[np.ndarray, bool]:
         if "A" in picture.getbands() or "transparency" in picture.info:
             layers = picture.convert("RGBA")
             if layers.getextrema()[3][0] < WHITE:
-                below = pil.new("RGBA", picture.size, (ground,) * 3 + (WHITE,))
+                color = (ground, ground, ground, WHITE)
+                below = pil.new("RGBA", picture.size, color)
                 shown = pil.alpha_composite(below, layers).convert("RGB")
                 return np.asarray(shown.convert(mode)), True
         return np.asarray(picture.convert(mode)), False

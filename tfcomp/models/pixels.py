@@ -7,6 +7,9 @@ Positions are known as coordinates x_p, y_p in [-1, 1], or as sinusoids:
 with k = 0 .. K - 1 and 4 K features (Vaswani et al. 2017, in two dimensions).
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import KerasTensor, ops
@@ -34,9 +37,10 @@ def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
 class PixelLayer(keras.layers.Layer):
     """Base of layers of a vector [n, k] and all pixels of an image size."""
 
-    def __init__(self, image_size: tuple[int, int], **kwargs) -> None:
+    def __init__(self, image_size: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.image_size = tuple(image_size)
+        rows, columns = image_size
+        self.image_size = rows, columns
 
     def get_config(self) -> dict:
         return {**super().get_config(), "image_size": list(self.image_size)}
@@ -61,7 +65,11 @@ class PixelDense(PixelLayer):
     """
 
     def __init__(
-        self, image_size: tuple[int, int], units: int, positions: str, **kwargs
+        self,
+        image_size: Sequence[int],
+        units: int,
+        positions: str,
+        **kwargs: Any,
     ) -> None:
         super().__init__(image_size, **kwargs)
         self.units, self.positions = units, positions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -24,6 +24,7 @@ def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
     The spec is `find`, or a choice for some factors, as `x:columns,y:rows`; a
     ConfigError says what it must be.
     """
+    found: dict[str, tuple[str, ...]]
     found = {f.name: () if f.categorical or f.periodic else AXES for f in space}
     for part in spec.split(",") if spec != "find" else ():
         name, _, choice = part.partition(":")
@@ -130,7 +131,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         encoding, inputs = make_encoding(config, space), "code"
     factors = keras.Input((len(space),), dtype="float32", name="factors")
     parts = encoding.split(encoding(factors))
-    penalties = {"orthogonal": model.orthogonal}
+    penalties: dict[str, Any] = {"orthogonal": model.orthogonal}
     reduction = model.penalty_reduction
     if model.entropy_weight:
         entropy = EntropyRegularizer(model.entropy_weight, reduction)
@@ -144,7 +145,10 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     images = []
     for factor, part in zip(space, parts, strict=True):
         known = (factor.size, dataset.image_shape[:2])
-        named = {"inputs": inputs, "name": f"embedding_{factor.name}"}
+        named: dict[str, Any] = {
+            "inputs": inputs,
+            "name": f"embedding_{factor.name}",
+        }
         if found := axes.get(factor.name):
             layer = AxisEmbedding(*known, found, model.axis_weight, **named)
         else:
