@@ -10,7 +10,7 @@ The first line lists the studies. `--plan` says what a study would run, how much
 of it is finished and how long the rest takes; `--run` runs it, goes on where it
 was interrupted, and judges. `--pack` makes one file of every sweep, with
 the flags, scores, measures and versions of its finished runs, and no weights;
-of a threshold or prediction study its tables and records. Verdicts follow from
+of a threshold or prediction study its tables. Verdicts follow from
 such files in seconds and without TensorFlow. To check a number, train one run
 again with the flags that its file holds, and compare.
 """
