@@ -35,7 +35,7 @@ QUICK_SECONDS = 0.5  # of a test
 QUICK_SETUP = 2.0  # of a fixture, which may be that of a whole file
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
-    "tfcomp.statistics.measure",
+    "tfcomp.evaluation.metrics",
     "tfcomp.report.sections",
     "tfcomp.config.registry",
 )

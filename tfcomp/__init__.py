@@ -24,7 +24,7 @@ _LATER = {
         "Evaluated ModelReport evaluate load_published load_run write_report"
     ),
     "report.sections": "register_section",
-    "statistics.measure": "register_measure",
+    "evaluation.metrics": "register_measure",
     "tables": "read_runs",
 }
 __all__ = sorted(" ".join(_LATER.values()).split())

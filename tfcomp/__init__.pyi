@@ -9,6 +9,7 @@ from tfcomp.config.errors import RunError as RunError
 from tfcomp.config.registry import register_callback as register_callback
 from tfcomp.config.run_config import RunConfig as RunConfig
 from tfcomp.datasets.factor_table import FactorTable as FactorTable
+from tfcomp.evaluation.metrics import register_measure as register_measure
 from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.report.model_report import Evaluated as Evaluated
 from tfcomp.report.model_report import ModelReport as ModelReport
@@ -17,7 +18,6 @@ from tfcomp.report.model_report import load_published as load_published
 from tfcomp.report.model_report import load_run as load_run
 from tfcomp.report.model_report import write_report as write_report
 from tfcomp.report.sections import register_section as register_section
-from tfcomp.statistics.measure import register_measure as register_measure
 from tfcomp.tables import read_runs as read_runs
 
 __version__: str

@@ -24,8 +24,13 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
 from tfcomp.evaluation.measure_files import read_measures
+from tfcomp.evaluation.metrics import (
+    OWN_METRICS,
+    adopt_metrics,
+    find_limits,
+    find_metric,
+)
 from tfcomp.statistics import setting_table
-from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures, find_measure
 from tfcomp.statistics.seed_statistics import get_score
 from tfcomp.storage.files import DamagedFileError, write_table, write_text
 from tfcomp.storage.output_folders import check_folder
@@ -77,7 +82,7 @@ def compare_runs(settings: dict[str, Any]) -> int:
             hint = "(--scores=list prints them)"
             raise ConfigError("scores", f"{rule} {hint}", score)
     scores = scores or list(filter(is_there, MAIN_SCORES))
-    table = setting_table.tabulate_settings(runs, scores)
+    table = setting_table.tabulate_settings(runs, scores, find_limits)
     text = setting_table.format_markdown(table, scores)
     print(text, end="")
     if output:
@@ -90,7 +95,7 @@ def list_scores(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     paths = dict.fromkeys(path for metrics in runs for path in _walk(metrics))
     width = max(map(len, paths))
     for path in paths:
-        if measure := find_measure(path):
+        if measure := find_metric(path):
             yield f"{path:{width}}  {measure.axis}, {measure.limits}"
         else:
             yield path
@@ -98,7 +103,7 @@ def list_scores(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _walk(numbers: Mapping[str, Any], above: str = "") -> Iterator[str]:
     for name, value in numbers.items():
-        if isinstance(value, Mapping) and name != OWN_MEASURES:
+        if isinstance(value, Mapping) and name != OWN_METRICS:
             yield from _walk(value, f"{above}{name}/")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{above}{name}"
@@ -116,7 +121,7 @@ def read_runs(pattern: str) -> list[setting_table.FinishedRun]:
         try:
             config = check_run(folder)
             metrics = read_metrics(Path(folder))
-            adopt_measures(metrics.get(OWN_MEASURES, {}))
+            adopt_metrics(metrics.get(OWN_METRICS, {}))
             if measures := read_measures(Path(folder)):
                 metrics = metrics | {"measures": measures}
         except DamagedFileError as error:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.config.command import exit_on_user_error, run_command
-from tfcomp.statistics.measure import list_leading
+from tfcomp.evaluation.metrics import list_leading
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 from tfcomp.sweeps.workload import run_as_asked
 

@@ -9,6 +9,7 @@ import pytest
 from tfcomp import compare
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import format_flags, parse_config
+from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics.setting_table import tabulate_settings
 
 
@@ -34,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
     runs = compare.read_runs(str(folder / "*"))
     # A copy of a run is no second seed.
-    table = tabulate_settings([*runs, *runs], ["ood/mse"])
+    table = tabulate_settings([*runs, *runs], ["ood/mse"], find_limits)
     found = table[["depth", "seeds", "ood/mse mean"]].to_numpy().tolist()
     assert found == [[2, 3, 3.0], [3, 1, 5.0]]
 
@@ -42,12 +43,14 @@ def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
 def test_settings_are_in_order(folder: Path) -> None:
     """By number, not as folders happen to be named."""
     fake_run(folder, "0", 1.0, "--depth=10")
-    table = tabulate_settings(compare.read_runs(f"{folder}/*"), [])
+    table = tabulate_settings(compare.read_runs(f"{folder}/*"), [], find_limits)
     assert list(table["depth"]) == [2, 3, 10]
 
 
 def test_a_single_setting_has_no_flags(folder: Path) -> None:
-    table = tabulate_settings(compare.read_runs(f"{folder}/a*"), ["id/mse"])
+    table = tabulate_settings(
+        compare.read_runs(f"{folder}/a*"), ["id/mse"], find_limits
+    )
     assert list(table.columns)[0] == "seeds" and list(table["seeds"]) == [3]
 
 
@@ -86,7 +89,9 @@ def test_command_writes_the_table(
 def test_intervals_stay_within_the_range(folder: Path) -> None:
     """Student's interval of 1, 2 and 6 reaches below 0; an MSE does not."""
     runs = compare.read_runs(str(folder / "a*"))
-    (row,) = tabulate_settings(runs, ["ood/mse"]).to_dict("records")
+    (row,) = tabulate_settings(runs, ["ood/mse"], find_limits).to_dict(
+        "records"
+    )
     assert 0 < row["ood/mse low"] < row["ood/mse mean"] < row["ood/mse high"]
 
 

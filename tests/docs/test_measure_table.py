@@ -6,19 +6,20 @@ With `UPDATE_PAGES=1` in the environment, the page is written.
 import os
 
 from tests.docs.page_blocks import ROOT
-from tfcomp.statistics.measure import Measure, list_measures
+from tfcomp.evaluation.metrics import list_metrics
+from tfcomp.statistics.metric import Metric
 
 PAGE = ROOT / "docs" / "reference" / "measures.md"
 BEGIN = "<!-- made from the declarations by tests/docs -->\n"
 HEAD = "| name | what it is | range | unit | better |\n|---|---|---|---|---|\n"
 TITLES = {
-    "image": "Scores of images",
-    "stage": "Numbers of stages",
-    "run": "Numbers of runs",
+    ("image",): "Scores of images",
+    ("stage", "stages"): "Numbers of stages",
+    ("run",): "Numbers of runs",
 }
 
 
-def format_row(measure: Measure) -> str:
+def format_row(measure: Metric) -> str:
     limits = "" if str(measure.limits) == "(-inf, inf)" else measure.limits
     about = measure.about.replace("|", "\\|")
     cells = (
@@ -34,8 +35,8 @@ def format_row(measure: Measure) -> str:
 def format_tables() -> str:
     tables = [
         f"\n## {title}\n\n{HEAD}"
-        + "".join(map(format_row, list_measures(per, own=False)))
-        for per, title in TITLES.items()
+        + "".join(map(format_row, list_metrics(*of, own=False)))
+        for of, title in TITLES.items()
     ]
     return "".join(tables)
 

@@ -14,7 +14,7 @@ from tfcomp.evaluation import (
     measures,
     stage_measures,
 )
-from tfcomp.statistics.measure import list_measures
+from tfcomp.evaluation.metrics import list_metrics
 
 
 def by_stage(study, values: list[float]) -> dict[str, float]:
@@ -260,7 +260,7 @@ def test_blank_outputs(make_study) -> None:
 
 def test_names_are_unique_and_values_plain(make_study) -> None:
     study = make_study("superposed", stage_0=lambda f: f)
-    declared = list_measures(of="study")
+    declared = list_metrics("stages", "run")
     functions = dict.fromkeys(measure.function for measure in declared)
     names = [name for function in functions for name in function(study)]
     assert len(names) == len(set(names))

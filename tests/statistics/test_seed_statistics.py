@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics.limits import POSITIVE
 from tfcomp.statistics.seed_statistics import (
     compute_interval,
@@ -69,7 +70,7 @@ def test_summary_of_settings() -> None:
     names = ["depth", "seed", "mse", "peaks"]
     runs = pd.DataFrame(rows, columns=names, dtype=object)
     numbers = stack_scores(runs, ["depth", "seed"], ["mse", "peaks"])
-    found = summarize(numbers, ["depth", "score"])
+    found = summarize(numbers, ["depth", "score"], find_limits)
     keys = found[["depth", "score", "mean", "n"]].to_numpy().tolist()
     # One seed has no peaks: there is no mean, and n says why.
     assert keys == [

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tfcomp.evaluation.metrics import find_limits
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.statistics.seed_statistics import summarize
 from tfcomp.sweeps.sweep_exhibits import SweepScores, make_exhibits
@@ -31,7 +32,11 @@ def plant(numbers: Planted) -> SweepScores:
     ]
     seeds = pd.DataFrame(rows)
     return SweepScores(
-        "planted", ["depth"], seeds, summarize(seeds, ["depth", "score"]), "S"
+        "planted",
+        ["depth"],
+        seeds,
+        summarize(seeds, ["depth", "score"], find_limits),
+        "S",
     )
 
 

@@ -21,7 +21,11 @@ from collections.abc import Callable
 import numpy as np
 
 from tfcomp.analysis.features import mean_or_none
-from tfcomp.statistics.measure import Chart, declare
+from tfcomp.statistics.limits import (
+    SHARE,
+    Limits,
+)
+from tfcomp.statistics.metric import Chart, Metric, computes
 
 # Of singular values and lengths: above the rounding of a float32 Jacobian.
 FLOOR = 1e-6
@@ -121,23 +125,43 @@ def compute_ratio_factorization(g: np.ndarray) -> float:
     return float(np.mean(scores)) if scores else float("nan")
 
 
-@declare(
-    """
-    factorization: factorization score [.5, 1] high
-        mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. 7),
-        from 1/2 to 1
-    cosine_factorization: factorization, cosine form [0, 1] high
-        mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1
-    log_volume_id: log-volume, ID
-        mean over ID points
-    log_volume_ood: log-volume, OOD
-        mean over OOD points
-    dead_fraction: share of dead points [0, 1] low
-        share of the points at which some factor moves nothing
-    """,
-    charts=dict.fromkeys(LEADING, FACTORIZATION)
-    | dict.fromkeys(("log_volume_id", "log_volume_ood"), VOLUME),
-    leading=LEADING,
+@computes(
+    Metric(
+        "factorization",
+        "factorization score",
+        "mean over all grid points of 1 - |g_xy| / (g_xx + g_yy) (eq. "
+        "7), from 1/2 to 1",
+        limits=Limits(0.5, 1),
+        better="high",
+        chart=FACTORIZATION,
+        is_leading=True,
+    ),
+    Metric(
+        "cosine_factorization",
+        "factorization, cosine form",
+        "mean of 1 - |g_xy| / sqrt(g_xx g_yy), from 0 to 1",
+        limits=SHARE,
+        better="high",
+        chart=FACTORIZATION,
+        is_leading=True,
+    ),
+    Metric(
+        "log_volume_id", "log-volume, ID", "mean over ID points", chart=VOLUME
+    ),
+    Metric(
+        "log_volume_ood",
+        "log-volume, OOD",
+        "mean over OOD points",
+        chart=VOLUME,
+    ),
+    Metric(
+        "dead_fraction",
+        "share of dead points",
+        "share of the points at which some factor moves nothing",
+        limits=SHARE,
+        better="low",
+    ),
+    of="stage",
 )
 def summarize_geometry(
     g: np.ndarray, is_ood: np.ndarray

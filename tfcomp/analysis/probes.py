@@ -19,7 +19,10 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from tfcomp.analysis.features import compute_rows, single_threaded
-from tfcomp.statistics.measure import Chart, declare
+from tfcomp.statistics.limits import (
+    AT_MOST_ONE,
+)
+from tfcomp.statistics.metric import Chart, Metric, computes
 
 # In units of the squared length of a typical row. Below 1e-4, the float32
 # rounding of the Gram matrix shows; at 1e4 nothing is left of a prediction.
@@ -63,17 +66,26 @@ PROBES = Chart(
 )
 
 
-@declare(
-    """
-    probe_r2_id: linear probes, R² in ID [-inf, 1] high
-        at ID points that the regression was not fitted on (cross-validation)
-    probe_r2_ood: linear probes, R² in OOD [-inf, 1] high
-        at OOD points, after fitting on all ID points
-    """,
-    charts=dict.fromkeys(NO_SCORES, PROBES),
-    leading=("probe_r2_ood",),
-    # A probe that extrapolates can be wrong by any factor: R² of -100.
-    floors={"probe_r2_ood": -1.0},
+@computes(
+    Metric(
+        "probe_r2_id",
+        "linear probes, R² in ID",
+        "at ID points that the regression was not fitted on (cross-validation)",
+        limits=AT_MOST_ONE,
+        better="high",
+        chart=PROBES,
+    ),
+    Metric(
+        "probe_r2_ood",
+        "linear probes, R² in OOD",
+        "at OOD points, after fitting on all ID points",
+        limits=AT_MOST_ONE,
+        better="high",
+        chart=PROBES,
+        is_leading=True,
+        floor=-1.0,
+    ),
+    of="stage",
 )
 @single_threaded
 def probe_rows(

@@ -19,56 +19,73 @@ from tfcomp.analysis.geometry import (
     find_floored,
 )
 from tfcomp.evaluation.image_measures import SUBSETS, Lists
-from tfcomp.statistics.measure import declare_stages
+from tfcomp.statistics.limits import (
+    POSITIVE,
+    SHARE,
+    Limits,
+)
+from tfcomp.statistics.metric import Metric, computes
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
 
 
-@declare_stages(
-    (
-        """
-    log_volume_sd{key}: spread of log-volume, {text} points [0, inf]
-        standard deviation of the log-volume over {text} points
-    """,
-        {"": "all grid", "_id": "ID", "_ood": "OOD"},
+@computes(
+    *(
+        Metric(
+            f"log_volume_sd{key}",
+            f"spread of log-volume, {text} points",
+            f"standard deviation of the log-volume over {text} points",
+            limits=POSITIVE,
+        )
+        for key, text in {"": "all grid", "_id": "ID", "_ood": "OOD"}.items()
     ),
-    (
-        """
-    log_volume_median_{key}: median log-volume, {text}
-        median over {text} points, which a few dead ones do not move as they
-        do the mean
-    """,
-        SUBSETS,
+    *(
+        Metric(
+            f"log_volume_median_{key}",
+            f"median log-volume, {text}",
+            f"median over {text} points, which a few dead ones do not move "
+            "as they do the mean",
+        )
+        for key, text in SUBSETS.items()
     ),
-    (
-        """
-    floor_fraction_{key}: share at the floor, {text} [0, 1] low
-        share of the {text} points where some direction has less than the
-        least length that counts
-    """,
-        SUBSETS,
+    *(
+        Metric(
+            f"floor_fraction_{key}",
+            f"share at the floor, {text}",
+            f"share of the {text} points where some direction has less than "
+            "the least length that counts",
+            limits=SHARE,
+            better="low",
+        )
+        for key, text in SUBSETS.items()
     ),
-    """
-    log_volume_difference: log-volume, OOD less ID
-        mean log-volume over OOD points less that over ID points
-    """,
-    (
-        """
-    log_volume_deviation_{key}: deviation of log-volume, {text} [0, inf]
-        mean over {text} points of the distance of the log-volume to its
-        median over ID
-    """,
-        SUBSETS,
+    Metric(
+        "log_volume_difference",
+        "log-volume, OOD less ID",
+        "mean log-volume over OOD points less that over ID points",
     ),
-    (
-        """
-    log_volume_median_deviation_{key}: deviation, median, {text} [0, inf]
-        median over {text} points of the distance of the log-volume to its
-        median over ID: few points at the floor do not move it
-    """,
-        SUBSETS,
+    *(
+        Metric(
+            f"log_volume_deviation_{key}",
+            f"deviation of log-volume, {text}",
+            f"mean over {text} points of the distance of the log-volume to "
+            "its median over ID",
+            limits=POSITIVE,
+        )
+        for key, text in SUBSETS.items()
     ),
+    *(
+        Metric(
+            f"log_volume_median_deviation_{key}",
+            f"deviation, median, {text}",
+            f"median over {text} points of the distance of the log-volume to "
+            "its median over ID: few points at the floor do not move it",
+            limits=POSITIVE,
+        )
+        for key, text in SUBSETS.items()
+    ),
+    of="stages",
 )
 def measure_log_volume(study: RunAnalysis) -> Lists:
     """How evenly does a stage spread the factors? (section 3.4, figure 2e)
@@ -107,23 +124,41 @@ def measure_log_volume(study: RunAnalysis) -> Lists:
     return lists
 
 
-@declare_stages(
-    """
-    ratio_factorization: factorization, ratio of means [.5, 1] high
-        the score as the published code computes it, for comparison: it
-        divides the mean of |g_xy| by the mean of g_xx + g_yy, so that
-        points with long directions dominate
-    scaled_factorization: factorization, factors per range [.5, 1] high
-        eq. 7 with every factor in units of its range: without them it rises
-        to 1 when one factor is merely counted in smaller units
-    worst_pair_factorization: cosine form of the worst pair [0, 1] high
-        of many factors, the least cosine form of all pairs: two merged ones
-        hardly show in a mean over pairs
-    chance_factorization: cosine form of random directions [0, 1]
-        what the cosine form is for random directions in as many units: wide
-        stages are near 1 by chance
-    """,
-    charts={"ratio_factorization": FACTORIZATION},
+@computes(
+    Metric(
+        "ratio_factorization",
+        "factorization, ratio of means",
+        "the score as the published code computes it, for comparison: "
+        "it divides the mean of |g_xy| by the mean of g_xx + g_yy, so "
+        "that points with long directions dominate",
+        limits=Limits(0.5, 1),
+        better="high",
+        chart=FACTORIZATION,
+    ),
+    Metric(
+        "scaled_factorization",
+        "factorization, factors per range",
+        "eq. 7 with every factor in units of its range: without them it "
+        "rises to 1 when one factor is merely counted in smaller units",
+        limits=Limits(0.5, 1),
+        better="high",
+    ),
+    Metric(
+        "worst_pair_factorization",
+        "cosine form of the worst pair",
+        "of many factors, the least cosine form of all pairs: two "
+        "merged ones hardly show in a mean over pairs",
+        limits=SHARE,
+        better="high",
+    ),
+    Metric(
+        "chance_factorization",
+        "cosine form of random directions",
+        "what the cosine form is for random directions in as many "
+        "units: wide stages are near 1 by chance",
+        limits=SHARE,
+    ),
+    of="stages",
 )
 def measure_factorization(study: RunAnalysis) -> Lists:
     """How orthogonal are the directions of the factors? (figures 2a to 2d)"""

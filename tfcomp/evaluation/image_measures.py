@@ -16,7 +16,13 @@ from tfcomp.analysis.kernel_anova import compute_interaction_r2, summarize_anova
 from tfcomp.analysis.kernels import summarize_best_alignment
 from tfcomp.analysis.scores import count_finite_peaks
 from tfcomp.analysis.superposition import FAR
-from tfcomp.statistics.measure import declare_runs
+from tfcomp.statistics.limits import (
+    AT_MOST_ONE,
+    CORRELATION,
+    POSITIVE,
+    SHARE,
+)
+from tfcomp.statistics.metric import Metric, computes
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
@@ -62,14 +68,23 @@ Numbers = dict[str, float | None]
 Lists = dict[str, list[float | None]]
 
 
-@declare_runs("""
-    border_rank_correlation: rank correlation of OOD error and distance to ID \
-        [-1, 1]
-        Spearman's, over OOD points, of the relative error and the distance
-        to the nearest ID grid point
-    border_relative_mse: relative MSE by distance to ID [0, inf] low
-        mean relative error at a distance of 1, 2, ... grid steps (a list)
-    """)
+@computes(
+    Metric(
+        "border_rank_correlation",
+        "rank correlation of OOD error and distance to ID",
+        "Spearman's, over OOD points, of the relative error and the "
+        "distance to the nearest ID grid point",
+        limits=CORRELATION,
+    ),
+    Metric(
+        "border_relative_mse",
+        "relative MSE by distance to ID",
+        "mean relative error at a distance of 1, 2, ... grid steps (a list)",
+        limits=POSITIVE,
+        better="low",
+    ),
+    of="run",
+)
 def measure_border(study: RunAnalysis) -> Numbers | Lists:
     """Does the OOD error rise with the distance to ID? (section 3.2)"""
     if not study.splits.is_ood.any():
@@ -86,31 +101,38 @@ def measure_border(study: RunAnalysis) -> Numbers | Lists:
     }
 
 
-@declare_runs(
+@computes(
     *(
-        (
-            f"""
-    {{key}}_{where}_r2: R² on {{text}} ({where}) [-inf, 1]
-        mean over OOD points {place} of the R², about the mean of the
-        output, on {{text}}
-    """,
-            MEMORIES,
+        Metric(
+            f"{key}_{where}_r2",
+            f"R² on {text} ({where})",
+            f"mean over OOD points {place} of the R², about the mean "
+            f"of the output, on {text}",
+            limits=AT_MOST_ONE,
         )
         for where, place in PLACES.items()
+        for key, text in MEMORIES.items()
     ),
-    (
-        """
-    faint_{key}_share: share of faint OOD outputs, {key} [0, 1] low
-        share of OOD outputs {text} with less than a tenth of the length of
-        the median ID output, which no R² counts
-    """,
-        PLACES,
+    *(
+        Metric(
+            f"faint_{key}_share",
+            f"share of faint OOD outputs, {key}",
+            f"share of OOD outputs {text} with less than a tenth of the "
+            "length of the median ID output, which no R² counts",
+            limits=SHARE,
+            better="low",
+        )
+        for key, text in PLACES.items()
     ),
-    """
-    sharing_truth_r2: R² of the truth on images that share a factor [-inf, 1]
-        the same R² of the true OOD images: where it is high, data are sums,
-        and a network that composes them well has a high sharing_far_r2
-    """,
+    Metric(
+        "sharing_truth_r2",
+        "R² of the truth on images that share a factor",
+        "the same R² of the true OOD images: where it is high, data "
+        "are sums, and a network that composes them well has a high "
+        "sharing_far_r2",
+        limits=AT_MOST_ONE,
+    ),
+    of="run",
 )
 def measure_sharing(study: RunAnalysis) -> Numbers:
     """Are OOD outputs made of memories that share a factor? (figure 1d)"""
@@ -126,19 +148,20 @@ def measure_sharing(study: RunAnalysis) -> Numbers:
     return found | {"sharing_truth_r2": study.truth_sharing}
 
 
-@declare_runs(
+@computes(
     *(
-        (
-            f"""
-    {name}_{{key}}: share of {{text}} images with {words} [0, 1]
-        share of {{text}} images with {words}: local extrema above half
-        of the largest value of the image and above a tenth of the
-        height of a bump
-    """,
-            SUBSETS,
+        Metric(
+            f"{name}_{key}",
+            f"share of {text} images with {words}",
+            f"share of {text} images with {words}: local extrema above "
+            "half of the largest value of the image and above a tenth of "
+            "the height of a bump",
+            limits=SHARE,
         )
         for name, words in PEAKS.items()
-    )
+        for key, text in SUBSETS.items()
+    ),
+    of="run",
 )
 def measure_peaks(study: RunAnalysis) -> Numbers:
     """How many images show several bumps, or none? (section 3.2)"""
@@ -157,15 +180,20 @@ def measure_peaks(study: RunAnalysis) -> Numbers:
     return numbers
 
 
-@declare_runs(
-    (
-        """
-    interaction_r2_{key}: R² of the interaction part, {text} images [0, 1] high
-        R² of what is left of the output less its row and column means on
-        that of the truth, one scale for all {text} images; a plus has 0
-    """,
-        SUBSETS,
-    )
+@computes(
+    *(
+        Metric(
+            f"interaction_r2_{key}",
+            f"R² of the interaction part, {text} images",
+            "R² of what is left of the output less its row and column means "
+            f"on that of the truth, one scale for all {text} images; a plus "
+            "has 0",
+            limits=SHARE,
+            better="high",
+        )
+        for key, text in SUBSETS.items()
+    ),
+    of="run",
 )
 def measure_image_interaction(study: RunAnalysis) -> Numbers:
     """Do images show more than a sum over rows and columns? (section 4.2)"""
@@ -178,29 +206,37 @@ def measure_image_interaction(study: RunAnalysis) -> Numbers:
     return numbers
 
 
-@declare_runs(
-    (
-        """
-    alignment_{key}: alignment with the {text} kernel [-1, 1]
-        centered alignment of the cosines of OOD outputs with the {text}
-        kernel
-    """,
-        KERNELS,
+@computes(
+    *(
+        Metric(
+            f"alignment_{key}",
+            f"alignment with the {text} kernel",
+            "centered alignment of the cosines of OOD outputs with the "
+            f"{text} kernel",
+            limits=CORRELATION,
+        )
+        for key, text in KERNELS.items()
     ),
-    (
-        """
-    alignment_{key}_width: width of the best {key} kernel [0, inf] in factor
-        the width at which alignment_{key}_best is reached
-    """,
-        {"additive": "", "radial": ""},
+    *(
+        Metric(
+            f"alignment_{key}_width",
+            f"width of the best {key} kernel",
+            f"the width at which alignment_{key}_best is reached",
+            limits=POSITIVE,
+            unit="factor",
+        )
+        for key in ("additive", "radial")
     ),
-    (
-        """
-    {key}: kernel, {text} [0, 1]
-        share of {text} in the variance of the kernel
-    """,
-        ORDERS,
+    *(
+        Metric(
+            f"{key}",
+            f"kernel, {text}",
+            f"share of {text} in the variance of the kernel",
+            limits=SHARE,
+        )
+        for key, text in ORDERS.items()
     ),
+    of="run",
 )
 def measure_alignment(study: RunAnalysis) -> Numbers:
     """Which ideal kernel has the model learned? (figure 1e, equations 3, 4)"""
@@ -215,14 +251,17 @@ def measure_alignment(study: RunAnalysis) -> Numbers:
     return numbers
 
 
-@declare_runs(
+@computes(
     *(
-        f"""
-    {name}: R² {text}, {over.split()[0]} [0, 1]
-        R² {text}, {over} the held-out points of a gap
-    """
+        Metric(
+            name,
+            f"R² {text}, {over.split()[0]}",
+            f"R² {text}, {over} the held-out points of a gap",
+            limits=SHARE,
+        )
         for name, (_, over, text) in EDGES.items()
-    )
+    ),
+    of="run",
 )
 def measure_interpolation(study: RunAnalysis) -> Numbers:
     """Are outputs in the gap made of the images at its edges? (figure 9a-d)
@@ -240,12 +279,17 @@ def measure_interpolation(study: RunAnalysis) -> Numbers:
     }
 
 
-@declare_runs("""
-    curve_values: factor
-        values along the curve (a list)
-    curve_mse: MSE along the curve with a gap [0, inf] low
-        MSE over pixels at each of curve_values (a list)
-    """)
+@computes(
+    Metric("curve_values", "factor", "values along the curve (a list)"),
+    Metric(
+        "curve_mse",
+        "MSE along the curve with a gap",
+        "MSE over pixels at each of curve_values (a list)",
+        limits=POSITIVE,
+        better="low",
+    ),
+    of="run",
+)
 def measure_error_curve(study: RunAnalysis) -> Lists:
     """The error along the one curve with a gap (figure 9a)."""
     if len(study.gaps) != 1:

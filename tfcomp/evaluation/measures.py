@@ -1,6 +1,6 @@
 """Measures: what the claims need of a finished run beyond `metrics.json`.
 
-A function that declares them (`tfcomp.statistics.measure`) maps a study to
+A function that declares them (`tfcomp.statistics.metric`) maps a study to
 numbers by name, or lists with one per stage; to nothing where it does not
 apply. `start` has those before training: what it shows, training has not made.
 """
@@ -15,9 +15,10 @@ from tfcomp.evaluation import measure_files
 from tfcomp.evaluation.evaluator import Evaluator
 from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.measure_files import Measures
+from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.models.initial_model import make_model
-from tfcomp.statistics.measure import Measure, list_measures
+from tfcomp.statistics.metric import Metric
 
 
 def measure_run(
@@ -53,7 +54,7 @@ def make_study(run: LoadedRun, evaluators: Sequence[Evaluator]) -> RunAnalysis:
 
 def measure_study(study: RunAnalysis) -> Measures:
     """All measures that apply to a run, and the names of its stages."""
-    found = _compute(study, list_measures(of="study"))
+    found = _compute(study, list_metrics("stages", "run"))
     return {"stages": study.stages, **found}
 
 
@@ -63,7 +64,7 @@ def tabulate_stages(
     """Some measures of every stage, None where it has none."""
     summary = study.layers.summary
     known = {name for numbers in summary.values() for name in numbers}
-    measures = list_measures("stage", "study")
+    measures = list_metrics("stages")
     wanted = set(names) - known
     columns = _compute(study, [m for m in measures if m.name in wanted])
     rows = {}
@@ -74,7 +75,7 @@ def tabulate_stages(
     return rows
 
 
-def _compute(study: RunAnalysis, measures: Sequence[Measure]) -> Measures:
+def _compute(study: RunAnalysis, measures: Sequence[Metric]) -> Measures:
     found: Measures = {}
     for function in dict.fromkeys(measure.function for measure in measures):
         found |= {k: _to_plain(v) for k, v in function(study).items()}

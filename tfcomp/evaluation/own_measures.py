@@ -11,7 +11,7 @@ from tfcomp.analysis.features import finite_or_none
 from tfcomp.config.errors import RunError, describe_plugin_error
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import choose_rows
-from tfcomp.statistics.measure import Measure, describe_own, list_measures
+from tfcomp.statistics.metric import Metric, list_own
 
 # Of a first try.
 TRIED_POINTS, TRIED_UNITS = 64, 5
@@ -45,7 +45,7 @@ def measure_stages(
     """The registered numbers of every stage, which `Evaluator.read_stages`
     reads if something is registered. A measure that fails has no number there,
     which is said: what else a run has computed is not lost for it."""
-    measures = list_measures(of="stage")
+    measures = list_own("stage")
     if not measures:
         return {}
     found = {}
@@ -60,7 +60,7 @@ def measure_images(view: ImageView) -> dict[str, np.ndarray]:
     """The registered numbers of every image, [n] by name; NaN if one fails."""
     nothing = np.full(len(view.images), np.nan)
     found = {}
-    for m in list_measures(of="images"):
+    for m in list_own("image"):
         values = _attempt(m, view, "images")
         found[m.name] = nothing if values is None else values
     return found
@@ -70,7 +70,7 @@ def try_measures(dataset: Dataset) -> None:
     """Calls the registered measures on a few points, before any training, with
     random numbers as stages and true images; RunError, with the measure and its
     line, if one fails or returns no numbers of the right shape."""
-    if not describe_own():
+    if not list_own("stage") and not list_own("image"):
         return
     splits = dataset.splits
     rows = [
@@ -84,13 +84,13 @@ def try_measures(dataset: Dataset) -> None:
     truth = dataset.render_array(factors)
     stage = StageView("stage_0", units, factors, is_ood)
     images = ImageView(truth, truth, factors, is_ood)
-    for measure in list_measures(of="stage"):
+    for measure in list_own("stage"):
         _compute(measure, stage)
-    for measure in list_measures(of="images"):
+    for measure in list_own("image"):
         _compute(measure, images)
 
 
-def _compute(measure: Measure, view: StageView | ImageView) -> Any:
+def _compute(measure: Metric, view: StageView | ImageView) -> Any:
     """What a measure gives: a number of a stage, or None, or one per image.
 
     RunError, a line about the measure, if it fails or gives something else.
@@ -123,7 +123,7 @@ def _compute(measure: Measure, view: StageView | ImageView) -> Any:
     return float(values) if is_stage else values
 
 
-def _attempt(measure: Measure, view: StageView | ImageView, place: str) -> Any:
+def _attempt(measure: Metric, view: StageView | ImageView, place: str) -> Any:
     """What `_compute` gives; None, which is said, if it fails or is NaN."""
     try:
         value = _compute(measure, view)

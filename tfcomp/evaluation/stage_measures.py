@@ -10,7 +10,14 @@ from tfcomp.analysis.gram import compute_neighbor_cosines
 from tfcomp.analysis.similarity import summarize_similarity
 from tfcomp.analysis.tuning import NO_TYPES, summarize_tuning
 from tfcomp.evaluation.image_measures import Lists, Numbers, average
-from tfcomp.statistics.measure import Chart, declare_runs, declare_stages
+from tfcomp.statistics.limits import (
+    AT_MOST_ONE,
+    CORRELATION,
+    POSITIVE,
+    SHARE,
+    Limits,
+)
+from tfcomp.statistics.metric import Chart, Metric, computes
 
 if TYPE_CHECKING:
     from tfcomp.evaluation.run_analysis import RunAnalysis
@@ -32,9 +39,9 @@ CURVATURE = Chart(
 )
 # What compares a stage with the image: range, and what it is.
 SIMILARITIES = {
-    "cka": ("[-inf, 1]", "debiased linear CKA"),
-    "procrustes": (f"[0, {2**0.5}]", "Procrustes distance"),
-    "rsa": ("[-1, 1]", "rank correlation of distances (RSA)"),
+    "cka": (AT_MOST_ONE, "debiased linear CKA"),
+    "procrustes": (Limits(0.0, 2**0.5), "Procrustes distance"),
+    "rsa": (CORRELATION, "rank correlation of distances (RSA)"),
 }
 GAPS = {
     "speed": "median step",
@@ -44,20 +51,31 @@ GAPS = {
 }
 
 
-@declare_stages("""
-    probe_r2_grid: linear probes, R² over the grid [-inf, 1] high
-        out-of-fold R² of a ridge regression from the activations to the
-        factors, over all grid points
-    """)
+@computes(
+    Metric(
+        "probe_r2_grid",
+        "linear probes, R² over the grid",
+        "out-of-fold R² of a ridge regression from the activations to "
+        "the factors, over all grid points",
+        limits=AT_MOST_ONE,
+        better="high",
+    ),
+    of="stages",
+)
 def measure_probes(study: RunAnalysis) -> Lists:
     """Can the factors be read out by linear probes? (figures 2, 11 to 14)"""
     return {"probe_r2_grid": list(study.grid_probes.values())}
 
 
-@declare_runs("""
-    neighbor_cosine: cosine of neighboring embeddings [-1, 1]
-        mean cosine between the low-rank embeddings of neighboring values
-    """)
+@computes(
+    Metric(
+        "neighbor_cosine",
+        "cosine of neighboring embeddings",
+        "mean cosine between the low-rank embeddings of neighboring values",
+        limits=CORRELATION,
+    ),
+    of="run",
+)
 def measure_neighbors(study: RunAnalysis) -> Numbers:
     """How alike are the matrices of neighboring values? (figure 3)
 
@@ -72,31 +90,63 @@ def measure_neighbors(study: RunAnalysis) -> Numbers:
     return {"neighbor_cosine": average(means)} if means else {}
 
 
-@declare_stages(
-    """
-    additive_share: additive share of units [0, 1]
-        share of the variance of a unit over the grid that is a sum of
-        functions of single factors, mean over live units
-    additive_share_weighted: additive share of variance [0, 1]
-        the same, units weighted by their variance
-    interaction_share: interaction, share of variance [0, 1]
-        share of the variance over the grid that no sum of functions of
-        single factors explains; it needs no derivative and sees kinks
-    pair_share: pair share of units [0, 1]
-        share of interactions of two factors, mean over live units
-    pair_share_weighted: pair share of variance [0, 1]
-        the same, units weighted by their variance
-    product_share: share of products [0, 1]
-        share of units, weighted by variance, that a product a(x) b(y) fits
-        better than a sum by more than .05 of their variance; units that
-        neither fits to one half do not count
-    sum_share: share of sums [0, 1]
-        likewise, that a sum a(x) + b(y) fits better than a product
-    product_less_sum: products less sums [-1, 1]
-        product_share less sum_share: 1 if all units are products, -1 if all
-        are sums, whatever their width
-    """,
-    charts={"interaction_share": INTERACTIONS},
+@computes(
+    Metric(
+        "additive_share",
+        "additive share of units",
+        "share of the variance of a unit over the grid that is a sum of "
+        "functions of single factors, mean over live units",
+        limits=SHARE,
+    ),
+    Metric(
+        "additive_share_weighted",
+        "additive share of variance",
+        "the same, units weighted by their variance",
+        limits=SHARE,
+    ),
+    Metric(
+        "interaction_share",
+        "interaction, share of variance",
+        "share of the variance over the grid that no sum of functions "
+        "of single factors explains; it needs no derivative and sees "
+        "kinks",
+        limits=SHARE,
+        chart=INTERACTIONS,
+    ),
+    Metric(
+        "pair_share",
+        "pair share of units",
+        "share of interactions of two factors, mean over live units",
+        limits=SHARE,
+    ),
+    Metric(
+        "pair_share_weighted",
+        "pair share of variance",
+        "the same, units weighted by their variance",
+        limits=SHARE,
+    ),
+    Metric(
+        "product_share",
+        "share of products",
+        "share of units, weighted by variance, that a product a(x) b(y) "
+        "fits better than a sum by more than .05 of their variance; "
+        "units that neither fits to one half do not count",
+        limits=SHARE,
+    ),
+    Metric(
+        "sum_share",
+        "share of sums",
+        "likewise, that a sum a(x) + b(y) fits better than a product",
+        limits=SHARE,
+    ),
+    Metric(
+        "product_less_sum",
+        "products less sums",
+        "product_share less sum_share: 1 if all units are products, -1 "
+        "if all are sums, whatever their width",
+        limits=CORRELATION,
+    ),
+    of="stages",
 )
 def measure_tuning(study: RunAnalysis) -> Lists:
     """Do units answer to one factor or to combinations? (figures 4e, 15)
@@ -125,33 +175,48 @@ def measure_tuning(study: RunAnalysis) -> Lists:
     return lists
 
 
-@declare_stages(
-    """
-    mixed_share: mixed derivatives [0, 1]
-        share of mixed ones in the squares of all first and second
-        derivatives (exact); 0 for a sum over factors. It sees no kinks:
-        behind a code of single factors a network of ReLUs has 0 in every
-        stage
-    contrast: contrast [0, inf]
-        inner product of the absolute directions in which two factors move
-        the units
-    relative_contrast: contrast of units [0, 1]
-        overlap of the units that two factors move; it depends on the axes:
-        a plane turned by 45 degrees has the worst value
-    gaussian_curvature: Gaussian curvature
-        median over points of the Gaussian curvature of the surface that a
-        stage makes of two factors
-    total_curvature: total curvature
-        integral of the Gaussian curvature over the surface that a stage
-        makes of two factors, which does not depend on its size: 0 for a
-        plane, also a rolled-up one, and 2π for half a sphere. It sees no
-        kinks either
-    """,
-    charts={
-        "mixed_share": INTERACTIONS,
-        "relative_contrast": INTERACTIONS,
-        "total_curvature": CURVATURE,
-    },
+@computes(
+    Metric(
+        "mixed_share",
+        "mixed derivatives",
+        "share of mixed ones in the squares of all first and second "
+        "derivatives (exact); 0 for a sum over factors. It sees no "
+        "kinks: behind a code of single factors a network of ReLUs has "
+        "0 in every stage",
+        limits=SHARE,
+        chart=INTERACTIONS,
+    ),
+    Metric(
+        "contrast",
+        "contrast",
+        "inner product of the absolute directions in which two factors "
+        "move the units",
+        limits=POSITIVE,
+    ),
+    Metric(
+        "relative_contrast",
+        "contrast of units",
+        "overlap of the units that two factors move; it depends on the "
+        "axes: a plane turned by 45 degrees has the worst value",
+        limits=SHARE,
+        chart=INTERACTIONS,
+    ),
+    Metric(
+        "gaussian_curvature",
+        "Gaussian curvature",
+        "median over points of the Gaussian curvature of the surface "
+        "that a stage makes of two factors",
+    ),
+    Metric(
+        "total_curvature",
+        "total curvature",
+        "integral of the Gaussian curvature over the surface that a "
+        "stage makes of two factors, which does not depend on its size: "
+        "0 for a plane, also a rolled-up one, and 2π for half a sphere. "
+        "It sees no kinks either",
+        chart=CURVATURE,
+    ),
+    of="stages",
 )
 def measure_interaction(study: RunAnalysis) -> Lists:
     """Does a factor change what another one does to a stage?"""
@@ -160,17 +225,18 @@ def measure_interaction(study: RunAnalysis) -> Lists:
     return {name: [numbers[name] for numbers in stages] for name in names}
 
 
-@declare_stages(
+@computes(
     *(
-        (
-            f"""
-    image_{name}{{key}}: {text} to the image{{text}} {limits}
-        {text} between the stage and the image{{text}}
-    """,
-            {"": "", "_null": ", points permuted"},
+        Metric(
+            f"image_{name}{key}",
+            f"{text} to the image{null}",
+            f"{text} between the stage and the image{null}",
+            limits=limits,
         )
         for name, (limits, text) in SIMILARITIES.items()
-    )
+        for key, null in (("", ""), ("_null", ", points permuted"))
+    ),
+    of="stages",
 )
 def measure_similarity(study: RunAnalysis) -> Lists:
     """How far is a stage from the image? See `tfcomp.analysis.similarity`."""
@@ -182,14 +248,17 @@ def measure_similarity(study: RunAnalysis) -> Lists:
     return {f"image_{name}": [row[name] for row in found] for name in names}
 
 
-@declare_stages(
-    (
-        """
-    gap_{key}: {text}, inside the gap over outside [0, inf]
-        {text} along the curve of a stage, inside the gap over outside
-    """,
-        GAPS,
-    )
+@computes(
+    *(
+        Metric(
+            f"gap_{key}",
+            f"{text}, inside the gap over outside",
+            f"{text} along the curve of a stage, inside the gap over outside",
+            limits=POSITIVE,
+        )
+        for key, text in GAPS.items()
+    ),
+    of="stages",
 )
 def measure_gap(study: RunAnalysis) -> Lists:
     """Does the curve of a stage jump in the gap? (figure 9b)
@@ -212,11 +281,17 @@ def measure_gap(study: RunAnalysis) -> Lists:
     }
 
 
-@declare_runs("""
-    axis_ratio: ratio of axes [1, inf]
-        norm of the profiles of hard rendering along the stronger axis over
-        that along the weaker one, of the factor in which they are closest
-    """)
+@computes(
+    Metric(
+        "axis_ratio",
+        "ratio of axes",
+        "norm of the profiles of hard rendering along the stronger axis "
+        "over that along the weaker one, of the factor in which they "
+        "are closest",
+        limits=Limits(1),
+    ),
+    of="run",
+)
 def measure_axes(study: RunAnalysis) -> Numbers:
     """How clearly hard rendering has found the axes, known on ID alone."""
     found = [e.summary.get("ratio") for e in study.embeddings.values()]

@@ -6,6 +6,7 @@ import numpy as np
 
 from tfcomp.datasets.solvable import certify_dataset, mark_certified
 from tfcomp.evaluation.image_measures import measure_border
+from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import (
     describe_planes,
     label_error,
@@ -17,7 +18,6 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report.findings import describe_border, describe_errors
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row, group_runs, list_points, show_run
-from tfcomp.statistics.measure import list_measures
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
@@ -31,7 +31,7 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
         "All scores",
         " ".join(
             f"{m.name}: {m.about}{f', in {m.unit}' if m.unit else ''}."
-            for m in list_measures("image")
+            for m in list_metrics("image")
         ),
         rows=[
             {"run": analysis.name, "subset": subset, **found}

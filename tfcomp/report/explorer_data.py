@@ -22,13 +22,13 @@ from tfcomp.datasets.dataset import Dataset, undo_brighten
 from tfcomp.datasets.explored import MAX_EXPLORED
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.evaluation.kept_outputs import read_outputs
+from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.pictures import label_error
 from tfcomp.evaluation.point_scores import score_points
 from tfcomp.evaluation.reference_scores import draw_references
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.image_rows import arrange_channels
 from tfcomp.report.page import encode
-from tfcomp.statistics.measure import list_measures
 
 # Of all images before they are compressed, to a fifth or less.
 MAX_BYTES = 2**25
@@ -179,7 +179,7 @@ def _describe_run(analysis: RunAnalysis) -> Data:
     pair = found.images, found.truth
     each = score_points(data, *pair, splits.grid, splits.is_ood)
     each.pop("blank_mse")
-    labels = {m.name: m.axis for m in list_measures("image")}
+    labels = {m.name: m.axis for m in list_metrics("image")}
     labels["relative_mse"] = label_error(data)
     labels["superposition_r2"] = "R² of the superposition"
     scores = {"relative_mse": _rate(analysis, found.images)} | each

@@ -7,12 +7,13 @@ from tfcomp.analysis.geometry import compute_chance, compute_pair_scores
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.derivatives import describe_nondifferentiable
 from tfcomp.evaluation.measures import tabulate_stages
+from tfcomp.evaluation.metrics import list_charts
 from tfcomp.evaluation.run_analysis import RunAnalysis
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report import run_exhibits
 from tfcomp.report.page import Section
 from tfcomp.report.run_exhibits import Row
-from tfcomp.statistics.measure import Chart, Measure, list_charts
+from tfcomp.statistics.metric import Chart, Metric
 
 # Of sums of products of derivatives, which are shares.
 ROUNDING = 1e-9
@@ -102,7 +103,7 @@ def has_numbers(rows: Sequence[Row], name: str) -> bool:
 def _make_chart(
     analyses: Sequence[RunAnalysis],
     chart: Chart,
-    measures: Sequence[Measure],
+    measures: Sequence[Metric],
     rows: Sequence[Row],
     others: Sequence[str],
 ) -> Exhibit:

@@ -11,14 +11,13 @@ Tables are pandas DataFrames, one row a number: the flags of its setting, its
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfcomp.statistics.limits import REAL, Limits, compute_student
-from tfcomp.statistics.measure import find_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +100,10 @@ def stack_scores(
 
 
 def summarize(
-    table: pd.DataFrame, keys: Sequence[str], method: str = "student"
+    table: pd.DataFrame,
+    keys: Sequence[str],
+    find_limits: Callable[[str], Limits],
+    method: str = "student",
 ) -> pd.DataFrame:
     """Mean, spread and interval of every group of numbers, of equal keys.
 

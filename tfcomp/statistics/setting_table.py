@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfcomp.statistics.measure import find_limits
+from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.seed_statistics import (
     IGNORED,
     compute_statistics,
@@ -24,7 +24,9 @@ FinishedRun = tuple[dict[str, Any], dict[str, Any]]
 
 
 def tabulate_settings(
-    runs: Sequence[FinishedRun], scores: Sequence[str]
+    runs: Sequence[FinishedRun],
+    scores: Sequence[str],
+    find_limits: Callable[[str], Limits],
 ) -> pd.DataFrame:
     """Groups runs that differ in nothing but their seed.
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tfcomp.evaluation.metrics import find_limits, find_metric, list_leading
 from tfcomp.figures.curve_plots import BandCurve, draw_curve_panels
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
-from tfcomp.statistics.measure import find_measure, list_leading
 from tfcomp.statistics.seed_statistics import stack_scores, summarize
 from tfcomp.statistics.setting_table import make_label
 from tfcomp.storage.run_folder import HISTORY_FILE
@@ -64,7 +64,7 @@ def summarize_curves(trials: Sequence[Trial]) -> pd.DataFrame:
     ]
     keys = [*trials[0].setting, "quantity", "epoch"]
     table = pd.DataFrame(rows, columns=[*keys, "value"])
-    return summarize(table, keys) if rows else table
+    return summarize(table, keys, find_limits) if rows else table
 
 
 def _read_curves(trial: Trial, most: int) -> Iterator[tuple[str, int, float]]:
@@ -86,11 +86,11 @@ def summarize_layers(table: pd.DataFrame, flags: Sequence[str]) -> pd.DataFrame:
     """The same for each stage, of what `sweep_tables.tabulate_layers` gives."""
     if table.empty:
         return table
-    found = [name for name in list_leading("stage") if name in table]
+    found = [name for name in list_leading("stage", "stages") if name in table]
     keys = [*flags, "position"]
     numbers = stack_scores(table, keys, found).dropna(subset="value")
     numbers = numbers.rename(columns={"score": "quantity", "position": "stage"})
-    return summarize(numbers, [*flags, "quantity", "stage"])
+    return summarize(numbers, [*flags, "quantity", "stage"], find_limits)
 
 
 def make_exhibits(
@@ -98,7 +98,7 @@ def make_exhibits(
 ) -> list[Exhibit]:
     """All figures that scores, curves and layers, summarized, allow."""
     exhibits = draw_lines("curves", "epoch", QUANTITIES, sweep, curves)
-    stages = list_leading("stage")
+    stages = list_leading("stage", "stages")
     exhibits += draw_lines("layers", "stage", stages, sweep, layers)
     summary = sweep.summary[sweep.summary["mean"].notna()]
     known = list(summary["score"].unique())
@@ -203,7 +203,7 @@ def _draw_panels(
         for name, label in names.items()
         if name in tables
     }
-    found = {label: find_measure(name) for name, label in names.items()}
+    found = {label: find_metric(name) for name, label in names.items()}
     floors = {label: m.floor for label, m in found.items() if m and m.floor}
     log = {label for n, label in names.items() if n.endswith(LOGARITHMIC)}
     return draw_curve_panels(

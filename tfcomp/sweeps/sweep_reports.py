@@ -64,6 +64,7 @@ def write_reports(
         return
     # Late imports, here and below: who has nothing new to report should not
     # wait for them.
+    from tfcomp.evaluation.metrics import find_limits
     from tfcomp.statistics.seed_statistics import summarize
     from tfcomp.statistics.seed_tests import compare_settings
     from tfcomp.sweeps import sweep_exhibits
@@ -73,7 +74,7 @@ def write_reports(
     (folder / code_version.STAMP_FILE).unlink(missing_ok=True)
     scores = sweep_tables.tabulate_scores(trials, results)
     flags = list(trials[0].setting)
-    summary = summarize(scores, [*flags, "score"], method)
+    summary = summarize(scores, [*flags, "score"], find_limits, method)
     sweep_tables.update_table(folder / "summary.csv", summary)
     paired = compare_settings(scores, flags, method, pairs)
     sweep_tables.update_table(folder / "paired.csv", paired)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.evaluation.measure_files import MEASURES_FILE, read_measures
-from tfcomp.statistics.measure import OWN_MEASURES, adopt_measures
+from tfcomp.evaluation.metrics import OWN_METRICS, adopt_metrics
 from tfcomp.storage.files import write_table
 from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, select_scores
 from tfcomp.sweeps.grid import Trial
@@ -33,7 +33,7 @@ def read_result(trial: Trial) -> dict[str, Any] | None:
     metrics = find_metrics(trial.path)
     if metrics is None:
         return None
-    adopt_measures(metrics.get(OWN_MEASURES, {}))
+    adopt_metrics(metrics.get(OWN_METRICS, {}))
     return metrics | {"measures": read_measures(trial.path) or {}}
 
 

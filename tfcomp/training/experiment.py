@@ -22,8 +22,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
+from tfcomp.evaluation.metrics import OWN_METRICS, describe_own
 from tfcomp.evaluation.own_measures import try_measures
-from tfcomp.statistics.measure import OWN_MEASURES, describe_own
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import write_text, write_whole
 from tfcomp.storage.run_folder import METRICS_FILE, MODEL_FILE
@@ -86,7 +86,7 @@ def _run(
         subsets = dataset.splits.scored.subsets.items()
         metrics["points"] = {name: int(rows.sum()) for name, rows in subsets}
         if own := describe_own():
-            metrics[OWN_MEASURES] = own
+            metrics[OWN_METRICS] = own
         summaries.close()
         with write_whole(folder / MODEL_FILE) as partial:
             observed.save(partial)

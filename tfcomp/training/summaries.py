@@ -24,9 +24,9 @@ from tfcomp.datasets import Dataset
 from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.evaluation import pictures
 from tfcomp.evaluation.evaluator import EmbeddingAnalysis, LayerAnalysis
+from tfcomp.evaluation.metrics import list_metrics
 from tfcomp.evaluation.point_scores import Evaluation
 from tfcomp.figures.exhibits import figure_to_array, stack_to_png
-from tfcomp.statistics.measure import list_measures
 from tfcomp.storage.files import write_bytes
 from tfcomp.storage.run_folder import SAMPLES_FILE
 
@@ -178,7 +178,7 @@ def make_layout() -> layout_pb2.Layout:
     It is the same for all runs: TensorBoard shows the charts of different
     layouts one below the other.
     """
-    scores = [measure.name for measure in list_measures("image")]
+    scores = [measure.name for measure in list_metrics("image")]
     scores.sort(key=lambda name: name != "relative_mse")
     charts = {
         "ID and OOD": {name: f"^(id|ood)/{name}$" for name in scores},
@@ -194,4 +194,6 @@ def make_layout() -> layout_pb2.Layout:
 
 def list_charted() -> list[str]:
     """The measures of stages that have a chart, in order."""
-    return [m.name for m in list_measures("stage") if m.chart is not None]
+    return [
+        m.name for m in list_metrics("stage", "stages") if m.chart is not None
+    ]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics.limits import POSITIVE, REAL, Limits
-from tfcomp.statistics.measure import find_limits
 from tfcomp.statistics.seed_statistics import compute_statistics
 from tfcomp.statistics.verdicts import Rule, Verdict
 from tfcomp.studies.claims.claim import list_values

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tfcomp.evaluation.metrics import find_limits
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.limits import REAL
-from tfcomp.statistics.measure import find_limits
 from tfcomp.statistics.verdicts import (
     MIN_SEEDS,
     Rule,

@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-from tfcomp.statistics import measure as declared
-from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
-from tfcomp.statistics.measure import (
-    adopt_measures,
+from tfcomp.evaluation.metrics import (
+    adopt_metrics,
     describe_own,
     find_limits,
-    find_measure,
+    find_metric,
     list_charts,
-    list_measures,
+    list_metrics,
     register_measure,
 )
+from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
+from tfcomp.statistics.metric import OWN, list_own
 
 
 @pytest.mark.parametrize(
@@ -51,20 +51,20 @@ def test_ranges_by_name(name: str, limits: Limits) -> None:
 
 def test_declarations_need_no_tensorflow() -> None:
     script = (
-        "import sys; from tfcomp.statistics.measure import list_measures; "
-        "assert list_measures(); "
+        "import sys; from tfcomp.evaluation.metrics import list_metrics; "
+        "assert list_metrics(); "
         "assert not {'tensorflow', 'keras', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_every_declaration_is_whole() -> None:
-    for measure in list_measures():
+    for measure in list_metrics():
         assert measure.about and measure.label and measure.function
-        assert measure.per in declared.KINDS
+        assert measure.of in ("image", "stage", "stages", "run")
         assert measure.limits.low < measure.limits.high
-        assert measure.chart is None or measure.per == "stage"
-    labels = [measure.label for measure in list_measures()]
+        assert measure.chart is None or measure.of in ("stage", "stages")
+    labels = [measure.label for measure in list_metrics()]
     assert len(set(labels)) == len(labels)
     for measures in list_charts().values():
         assert len(measures) <= 4  # panels of a figure
@@ -79,13 +79,13 @@ def test_a_measure_of_ones_own() -> None:
         More on it."""
         return float((stage.activations == 0).mean())
 
-    found = find_measure("layers/stage_0/sparsity")
+    found = find_metric("layers/stage_0/sparsity")
     assert found.about == "Share of units that are zero."
-    assert (found.per, found.of, found.is_own) == ("stage", "stage", True)
+    assert (found.of, found.is_own) == ("stage", True)
     assert found.chart.axis == "Sparsity (%)"
     assert find_limits("sparsity") == SHARE
     assert found in list_charts("layers")[found.chart]
-    assert [m.name for m in list_measures(own=True)] == ["sparsity"]
+    assert [m.name for m in list_metrics(own=True)] == ["sparsity"]
 
 
 def test_runs_record_what_users_declare() -> None:
@@ -97,17 +97,17 @@ def test_runs_record_what_users_declare() -> None:
     register = register_measure("gain", range=(0, math.inf), better="high")
     register(compute)
     recorded = describe_own()
-    del declared._MEASURES["gain"]
+    del OWN["gain"]
     assert find_limits("layers/image/gain") == REAL
-    adopt_measures(recorded | {"mse": {}, "broken": {"per": 3}})
+    adopt_metrics(recorded | {"mse": {}, "broken": {"per": 3}})
     assert find_limits("layers/image/gain") == POSITIVE
-    assert find_measure("broken") is None and find_limits("mse") == POSITIVE
+    assert find_metric("broken") is None and find_limits("mse") == POSITIVE
     # Nothing computes it here; the plugin may still be imported.
-    assert find_measure("gain").function is None
-    assert not list_measures(of="stage")
+    assert find_metric("gain").function is None
+    assert not list_own("stage")
     register(compute)
-    adopt_measures(recorded)
-    assert find_measure("gain").function is compute
+    adopt_metrics(recorded)
+    assert find_metric("gain").function is compute
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_mistakes_of_registration(
     with pytest.raises(ValueError, match=words) as caught:
         register_measure(name, **settings)(lambda stage: 0.0)
     assert "\n" not in str(caught.value)
-    assert find_measure("new") is None
+    assert find_metric("new") is None
 
 
 def test_a_module_that_is_imported_again_is_no_conflict() -> None:
@@ -145,28 +145,3 @@ def test_a_module_that_is_imported_again_is_no_conflict() -> None:
     assert find_limits("again") == SHARE
     with pytest.raises(ValueError, match="registered already"):
         register_measure("again")(lambda stage: 0.0)
-
-
-def test_a_text_declares_measures() -> None:
-    def compute(study: object) -> dict:
-        return {}
-
-    text = """
-    planted_{key}: what {text} has [0, inf] in px low
-        how many,
-        in all
-    planted_plain_{key}: no range
-    """
-    declared.declare_runs((text, {"a": "A", "b": "B"}))(compute)
-    try:
-        first, plain, *others = declared.list_measures(of="study")[-4:]
-        assert (first.name, first.label) == ("planted_a", "what A has")
-        assert first.limits == Limits(0.0) and first.about == "how many, in all"
-        assert (first.unit, first.better, first.per) == ("px", "low", "run")
-        assert plain.limits == Limits() and plain.better is None
-        assert [m.name for m in others] == ["planted_b", "planted_plain_b"]
-    finally:
-        for name in ("a", "b", "plain_a", "plain_b"):
-            del declared._MEASURES[f"planted_{name}"]
-    with pytest.raises(ValueError, match="'no colon' must be NAME: LABEL"):
-        declared.declare_runs("no colon")
