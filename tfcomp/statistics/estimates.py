@@ -133,7 +133,7 @@ def estimate_trend(rows: Rows, _: Limits = REAL) -> Estimate | None:
     """
     known = {seed: list(row) for seed, row in rows.items() if row is not None}
     numbers = [[x for x in row if x is not None] for row in known.values()]
-    sizes = {len(row) for row in (*known.values(), *numbers)}
+    sizes = {*map(len, known.values()), *map(len, numbers)}
     if len(known) < len(rows) or len(sizes) != 1 or min(sizes) < 3:
         return None
     ranks = {

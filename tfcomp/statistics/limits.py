@@ -87,7 +87,7 @@ def compute_student(
     sample = np.asarray(values, float)  # [n]
     if len(sample) < 2 or np.ptp(sample) == 0:
         return None
-    limits = limits.widen(sample)
+    limits = limits.widen(sample.tolist())
     mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(len(sample))
     width = stdtrit(len(sample) - 1, (1 + level) / 2) * error
     width *= limits.measure_slope(mean)

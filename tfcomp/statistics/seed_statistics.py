@@ -61,7 +61,8 @@ def compute_statistics(
         return None
     sample = np.asarray(values, float)  # [n]
     deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
-    low, high = compute_interval(sample, method, limits) or (None, None)
+    ends = compute_interval(sample.tolist(), method, limits)
+    low, high = ends or (None, None)
     return Statistics(float(sample.mean()), deviation, low, high, len(sample))
 
 
@@ -120,8 +121,8 @@ def summarize(
         values = group["value"].dropna()
         found = None
         if len(values) == len(group):
-            limits = find_limits(key[named[0]]) if named else REAL
-            found = compute_statistics(values, method, limits)
+            limits = find_limits(str(key[named[0]])) if named else REAL
+            found = compute_statistics(values.tolist(), method, limits)
         rows.append([*key, *list_numbers(found), len(values)])
     columns = [*keys, "mean", "sd", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns, dtype=object)

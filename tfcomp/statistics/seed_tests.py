@@ -103,14 +103,14 @@ def compare_settings(
             (setting, group.set_index("seed")["value"].dropna().astype(float))
             for setting, group in numbers.groupby([*flags, "score"], sort=False)
         ]
-        chosen = itertools.combinations(settings, 2)
+        chosen = list(itertools.combinations(settings, 2))
         if pairs == "first":
-            chosen = itertools.product(settings[:1], settings[1:])
+            chosen = list(itertools.product(settings[:1], settings[1:]))
         names = [f"{flag}_{side}" for side in "ab" for flag in flags]
         family = [
             dict(zip(names, [*a[:-1], *b[:-1]], strict=True))
             | {"score": score}
-            | _compare(first, second, score, method)
+            | _compare(first, second, str(score), method)
             for (a, first), (b, second) in chosen
         ]
         adjusted = adjust_by_holm([row["p"] for row in family])
@@ -122,13 +122,12 @@ def compare_settings(
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down adjustment of a family; None where there is no test."""
-    known = [i for i, p in enumerate(p_values) if p is not None]
-    known.sort(key=lambda i: p_values[i])
+    known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
-    for rank, index in enumerate(known):
+    for rank, (p_value, index) in enumerate(known):
         # Never below the one before, so that the order stays.
-        largest = max(largest, (len(known) - rank) * p_values[index])
+        largest = max(largest, (len(known) - rank) * p_value)
         adjusted[index] = min(1.0, largest)
     return adjusted
 

@@ -44,8 +44,8 @@ def tabulate_settings(
     rows = []
     distinct = flags.drop_duplicates([*shared, "seed"])
     # Without a flag that varies, all runs are of one setting.
-    for values, group in distinct.groupby(varied or shared, dropna=False):
-        row = dict(zip(varied, values, strict=False)) | {"seeds": len(group)}
+    for setting, group in distinct.groupby(varied or shared, dropna=False):
+        row = dict(zip(varied, setting, strict=False)) | {"seeds": len(group)}
         for score in scores:
             values = [get_score(runs[i][1], score) for i in group.index]
             found = compute_statistics(values, limits=find_limits(score))

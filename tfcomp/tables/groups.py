@@ -129,7 +129,8 @@ def group_runs(
     settings: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         settings.setdefault(row["setting"], []).append(row)
-    groups, places = [], {}
+    groups: list[Group] = []
+    places: dict[str, tuple[Columns, int]] = {}
     for found in settings.values():
         runs = {row["seed"]: row for row in found}
         columns: Columns = {}

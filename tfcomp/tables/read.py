@@ -59,7 +59,8 @@ class Results:
         keys = (table["run"], table["when"], join_path(table))
         columns = (*keys, table["stage"], table["value"])
         numbers = zip(*(column.tolist() for column in columns), strict=True)
-        return group_runs(self.runs.to_dict("records"), numbers)
+        rows: list[Any] = self.runs.to_dict("records")
+        return group_runs(rows, numbers)
 
     @property
     def flags(self) -> dict[str, flatten.Flags]:

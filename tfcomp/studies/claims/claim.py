@@ -224,17 +224,15 @@ class Gate:
 
     def select(self, group: Group) -> tuple[Group, str]:
         """Returns the runs that count; how many, unless all do."""
-        scores = group.get(f"id/{self.name}")
-        fitted = group.keep([s for s, v in scores.items() if self.accepts(v)])
+        scores = group.get(f"id/{self.name}").tolist()
+        pairs = zip(group.seeds, scores, strict=True)
+        fitted = group.keep([s for s, v in pairs if self.rule.accepts(v)])
         words = []
         if len(fitted) < len(group):
             words.append(f"{len(fitted)} of {len(group)} fitted")
         if again := int((fitted.num_trainings > 1).sum()):
             words.append(f"{again} started again")
         return fitted, ", ".join(words)
-
-    def accepts(self, score: float) -> bool:
-        return self.rule.accepts(score)
 
 
 # A blank image has a relative MSE of 1.

@@ -55,12 +55,11 @@ def draw_parts(parts: Sequence[Part]) -> Figures:
     """The numbers of the parts that decide, a panel for a number and a rule."""
     from tfcomp.figures.forest_plots import ForestPanel, ForestRow, draw_forest
 
-    shown = [part for part in parts if part.decides and part.estimate]
+    shown = [(p, p.estimate) for p in parts if p.decides and p.estimate]
     if not shown:
         return {}
     panels: dict[tuple, list[ForestRow]] = {}
-    for part in shown:
-        found = part.estimate
+    for part, found in shown:
         seeds = list(found.values.values())
         numbers = found.mean, found.low, found.high, seeds
         row = ForestRow(part.label, *numbers, str(part.verdict))
@@ -73,7 +72,7 @@ def draw_parts(parts: Sequence[Part]) -> Figures:
             for (quantity, rule), rows in panels.items()
         ]
     )
-    bars = [BARS[unit] for unit in sorted({p.estimate.unit for p in shown})]
+    bars = [BARS[unit] for unit in sorted({found.unit for _, found in shown})]
     words = f"Numbers of the parts that decide: {', '.join(bars)}"
     return {f"{words}; shaded: what agrees with the rule.": figure}
 
@@ -166,12 +165,14 @@ def summarize(
     """
     means, widths = [], []
     for column in columns:
-        wide = limits if None in column else limits.widen(column)
-        found = compute_statistics(column, limits=wide)
-        means.append(found.mean if found else np.nan)
-        has_ends = found is not None and found.low is not None
-        ends = (found.low, found.high) if has_ends else (means[-1],) * 2
-        widths.append(np.abs(np.subtract(ends, means[-1])))
+        known = [value for value in column if value is not None]
+        found = compute_statistics(column, limits=limits.widen(known))
+        mean = found.mean if found else np.nan
+        ends = [mean, mean]
+        if found and found.low is not None and found.high is not None:
+            ends = [found.low, found.high]
+        means.append(mean)
+        widths.append(np.abs(np.subtract(ends, mean)))
     return np.array(means), np.nan_to_num(np.reshape(widths, (-1, 2)))
 
 
@@ -192,7 +193,9 @@ def list_rows(results: Sequence[ClaimResult]) -> list[Row]:
     for result in results:
         for part in result.parts:
             found, rule = part.estimate, part.rule
-            if not (part.decides and found) or None in (found.low, found.high):
+            if not (part.decides and found):
+                continue
+            if found.low is None or found.high is None:
                 continue
             is_valid = result.verdict != Verdict.NOT_VALID
             verdict = part.verdict if is_valid else result.verdict
@@ -234,13 +237,18 @@ def draw_margins(results: Sequence[ClaimResult]) -> Figure | None:
         return None
     figure = Figure(figsize=(12.8, 7.2), layout="constrained")  # a screen
     half = -(-len(rows) // 2)
-    panels, handles = figure.subplots(1, 2), {}
+    panels, handles = figure.subplots(1, 2), dict[str, Any]()
     for axes, shown in zip(panels, (rows[:half], rows[half:]), strict=True):
         _draw_panel(axes, shown, half)
         found, texts = axes.get_legend_handles_labels()
         handles |= dict(zip(texts, found, strict=True))
-    place = {"loc": "outside lower center", "ncols": len(handles)}
-    figure.legend(handles.values(), handles, **place, frameon=False)
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        loc="outside lower center",
+        ncols=len(handles),
+        frameon=False,
+    )
     return figure
 
 

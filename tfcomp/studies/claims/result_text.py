@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tfcomp.statistics import setting_table
 from tfcomp.statistics.estimates import Estimate
 from tfcomp.statistics.verdicts import Verdict
@@ -272,7 +274,8 @@ def format_study(study: ThresholdStudy) -> str:
         ]
         table = study.slopes[study.slopes["quantity"] == TOTAL]
         law = table[(table[ROW] == list(row)).all(axis=1)]
-        numbers = law[["slope", "low", "high"]].stack().dropna()
+        cells = law[["slope", "low", "high"]].to_numpy(dtype=float).ravel()
+        numbers = cells[np.isfinite(cells)].tolist()
         slope, *interval = [format_number(n) for n in numbers] or ["–"]
         ends = f" [{', '.join(interval)}]" if interval else ""
         rows.append([*words, *counts, f"{slope}{ends}"])

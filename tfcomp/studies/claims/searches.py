@@ -62,8 +62,10 @@ def read_study(path: Path) -> ThresholdStudy:
     """Reads a study, which may lack files; DamagedFileError, or ValueError."""
     file = path / STUDY_FLAGS
     flags = parse_run_flags(read_text(file))[0] if file.exists() else {}
-    tables = [_read_table(path / n, columns) for n, columns in TABLES.items()]
-    return ThresholdStudy(path, *tables, flags)
+    thresholds, slopes = (
+        _read_table(path / name, columns) for name, columns in TABLES.items()
+    )
+    return ThresholdStudy(path, thresholds, slopes, flags)
 
 
 def count_searches(studies: Iterable[ThresholdStudy]) -> int:
@@ -71,7 +73,7 @@ def count_searches(studies: Iterable[ThresholdStudy]) -> int:
     return sum(len(s.thresholds[SEARCH].drop_duplicates()) for s in studies)
 
 
-def _read_table(path: Path, columns: Sequence[str]) -> DataFrame:
+def _read_table(path: Path, columns: list[str]) -> DataFrame:
     """Reads some columns of a table; those that it lacks are empty."""
     import pandas
 

@@ -105,7 +105,7 @@ def draw_border(evidence: Evidence) -> claim_pictures.Figures:
         "over seeds.",
     )
     for figure in figures.values():
-        figure.axes[0].xaxis.get_major_locator().set_params(integer=True)
+        figure.axes[0].locator_params(axis="x", integer=True)
     return figures
 
 

@@ -59,7 +59,8 @@ def count_seeds(
     table = study.thresholds
     table = table[(table["kind"] == kind) & (table["criterion"] == criterion)]
     seeds = table.groupby(["grid_size", "region"])["seed"].nunique()
-    return seeds.groupby("grid_size").min().to_dict()
+    counts = seeds.groupby("grid_size").min()
+    return dict(zip(counts.index.tolist(), counts.tolist(), strict=True))
 
 
 def describe_study(study: ThresholdStudy) -> list[str]:
@@ -102,7 +103,8 @@ def judge_kind(studies: Sequence[ThresholdStudy], kind: str) -> list[Part]:
         notes = [*describe_study(study), f"study {study.name}", *others]
         sizes = count_seeds(study, kind)
         table = study.slopes[study.slopes["kind"] == kind].astype(object)
-        for row in table.where(table.notna(), None).to_dict("records"):
+        rows: list[Any] = table.where(table.notna(), None).to_dict("records")
+        for row in rows:
             seeds = count_seeds(study, kind, row["criterion"])
             problem = find_gap(row, seeds, sizes)
             parts.append(judge_slope(row, seeds, notes, problem))

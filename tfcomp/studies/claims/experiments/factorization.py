@@ -136,7 +136,7 @@ def draw_decay(evidence: Evidence) -> Figures:
 def draw_probes(evidence: Evidence) -> Figures:
     """Draws probe scores per stage."""
     groups = decoders.find_donuts(evidence)
-    figures = {}
+    figures: Figures = {}
     for label, name in PROBES.items():
         caption = f"Probe, {label}: mean over seeds, with 95 % intervals."
         figures |= draw_stages({"": (groups, name)}, "R²", caption)

@@ -42,7 +42,7 @@ STRIPED = Setting(
     },
 )
 STRIPES = Setting(
-    "stripes.flags", STRIPED.must | {"num_bumps": 0}, ("--encoding=bump",)
+    "stripes.flags", {**STRIPED.must, "num_bumps": 0}, ("--encoding=bump",)
 )
 # Bumps alone and stripes with bumps. Volumes spread as training goes on, so
 # that both must be trained for as many steps.
