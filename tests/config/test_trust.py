@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tfcomp import train
-from tfcomp.config.errors import RunError
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_flags import make_flags, parse_flags
 from tfcomp.sweeps.sweep_run import define_flags
 
 SCHEDULER = "--scheduler=tcp://evil:8786"
@@ -73,3 +73,10 @@ def test_unknown_flags_are_never_ignored() -> None:
     for flags in (["--undefok=dpeth"], ["--undefok", "dpeth"]):
         with pytest.raises(RunError, match="--undefok is not a flag"):
             parse(*flags, "--dpeth=3")
+
+
+@pytest.mark.parametrize("name", ["a\u200bb", "a\u202eb"])
+def test_paths_have_no_invisible_characters(name: str) -> None:
+    values = make_flags({"output": ("", "Where to write.")})
+    with pytest.raises(ConfigError, match="--output must be text without con"):
+        parse_flags([f"--output={name}"], values)

@@ -161,7 +161,7 @@ def check_streams() -> None:
 def read_purpose(module: Path) -> str:
     """Returns the first line of a command's docstring, without importing it."""
     text = ast.get_docstring(ast.parse(module.read_text("utf-8")))
-    return text.splitlines()[0]
+    return (text or "-").splitlines()[0]
 
 
 def _can_print() -> bool:

@@ -93,7 +93,8 @@ def explain_failure(error: BaseException) -> tuple[str, int] | None:
 
 def is_exhausted(error: BaseException | None) -> bool:
     """Checks whether the system has run out of room, files or memory."""
-    return errno.errorcode.get(getattr(error, "errno", None)) in _EXHAUSTED
+    code = getattr(error, "errno", None) or 0
+    return errno.errorcode.get(code, "") in _EXHAUSTED
 
 
 def describe_refusal(error: BaseException) -> str:

@@ -19,7 +19,7 @@ IMPORTING = [""]  # plugins, the innermost last
 class OwnSettings(dict[str, Any]):
     """Values of declared settings by name, never to be changed."""
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(sorted(self.items())))
 
 

@@ -133,7 +133,11 @@ class RunConfig(Settings):
         return {k: v for k, v in flat.items() if k not in LOCATION_FLAGS}
 
 
-PARTS = {"data": DataConfig, "model": ModelConfig, "training": TrainingConfig}
+PARTS: dict[str, type[Settings]] = {
+    "data": DataConfig,
+    "model": ModelConfig,
+    "training": TrainingConfig,
+}
 
 
 def make_config(flags: dict[str, object]) -> RunConfig:

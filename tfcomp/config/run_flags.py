@@ -8,7 +8,7 @@ import dataclasses
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from tfcomp.config.run_config import (
     make_config,
     split_names,
 )
-from tfcomp.config.settings import NOUNS, Settings
+from tfcomp.config.settings import CONTROLS, NOUNS, Settings
 from tfcomp.config.trust import (
     GUARDED,
     TRUST_FLAGS,
@@ -37,7 +37,7 @@ MAX_NAME = 100  # characters of a flag's name
 PATHS = (
     "log_dir export_dir data data_dir examples_dir output pipeline_root profile"
 ).split()
-DEFINE = {
+DEFINE: dict[type, Callable[..., Any]] = {
     bool: flags.DEFINE_boolean,
     int: flags.DEFINE_integer,
     float: flags.DEFINE_float,
@@ -149,6 +149,10 @@ def _parse_expanded(
         raise RunError(f"unexpected argument {rest[0]!r}: flags start with --")
     found = values.flag_values_dict()
     paths = {p: os.path.expanduser(found[p]) for p in PATHS if p in found}
+    for name, path in paths.items():
+        if CONTROLS.search(path):
+            rule = "must be text without control characters"
+            raise ConfigError(name, rule, path)
     for name, path in paths.items():
         if "://" in path:
             raise ConfigError(name, "must be on this machine", path)
