@@ -58,9 +58,14 @@ def test_a_function_of_arrays(
         "length:2,x:2-3",
         inputs="classes",
     )
-    for subset in ("id", "ood"):
-        scores = result.scores[subset]
-        assert scores["relative_mse"] == pytest.approx(0.01, rel=1e-4)
+    is_ood = (CLASSES[:, 0] == 2) & (CLASSES[:, 1] >= 2)
+    mean = draw(CLASSES[~is_ood]).mean(axis=0)
+    for subset, rows in (("id", ~is_ood), ("ood", is_ood)):
+        scores, truth = result.scores[subset], draw(CLASSES[rows])
+        expected = (
+            np.square(0.1 * truth).mean() / np.square(truth - mean).mean()
+        )
+        assert scores["relative_mse"] == pytest.approx(expected, rel=1e-4)
         assert "position_accuracy" not in scores
     assert result.run.dataset.splits.is_ood.sum() == 8
     assert result.coverage["combinations"] == pytest.approx(40 / 48)

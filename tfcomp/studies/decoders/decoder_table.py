@@ -11,20 +11,23 @@ decoders that have it as a special case and more, of `attention`, nor of
 occlusions whose objects never meet in training (`WIDER`, `EXPECTED`).
 """
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tfcomp.statistics.limits import AT_MOST_ONE, compute_student
 from tfcomp.statistics.setting_table import choose_flags
 from tfcomp.storage.files import write_csv
 from tfcomp.tables import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FITTED = 0.9
 COMPOSES = 0.9
