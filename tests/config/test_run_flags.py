@@ -28,7 +28,7 @@ BAD_FLAGS = {
     "--depth": "--depth",
     "--depth=": "--depth must be an integer, got ''",
     "--run_name=a/b": "--run_name must be a plain name",
-    "--log_dir='a\nb'": "--log_dir must be one line",
+    "--log_dir='a\nb'": "--log_dir must be text without control",
     "--flagfile=missing.flags": "--flagfile must be an existing file",
     "--flagfile=/": "--flagfile must be an existing file",
     "--flagfile": "--flagfile must name a file",

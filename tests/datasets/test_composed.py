@@ -54,7 +54,7 @@ def test_only_sums_are_additive_in_the_objects(name: str) -> None:
         alone.ravel(), images.reshape(-1, 256)[100:103].ravel()
     )
     expected = 1.0 if name == "product" else 0.0
-    assert dataset.background == expected
+    assert dataset.ground == expected
     corner = images.reshape(-1, 16, 16)[-1, 0, 0]  # both far away
     assert corner == pytest.approx(expected, abs=1e-3)
 

@@ -21,7 +21,9 @@ from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.prepared_models import make_model, make_training_model
 from tfcomp.training.strategy import make_strategy
 
-SCORES = "mse relative_mse hit_rate position_accuracy position_error num_peaks"
+SCORES = (
+    "mse relative_mse r2 hit_rate position_accuracy position_error num_peaks"
+)
 LAYER_NUMBERS = (
     "factorization cosine_factorization log_volume_id log_volume_ood "
     "probe_r2_id probe_r2_ood"
@@ -41,7 +43,7 @@ def load_model(config: RunConfig) -> keras.Model:
 def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
     metrics = read_metrics(smoke_run)
     kinds = {"id", "ood", "layers", "train", "points"}
-    kinds |= {"coverage", "certificate", "references", "r2"}
+    kinds |= {"coverage", "certificate", "references", "r2", "reference"}
     assert set(metrics) == kinds
     assert set(metrics["id"]) == set(metrics["ood"]) == set(SCORES.split())
     stages = ["code", "stage_0", "stage_1", "stage_2", "image"]
@@ -50,6 +52,7 @@ def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
         assert set(LAYER_NUMBERS.split()) <= set(numbers)
     cost = {"epochs", "examples_per_second", "seconds", "weights"}
     assert set(metrics["train"]) == cost
+    assert metrics.pop("reference") == "blank 1"
     values = [n for n in keras.tree.flatten(metrics) if n is not None]
     assert all(type(v) in (int, float) and math.isfinite(v) for v in values)
 

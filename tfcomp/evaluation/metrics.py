@@ -1,30 +1,20 @@
 """All metrics: those that modules declare, and those that users register.
 
-A new metric is declared where it is computed, in one of `MODULES`. Nothing here
-needs TensorFlow, and neither do these modules.
+A new metric is declared where it is computed, in a module of `list_shipped`.
+Nothing here needs TensorFlow, and neither do these modules.
 """
 
 import contextlib
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
-from tfcomp.analysis import geometry, probes, scores
-from tfcomp.evaluation import geometry_measures, image_measures, stage_measures
 from tfcomp.statistics.limits import REAL, Limits
 from tfcomp.statistics.metric import OWN, Chart, Metric, Of
 
-# In the order in which metrics are computed and shown.
-MODULES = (
-    scores,
-    geometry,
-    probes,
-    image_measures,
-    geometry_measures,
-    stage_measures,
-)
 # Where runs record what users have declared, in `metrics.json`.
 OWN_METRICS = "own_measures"
 # Entries of the files of a run that are no metrics.
@@ -40,9 +30,29 @@ def _collect(module: ModuleType) -> dict[str, Metric]:
     return found
 
 
-_SHIPPED: dict[str, Metric] = {}
-for _module in MODULES:
-    _SHIPPED |= _collect(_module)
+@functools.cache
+def list_shipped() -> dict[str, Metric]:
+    """Returns the metrics of tfcomp by name, as they are computed and shown.
+
+    The modules that declare them import SciPy, for which `--help` cannot wait.
+    """
+    from tfcomp.analysis import geometry, probes, scores
+    from tfcomp.evaluation import (
+        geometry_measures,
+        image_measures,
+        stage_measures,
+    )
+
+    analysis = (scores, geometry, probes)
+    found: dict[str, Metric] = {}
+    for module in (
+        *analysis,
+        image_measures,
+        geometry_measures,
+        stage_measures,
+    ):
+        found |= _collect(module)
+    return found
 
 
 def list_metrics(*of: Of, own: bool | None = None) -> list[Metric]:
@@ -54,7 +64,7 @@ def list_metrics(*of: Of, own: bool | None = None) -> list[Metric]:
     """
     return [
         metric
-        for metric in (*_SHIPPED.values(), *OWN.values())
+        for metric in (*list_shipped().values(), *OWN.values())
         if (not of or metric.of in of) and own in (None, metric.is_own)
     ]
 
@@ -87,7 +97,7 @@ def find_metric(path: str) -> Metric | None:
     Names are those of metrics, alone or after a part of a run: `ood/mse` and
     `ood_mse`, `layers/stage_0/factorization`.
     """
-    metrics = _SHIPPED | OWN
+    metrics = list_shipped() | OWN
     last = path.rpartition("/")[2]
     if last in metrics:
         return metrics[last]
@@ -173,7 +183,7 @@ def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
     Metrics that are known stay; an entry that breaks a rule is left out.
     """
     for name, entry in recorded.items():
-        if name in _SHIPPED or name in OWN:
+        if name in list_shipped() or name in OWN:
             continue
         with contextlib.suppress(KeyError, TypeError, ValueError):
             low, high = entry["range"]
@@ -220,7 +230,7 @@ def _add(metric: Metric) -> None:
     known = OWN.get(metric.name)
     # A module that is imported again declares the same thing again, and a
     # plugin what a run has recorded of it.
-    is_same = metric.name not in _SHIPPED and (
+    is_same = metric.name not in list_shipped() and (
         known is None
         or None in (known.function, metric.function)
         or _where(known.function) == _where(metric.function)

@@ -258,8 +258,7 @@ class JobWatch:
     def start(self) -> None:
         """Submits the first job, then more; RunError if it is refused."""
         try:
-            self._cluster.scale(jobs=1)
-            self._cluster.sync(self._cluster._correct_state)
+            self._cluster.sync(self._submit_first)
         except (OSError, RuntimeError, ValueError) as error:
             text = f"no job can be submitted: {shorten(error)}"
             raise RunError(text) from None
@@ -268,6 +267,11 @@ class JobWatch:
         self._cluster.adapt(
             minimum_jobs=0, maximum_jobs=self._most, target_duration="1ms"
         )
+
+    async def _submit_first(self) -> None:
+        # `scale` alone would lose the error of the job in a callback.
+        self._cluster.scale(jobs=1)
+        await self._cluster._correct_state()
 
     def tend(self) -> None:
         """Gives up jobs that the queue does not know, so that others follow."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from tfcomp.config import run_flags
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import import_plugins
@@ -91,6 +89,8 @@ class PredictionStudy(Workload):
             if is_recorded(run)
         ]
         if rows:
+            import pandas as pd
+
             write_table(self.folder / TABLE, pd.DataFrame(rows))
 
     def write_reports(self) -> None:

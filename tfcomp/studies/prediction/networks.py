@@ -4,6 +4,8 @@
 what was measured on its way: `0.1|id.volume` at a tenth of its training.
 """
 
+from __future__ import annotations
+
 import hashlib
 import io
 import json
@@ -11,13 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tfcomp.storage.files import DamagedFileError, read_xz
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TABLE = "networks.csv"
 RECORDED = ("reached", "steps", "id_relative_mse", "ood_relative_mse")
@@ -53,18 +57,20 @@ class Networks:
     numbers: pd.DataFrame
     hyperparameters: list[str]
 
-    def select(self, rows: NDArray[np.bool_]) -> "Networks":
+    def select(self, rows: NDArray[np.bool_]) -> Networks:
         """Returns the networks of some rows."""
         table, numbers = self.table[rows], self.numbers[rows]
         return Networks(table, numbers, self.hyperparameters)
 
     @property
-    def fitted(self) -> "Networks":
+    def fitted(self) -> Networks:
         """The networks that reached the target."""
         return self.select(self.table["reached"].to_numpy(bool))
 
-    def join(self, fresh: "Networks") -> "Networks":
+    def join(self, fresh: Networks) -> Networks:
         """Returns the networks of both studies; the other ones are fresh."""
+        import pandas as pd
+
         tables = self.table, fresh.table.assign(is_fresh=True)
         frames = self.numbers, fresh.numbers
         table, numbers = (
@@ -72,7 +78,7 @@ class Networks:
         )
         return Networks(table, numbers, self.hyperparameters)
 
-    def get_half(self, name: str) -> "Networks":
+    def get_half(self, name: str) -> Networks:
         """Returns the fitted networks of one of `HALVES`."""
         fitted = self.fitted
         return fitted.select((fitted.table["half"] == name).to_numpy())
@@ -120,6 +126,8 @@ def read_networks(path: Path) -> Networks:
         DamagedFileError: If the file is no such table.
         OSError: If it is missing.
     """
+    import pandas as pd
+
     content = read_xz(path) if path.suffix == ".xz" else path.read_bytes()
     try:
         table = pd.read_csv(
