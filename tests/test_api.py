@@ -219,7 +219,7 @@ def test_public_names() -> None:
     }
     there = {
         name: f"tfcomp.{module}"
-        for module, names in tfcomp._LATER.items()
+        for module, names in tfcomp._LAZY.items()
         for name in names.split()
     }
     assert typed == there

@@ -2,8 +2,8 @@
 
 A TensorFlow/Keras implementation of "Compositional Generalization via
 Forced Rendering of Disentangled Latents" (ICML 2025). Importing the package
-is cheap: what it offers is imported when it is first used, and TensorFlow
-only by what computes with it.
+is cheap: names are imported on first use, and TensorFlow only by names that
+compute with it.
 """
 
 import pkgutil
@@ -11,9 +11,9 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-# Where the public names are; those of `evaluated` need TensorFlow. Their types
+# Public names by module; `report.model_report` needs TensorFlow. Their types
 # are in `__init__.pyi`.
-_LATER = {
+_LAZY = {
     "api": "describe_run judge_claims list_published run_sweep train_run",
     "config.errors": "ConfigError RunError",
     "config.registry": "register_callback",
@@ -27,18 +27,18 @@ _LATER = {
     "evaluation.metrics": "register_measure",
     "tables": "read_runs",
 }
-__all__ = sorted(" ".join(_LATER.values()).split())
+__all__ = sorted(" ".join(_LAZY.values()).split())
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _LATER.items():
+    for module, names in _LAZY.items():
         if name in names.split():
             path = f"{__name__}.{module}:{name}"
             if module != "report.model_report":
                 return pkgutil.resolve_name(path)
             from tfcomp.config.quiet import start_tensorflow
 
-            with start_tensorflow(is_ours=False):
+            with start_tensorflow(is_cli=False):
                 return pkgutil.resolve_name(path)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,7 +1,6 @@
 """All commands under one name: `tfcomp train` is `python -m tfcomp.train`."""
 
 import importlib
-import os
 from pathlib import Path
 
 from tfcomp import __version__
@@ -12,20 +11,10 @@ COMMANDS = (
     "train analyze compare measure sweep solvable materialize export "
     "published study"
 ).split()
-# Commands of earlier versions, and where their work went.
-MOVED = {
-    "threshold": "study thresholds",
-    "predict": "study prediction",
-    "paper_figures": "study paper",
-}
 
 
 def main(argv: list[str]) -> int:
-    """Lists the commands, or is the one that is named; returns its status."""
-    if command.COMPLETES in os.environ:
-        from tfcomp.completion import complete
-
-        complete(COMMANDS)
+    """Lists the commands, or calls one; returns its exit status."""
     name, rest = (argv[1], argv[2:]) if argv[1:] else ("--help", [])
     if name in ("--version", "-V"):
         print(f"tfcomp {__version__}")
@@ -33,18 +22,16 @@ def main(argv: list[str]) -> int:
     if name == "help" and rest:
         name, rest = rest[0], ["--help"]
     if name in command.HELP or name == "help":
-        for known in COMMANDS:
-            module = Path(__file__).with_name(f"{known}.py")
-            print(f"tfcomp {known:14}{command.read_purpose(module)}")
+        for entry in COMMANDS:
+            module = Path(__file__).with_name(f"{entry}.py")
+            print(f"tfcomp {entry:14}{command.read_purpose(module)}")
         print("\nTry first: tfcomp train smoke")
         return 0
-    if name in MOVED:
-        raise RunError(f"{name!r} is now `tfcomp {MOVED[name]}`")
     if name not in COMMANDS:
         hint = suggest(name, COMMANDS) or " (see --help)"
         raise RunError(f"{name!r} is not a command{hint}")
-    chosen = importlib.import_module(f"tfcomp.{name}")
-    return chosen.main([f"tfcomp {name}", *rest])
+    module = importlib.import_module(f"tfcomp.{name}")
+    return module.main([f"tfcomp {name}", *rest])
 
 
 def run() -> None:

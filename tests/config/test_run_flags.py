@@ -39,7 +39,7 @@ BAD_FLAGS = {
     "--region=square:6-99": "--region must lie in the range of x, 0 to 27",
     "--region=square:0-27": "--region must leave at least one combination",
     "--region=square:6.2-6.8": "--region must hold out at least one",
-    "--region='square:\n6'": "--region must be one line",
+    "--region='square:\n6'": "--region must be text without control",
     "--num_train=496": "--num_train must be at most the 495 ID cells",
     "--num_bumps=3": "--num_bumps must be 0 for the dataset gaussian_bumps",
     "--dataset=faces": "--dataset must be one of",
@@ -63,8 +63,8 @@ BAD_FLAGS = {
     "--grid_size=1000 --eval_points=1000000": "--grid_size must be smaller:",
     "--export_dir=/dev/null": "--export_dir must name a folder that can be",
     "--log_dir=" + "a" * 256: "--log_dir must have names of at most 255",
-    "--log_dir='a\0b'": "'--log_dir' must not contain the character NUL",
-    "--export_dir='\udcff'": "'--export_dir' must be text in UTF-8",
+    "--log_dir='a\0b'": "--log_dir must be text without control",
+    "--export_dir='\udcff'": "--export_dir must be text without control",
     f"--digit_index=1 --digit_source=stand_in {ROTATED}": "--digit_index must",
 }
 

@@ -5,12 +5,11 @@ with `exit_on_user_error(main)`.
 """
 
 import ast
-import contextlib
+import io
 import os
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,17 +18,16 @@ from typing import Any
 from absl import flags
 
 from tfcomp.config.errors import RefusedError, describe_refusal, explain_failure
-from tfcomp.config.flagfiles import find_value, list_flagfiles, place_words
+from tfcomp.config.flagfiles import (
+    expand_positionals,
+    find_value,
+    list_flagfiles,
+)
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.private_folder import use_private_folder
 from tfcomp.config.run_config import PARTS, RunConfig, all_fields
 from tfcomp.config.run_flags import add_declared, add_trust, parse_flags
 
-# In the environment when a shell asks what may come next (`tfcomp.completion`).
-COMPLETES = "_ARGCOMPLETE"
-# `timeout` sends SIGTERM twice (process and group). A later SIGTERM skips
-# cleanup.
-REPEAT_SECONDS = 5
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 COMMON = (
     "dataset region model encoding depth width epochs learning_rate seed "
@@ -39,14 +37,6 @@ OUTPUT = (
     "log_dir export_dir export pictures resume overwrite eval_every "
     "layerwise_every"
 ).split()
-
-
-class FlagsAsked(Exception):
-    """Carries the flags of a command to the completion of shells."""
-
-    def __init__(self, values: flags.FlagValues) -> None:
-        super().__init__()
-        self.values = values
 
 
 def run_command(
@@ -70,8 +60,6 @@ def run_command(
         ConfigError, RunError: As `parse_flags`.
     """
     add_trust(values)
-    if COMPLETES in os.environ:
-        raise FlagsAsked(values)
     if HELP & set(argv[1:]):
         if plugins := find_value(argv[1:], "plugins"):
             import_plugins(plugins)
@@ -81,7 +69,7 @@ def run_command(
     if first and not argv[1:]:
         print(f"{purpose or ''}\nTry first: {first}\nAll flags: --help")
         return 0
-    settings = parse_flags(place_words(argv[1:], values), values)
+    settings = parse_flags(expand_positionals(argv[1:], values), values)
     try:
         # Figures go to files: no window is opened, whatever is set up.
         os.environ["MPLBACKEND"] = "agg"
@@ -107,29 +95,30 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     if any(option.startswith("error") for option in sys.warnoptions):
         # Of `PYTHONWARNINGS=error`: warnings of libraries are no errors here.
         warnings.simplefilter("ignore")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # tests replace them
+            stream.reconfigure(errors="backslashreplace")
     try:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, _stop)
-        check_streams()
         status = main(sys.argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        line, status = "interrupted", 130
+        line, status = "interrupted\n", 130
     except _StopError:
-        line, status = "told to stop", 143
+        line, status = "told to stop\n", 143
     except BrokenPipeError:
         status = 141
     except Exception as error:
         explained = explain_failure(error)
         if explained is None:
             raise
-        cause = error.__cause__ or error
-        is_print = isinstance(cause, OSError) and cause.filename is None
-        where = "stdout: " if is_print and not _can_print() else ""
-        line, status = f"error: {where}{explained[0]}", explained[1]
-    _can_print()
-    with contextlib.suppress(OSError):
-        print(line, end="\n" if line else "", file=sys.stderr, flush=True)
+        line, status = f"error: {explained[0]}\n", explained[1]
+    try:
+        sys.stdout.flush()
+    except OSError:  # Python would try once more at its end, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print(line, end="", file=sys.stderr, flush=True)
     sys.exit(status)
 
 
@@ -138,42 +127,15 @@ class _StopError(BaseException):
 
 
 def _stop(*_: object) -> None:
-    first = time.monotonic()
-
-    def stop_again(*_: object) -> None:
-        if time.monotonic() - first > REPEAT_SECONDS:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.raise_signal(signal.SIGTERM)
-
-    signal.signal(signal.SIGTERM, stop_again)
+    # `timeout` sends two of them, to the process and to its group.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _StopError
-
-
-def check_streams() -> None:
-    """Makes standard streams accept any character; closed ones are dropped."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")
-    sys.stderr = sys.stderr or open(os.devnull, "w")
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # tests replace them
-            stream.reconfigure(errors="backslashreplace")
 
 
 def read_purpose(module: Path) -> str:
     """Returns the first line of a command's docstring, without importing it."""
     text = ast.get_docstring(ast.parse(module.read_text("utf-8")))
     return (text or "-").splitlines()[0]
-
-
-def _can_print() -> bool:
-    """Flushes stdout; False if that fails, and later output is dropped."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:
-        # Python would try once more at the end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
-    return True
 
 
 def format_help(purpose: str, values: flags.FlagValues) -> str:

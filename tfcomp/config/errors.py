@@ -10,16 +10,15 @@ import re
 import traceback
 from collections.abc import Iterable
 
-MAX_SHOWN = 200  # characters of a value in an error
+MAX_SHOWN = 200  # characters of a value, or of a library's message
 # Errors of the system that any path can lead to.
 _EXHAUSTED = "ENOSPC EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ESTALE".split()
-_CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
-# How libraries quote what the system has said, as in `path; reason`.
-_REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
-_REASON = re.compile(_REASONS)
-_PARTIAL = re.compile(r"\.tempstate\d+$")  # a file that TensorFlow writes
 _LONGEST = 4096  # characters of a path
-_SHOWN = 300  # characters of a library's message
+# TensorFlow quotes errors of the system, as in `... PATH; REASON [Op:...]`.
+_CODES = [*_EXHAUSTED, "EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]
+_REASONS = "|".join(os.strerror(getattr(errno, code)) for code in _CODES)
+_QUOTED = re.compile(rf"(?:(\S+?)(?:\.tempstate\d+)?; )?({_REASONS})")
+_MEMORY = re.compile(r"OOM when allocating [^\]]*\]|CUDA_ERROR_OUT_OF_MEMORY")
 PLUGINS: dict[str, str] = {}  # imported plugins: name to file or folder
 
 
@@ -63,10 +62,9 @@ def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
 
 def _show(value: object) -> str:
     try:
-        text = repr(value)
+        return _cut(repr(value), MAX_SHOWN)
     except ValueError:  # Python writes no integer of 5,000 digits
         return "a number of thousands of digits"
-    return _cut(text, MAX_SHOWN)
 
 
 def _cut(text: str, most: int) -> str:
@@ -101,30 +99,22 @@ def describe_refusal(error: BaseException) -> str:
     """Returns what the system refused, such as memory; else an empty text."""
     if isinstance(error, BrokenPipeError):
         return ""  # the reader has gone; it wants no message
-    text, kind = _join(error), type(error).__name__
-    is_tensorflow = "tensorflow" in type(error).__module__
-    quoted = _REASON.search(text)
-    if isinstance(error, OSError) or (is_tensorflow and quoted):
-        path, reason = _quote(text, quoted) if quoted else ("", text[:_SHOWN])
-        path = getattr(error, "filename", None) or path
-        reason = getattr(error, "strerror", None) or reason or kind
-        return f"{path}: {reason}" if path else reason
-    is_gpu_full = "CUDA_ERROR_OUT_OF_MEMORY" in text
-    if is_tensorflow and (kind == "ResourceExhaustedError" or is_gpu_full):
-        wanted = re.search(r"OOM when allocating [^\]]*\]", text)
-        return f"out of memory: {wanted[0] if wanted else text[:_SHOWN]}"
-    if isinstance(error, MemoryError):
-        return f"out of memory: {text[:_SHOWN]}".removesuffix(": ")
-    if isinstance(error, UnicodeEncodeError):
-        return f"cannot write {error.object[:_SHOWN]!a} in {error.encoding}"
-    return text if "can't start new thread" in text else ""
-
-
-def _quote(text: str, reason: re.Match) -> tuple[str, str]:
-    """Returns the path of `... PATH; REASON`, if any, and the reason."""
-    before = text[: reason.start()]
-    words = before.removesuffix("; ").split() if before.endswith("; ") else []
-    return _PARTIAL.sub("", words[-1]) if words else "", reason[0]
+    text, path = _join(error), ""
+    if isinstance(error, OSError):
+        code = error.errno
+        path, reason = error.filename, os.strerror(code) if code else text
+    elif isinstance(error, MemoryError):
+        reason = f"out of memory: {text}".removesuffix(": ")
+    elif not type(error).__module__.startswith("tensorflow"):
+        return ""
+    elif found := _MEMORY.search(text):
+        reason = f"out of memory: {found[0]}"
+    elif found := _QUOTED.search(text):
+        path, reason = found.groups()
+    else:
+        return ""
+    reason = reason[:MAX_SHOWN] or type(error).__name__
+    return f"{path}: {reason}" if path else reason
 
 
 def describe_plugin_error(error: BaseException) -> str:

@@ -1,6 +1,6 @@
 """Flagfiles, one flag a line, and comments that begin with # or //.
 
-Words on a command line that are no flags name a flagfile, or runs.
+Positional arguments of a command line name flagfiles, or runs.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from tfcomp.config.seals import find_damage, split_lines
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
 SUFFIX = ".flags"
 MAX_DEPTH = 50
-# Flags that take the words of a command line, separated by commas.
+# Flags that take positional arguments, separated by commas.
 TARGETS = ("runs", "run", "profile", "search")
 
 
@@ -52,8 +52,8 @@ def expand_flagfiles(
             raise RunError(f"--flagfile is nested too deeply: {path!r}")
         files = (*inside, found)
         lines = expand_flagfiles(_read_flag_lines(found), files)
-        is_ours = all(SHIPPED in file.parents for file in files)
-        expanded += lines if is_ours else map(UntrustedFlag, lines)
+        is_shipped = all(SHIPPED in file.parents for file in files)
+        expanded += lines if is_shipped else map(UntrustedFlag, lines)
     return expanded
 
 
@@ -116,10 +116,10 @@ def _list_names(flagfile: str) -> set[str]:
     return {line.lstrip("-").partition("=")[0] for line in lines}
 
 
-def place_words(
+def expand_positionals(
     arguments: Sequence[str], values: flags.FlagValues
 ) -> list[str]:
-    """Replaces the words of a command line by flags.
+    """Replaces positional arguments by flags.
 
     Flagfiles come first, so that flags override them.
 

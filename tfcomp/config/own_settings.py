@@ -1,4 +1,4 @@
-"""Settings that plugins declare: more flags, and part of a run's identity.
+"""Settings that plugins declare: flags that are part of a run's identity.
 
 `declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the top
 of a plugin makes `--num_petals`, which a sweep can vary, and whose value a
@@ -17,7 +17,7 @@ IMPORTING = [""]  # plugins, the innermost last
 
 
 class OwnSettings(dict[str, Any]):
-    """Values of declared settings by name, never to be changed."""
+    """Values of declared settings by name; do not change them."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(sorted(self.items())))
@@ -32,8 +32,8 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
         **rules: `minimum`, `maximum`, `above`, `choices`.
 
     Raises:
-        ValueError: If it cannot be a flag, is declared in another way already,
-            or its default breaks its own rules.
+        ValueError: The name cannot be a flag or is declared differently
+            already, or the default breaks the rules.
     """
     field = setting(default, help, **rules)
     field.name = name

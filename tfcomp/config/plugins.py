@@ -1,7 +1,7 @@
-"""Imports modules of users, which register their own parts.
+"""Imports plugins: modules of users that register their own parts.
 
-A plugin runs code. Plugins that only a flagfile or a finished run names are not
-imported, unless the command line has --trust_flagfile.
+Plugins run code. Those that only a flagfile or a finished run names are
+imported only if the command line has --trust_flagfile.
 """
 
 import importlib
@@ -25,15 +25,14 @@ PLUGIN_FLAG = {"plugins": ("", "Modules with parts of your own; as in train.")}
 def import_plugins(modules: str) -> None:
     """Imports comma-separated modules, which register their own parts.
 
-    What they write to stderr meanwhile is held back (see `quiet_startup`).
+    Their output to stderr is hidden meanwhile (see `quiet_startup`).
 
     Raises:
-        ConfigError: If one of them is not found.
-        RunError: If one of them fails while it is imported.
+        ConfigError: A module is not found.
+        RunError: A module fails while it is imported.
     """
     for name in split_names(modules):
-        # An installed command does not look for modules in the current folder,
-        # as `python -m` does. No file there takes the place of one of others.
+        # Like `python -m`, look in the current folder, but after all others.
         if "" not in sys.path:
             sys.path.append("")
         with quiet_startup():

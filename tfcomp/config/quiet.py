@@ -14,14 +14,14 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tfcomp.config.errors import RunError, explain_failure
 
 GPU_FILE = Path("/dev/nvidiactl")
 # Kernels of XLA on GPUs that add in a fixed order (docs/gpu_and_cluster.md).
 XLA_FLAG = "--xla_gpu_deterministic_ops=true"
-# What a shell may have set up for other programs, as ours needs it.
+# Overrides what the shell sets for other programs.
 KERAS = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
 LAYERS = ("tensorflow", "channels_last", "float32")
 # Keras imports them if it can, for inputs and wrappers that we do not use.
@@ -30,17 +30,17 @@ NEEDLESS = ("matplotlib", "pandas", "sklearn")
 
 @contextlib.contextmanager
 def quiet_startup() -> Iterator[None]:
-    """Holds back what is written to stderr; shows it if the block crashes.
+    """Hides what the block writes to stderr, unless it crashes.
 
-    What is to be said in one line (`explain_failure`) is no crash.
-    Set `TF_CPP_MIN_LOG_LEVEL=0` in the environment to see everything.
+    Errors with a one-line explanation (`explain_failure`) are no crash.
+    TF_CPP_MIN_LOG_LEVEL=0 in the environment shows everything.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2") in ("0", "1"):
         yield
         return
     sys.stderr.flush()
     terminal = os.dup(2)
-    with _open_memory() as held:
+    with tempfile.TemporaryFile() as held:
         os.dup2(held.fileno(), 2)
         try:
             yield
@@ -56,22 +56,22 @@ def quiet_startup() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def start_tensorflow(is_ours: bool = True) -> Iterator[None]:
+def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
     """Imports TensorFlow in little more than half its time, and quietly.
 
-    It spends the rest on packages that nothing here needs of Keras, and on
-    looking for garbage among a million new objects that all stay.
+    The rest of its time goes to packages that Keras imports and tfcomp does
+    not need, and to searching a million new objects for garbage.
 
     Args:
-        is_ours: Whether the process is a command, not somebody's program.
+        is_cli: True for a command, False inside a user's program.
 
     Raises:
-        RunError: If a program has set up Keras before, with other layers.
+        RunError: The program has set up Keras with other defaults.
     """
     with quiet_startup():
         if "keras" not in sys.modules:
             os.environ |= KERAS
-            if is_ours and GPU_FILE.exists():
+            if is_cli and GPU_FILE.exists():
                 choose_deterministic_kernels()
             _import_keras()
             tensorflow = importlib.import_module("tensorflow")
@@ -86,12 +86,12 @@ def start_tensorflow(is_ours: bool = True) -> Iterator[None]:
                 f"Keras must be set up as {', '.join(LAYERS)}, it is "
                 f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
             )
-        _set_up_gpus(is_ours)
+        _set_up_gpus(is_cli)
         yield
 
 
 def choose_deterministic_kernels() -> None:
-    """Lets programs of XLA repeat their bits; before TensorFlow starts."""
+    """Makes XLA deterministic; call it before TensorFlow starts."""
     given = os.environ.get("XLA_FLAGS", "")
     if "deterministic_ops" not in given:
         os.environ["XLA_FLAGS"] = f"{given} {XLA_FLAG}".strip()
@@ -101,8 +101,8 @@ def _is_no_retracing(record: logging.LogRecord) -> bool:
     return "tf.function retracing" not in record.getMessage()
 
 
-def _set_up_gpus(is_ours: bool) -> None:
-    """Lets GPUs compute as exactly as a CPU, and commands repeat their bits.
+def _set_up_gpus(is_cli: bool) -> None:
+    """Makes GPUs as exact as a CPU, and commands deterministic.
 
     TensorFlow rounds factors of products to 10 bits there (TF32), which changes
     metric tensors by up to a quarter of their size (docs/gpu_and_cluster.md).
@@ -110,7 +110,7 @@ def _set_up_gpus(is_ours: bool) -> None:
     config = sys.modules["tensorflow"].config
     if config.list_physical_devices("GPU"):
         config.experimental.enable_tensor_float_32_execution(False)
-        if is_ours:  # in a program, random numbers without a seed would fail
+        if is_cli:  # in a program, random numbers without a seed would fail
             config.experimental.enable_op_determinism()
 
 
@@ -130,20 +130,13 @@ def _import_keras() -> None:
             del sys.modules[name]
 
 
-def _open_memory() -> IO[bytes]:
-    """A file that needs no disk, which may be full or read-only."""
-    if hasattr(os, "memfd_create"):
-        return open(os.memfd_create("stderr"), "w+b")
-    return tempfile.TemporaryFile()
-
-
 def show_progress(
     items: Iterable[Any] | None, name: str, unit: str, total: int, **options
 ) -> Any:
-    """A bar on standard error over items; without any, updated by hand.
+    """Returns a bar on standard error over items; None is updated by hand.
 
-    Unless options of tqdm say otherwise, it vanishes when it is done, and is
-    never seen if that takes less than two seconds (in a log file, thirty).
+    By default the bar vanishes at the end, and is not shown for work of less
+    than two seconds (in a log file, thirty).
     """
     from tqdm import tqdm
 

