@@ -2,9 +2,7 @@
 
     tfcomp export --run=tensorboard_logs/donut --format=onnx,litert
 
-writes <output>/<run>/<format>/ and a README.md that model hubs read. Each
-format is opened by its own runtime. It is kept if its outputs equal those of
-the network for every combination.
+writes <output>/<run>/<format>/ and a README.md that model hubs read.
 """
 
 import os
@@ -17,9 +15,10 @@ from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.quiet import start_tensorflow
 from tfcomp.config.run_config import split_names
 from tfcomp.config.run_flags import make_flags
+from tfcomp.storage.files import write_text
 from tfcomp.storage.output_folders import check_folder
 from tfcomp.storage.run_folder import check_run
-from tfcomp.training.formats import check_formats
+from tfcomp.training.formats import FORMATS, check_formats, write_format
 
 FLAGS = {
     "run": ("", "The folder of a finished run."),
@@ -51,16 +50,13 @@ def export_formats(settings: dict[str, Any]) -> int:
     check_formats(names)
     with start_tensorflow():
         from tfcomp.evaluation.loading import load_run
-        from tfcomp.training.format_export import (
-            export_format,
-            list_rows,
-            write_hub_card,
-        )
+        from tfcomp.training.card import format_hub_card
 
         run = load_run(path)
-        exports = {name: export_format(run, name, folder) for name in names}
-        write_hub_card(run, exports, folder)
-    print("\n".join(list_rows(exports)))
+        for name in names:
+            print(f"{name:12}{write_format(run, name, folder)}")
+        calls = [FORMATS[name].call for name in names]
+        write_text(folder / "README.md", format_hub_card(run, calls))
     print(f"\nto upload: {folder}")
     return 0
 

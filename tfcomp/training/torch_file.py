@@ -2,18 +2,14 @@
 
     KERAS_BACKEND=torch python -m tfcomp.training.torch_file IN.keras OUT.pt2
 
-Keras has one backend per process, and tfcomp has chosen TensorFlow. Layers
-are written with `keras.ops`, so Keras can load the same file with PyTorch and
-export it; the program then needs PyTorch alone.
+Keras has one backend per process, and tfcomp uses TensorFlow.
 """
 
 import importlib
 import os
-import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
 from tfcomp.config.errors import RunError
@@ -36,9 +32,9 @@ def write_torch(run: LoadedRun, path: Path) -> None:
             text=True,
         )
     if process.returncode:
-        lines = process.stderr.strip().splitlines()
-        reason = lines[-1] if lines else f"status {process.returncode}"
-        raise RunError(f"--format=torch: Keras cannot write it ({reason})")
+        lines = process.stderr.strip().splitlines() or ["no reason given"]
+        rule = f"Keras cannot write it ({lines[-1][:150]})"
+        raise RunError(f"--format=torch: {rule}")
 
 
 def main(source: str, path: str, *plugins: str) -> None:
@@ -49,20 +45,11 @@ def main(source: str, path: str, *plugins: str) -> None:
     for module in ("tfcomp.models.keras_objects", *plugins):
         importlib.import_module(module)
     stages = importlib.import_module("tfcomp.models.stages")
-    try:
-        model = keras.models.load_model(source, compile=False)
-        stages.make_stage_model(model).export(
-            path,
-            format="torch",
-            verbose=False,
-            dynamic_shapes={0: torch.export.Dim("n", min=1)},
-        )
-    except Exception as error:  # whatever a layer does with a tensor of PyTorch
-        # Keras's reason on one line, without colors and tensors.
-        text = str(error).rpartition("Original error: ")[2]
-        text = re.sub(r"\x1b\[\d*m", "", text)
-        text = text.partition("Arguments received")[0]
-        sys.exit(textwrap.shorten(text, 150, placeholder="..."))
+    model = keras.models.load_model(source, compile=False)
+    sizes = {0: torch.export.Dim("n", min=1)}
+    stages.make_stage_model(model).export(
+        path, format="torch", verbose=False, dynamic_shapes=sizes
+    )
 
 
 if __name__ == "__main__":
