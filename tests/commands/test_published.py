@@ -144,7 +144,7 @@ def test_a_folder_of_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(published_folder, "CLONE", tmp_path / "site-packages")
-    with pytest.raises(RunError, match="installed without a clone; --source"):
+    with pytest.raises(RunError, match="--source"):
         tfcomp.list_published()
     with pytest.raises(RunError, match="no published models in"):
         tfcomp.list_published(str(tmp_path))
@@ -164,11 +164,11 @@ def test_the_clone_is_found_from_anywhere(
 def test_files_that_are_too_large_or_none(folder: Path) -> None:
     sums = folder / NAMES[0] / SUMS_FILE
     sums.write_bytes(b" " * 5000)
-    with pytest.raises(RunError, match="too large: at most 4,096 bytes"):
-        list_published(str(folder))
+    with pytest.raises(RunError, match="too large"):
+        read_model(str(folder), NAMES[0])
     sums.unlink()
     sums.mkdir()
-    with pytest.raises(RunError, match="is no file"):
+    with pytest.raises(RunError, match="is not a file"):
         read_model(str(folder), NAMES[0])
 
 
@@ -209,83 +209,38 @@ def test_search(
     [
         (["nothing"], "--search must be part of names"),
         (["--name=a"], "--name must come with --pack"),
-        (["--pack=x", "--name=a", "--source=b"], "--source is where"),
-        (["--pack=x", "--name=a"], "--pack must match a folder"),
-        (["--name=A"], "--name must be words"),
-        (["--name="], "--name must be words"),
-        (["--name={modle}"], "--name must have names of flags in its braces"),
-        (["--name={"], "--name must have names of flags in its braces"),
-        (["--name={model}"], "--name must have flags in braces by which"),
-        (["--name={seed}", "--output=/dev/null"], "--output must name"),
+        (["--pack=run", "--name=a", "--source=b"], "--source is where"),
+        (["--pack=run", "--name=A"], "--name must be words"),
+        (["--pack=run", "--name=../a"], "--name must be words"),
+        (["--pack=run", "--name="], "--name must be words"),
+        (["--pack=run", "--name=a", "--output=/dev/null"], "--output must"),
     ],
 )
 def test_bad_flags(folder: Path, flags: list[str], words: str) -> None:
-    for seed in (0, 1):
-        run = Path(f"runs/{seed}")
-        run.mkdir(parents=True)
-        config = parse_config(["--flagfile=smoke.flags", f"--seed={seed}"])
-        (run / "run.flags").write_text(format_flags(config))
-        for file in ("metrics.json", "model.keras"):
-            (run / file).touch()
-    if flags[0] not in ("nothing", "--name=a", "--pack=x"):
-        flags = ["--pack=runs", *flags]
+    Path("run").mkdir()
+    config = parse_config(["--flagfile=smoke.flags"])
+    Path("run/run.flags").write_text(format_flags(config))
+    for file in ("metrics.json", "model.keras"):
+        Path("run", file).touch()
     with pytest.raises(ConfigError, match=words):
         published.main(["published", *flags])
-
-
-def test_seeds_of_the_same_training(tmp_path: Path) -> None:
-    config = parse_config(["--flagfile=smoke.flags"])
-    for seed, width, r2 in (
-        (0, 16, 0.5),
-        (1, 16, 0.7),
-        (2, 16, 0.9),
-        (3, 8, 0),
-    ):
-        flags = f"--seed={seed} --width={width}".split()
-        run = tmp_path / f"run_{seed}"
-        run.mkdir()
-        text = format_flags(parse_config(["--flagfile=smoke.flags", *flags]))
-        (run / "run.flags").write_text(text)
-        metrics = METRICS | {"r2": {"ood": r2, "id": 0.9}}
-        (run / "metrics.json").write_text(json.dumps(metrics))
-    found = published.score_seeds(config, str(tmp_path))
-    assert found["r2/ood"].count == 3
-    assert found["r2/ood"].mean == pytest.approx(0.7)
-    low, high = found["r2/ood"].low, found["r2/ood"].high
-    assert low < 0.5 and 0.9 < high < 1
-    assert found["r2/id"].low is None  # seeds that are all alike
-    assert "ood/relative_mse" not in found
-    assert published.score_seeds(config, "") == {}
-
-
-@pytest.mark.parametrize(
-    ("region", "name"),
-    [
-        ("square:4-8", "bumps/cnn/square_4-8"),
-        ("x:#2-3|not:y:4", "bumps/cnn/x_2-3_not_y_4"),
-    ],
-)
-def test_names_from_flags(region: str, name: str) -> None:
-    flags = ["--flagfile=smoke.flags", f"--region={region}"]
-    form = "bumps/{model}/{region}"
-    assert published.fill_name(form, parse_config(flags)) == name
 
 
 def test_the_command_packs(
     smoke_run: object, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    flags = [f"--pack={smoke_run.run_dir}", "--name=smoke", "--half"]
+    flags = [f"--pack={smoke_run.run_dir}", "--name=smoke"]
     flags.append(f"--output={tmp_path / 'new'}")
     assert published.main(["published", *flags]) == 0
     assert str(tmp_path / "new" / "smoke") in capsys.readouterr().out
     assert tfcomp.list_published(str(tmp_path / "new")) == ["smoke"]
     text = (tmp_path / "new" / "smoke" / "README.md").read_text()
-    assert 'tfcomp.load_published("smoke")' in text and "float16" in text
+    assert 'tfcomp.load_published("smoke")' in text
 
 
 def test_a_folder_that_was_being_written_is_not_listed(folder: Path) -> None:
-    """As one of a command that was killed, which holds no whole model."""
     partial = folder / ".partial-1"
     partial.mkdir()
     (partial / SUMS_FILE).write_text("")
+    write_index(folder)
     assert tfcomp.list_published(str(folder)) == NAMES

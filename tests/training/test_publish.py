@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tfcomp
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
@@ -32,6 +31,7 @@ from tfcomp.storage.published_folder import (
     SUMS_FILE,
     format_sums,
     hash_bytes,
+    write_index,
 )
 from tfcomp.training.publish import check_scores, publish_run
 
@@ -122,24 +122,6 @@ def test_the_same_run_gives_the_same_bytes(
         assert str(Path(smoke_run.log_dir).parent).encode() not in content
 
 
-def test_float16_has_the_scores_of_what_is_stored(
-    smoke_run: RunConfig, source: Path, tmp_path: Path
-) -> None:
-    publish_run(Path(smoke_run.run_dir), NAME, tmp_path, dtype="float16")
-    run = load_published_run(NAME, str(tmp_path))
-    whole = load_published_run(NAME, str(source))
-    weights = run.model.get_weights()
-    truth = [w.astype("f2").astype("f4") for w in whole.model.get_weights()]
-    for found, expected in zip(weights, truth, strict=True):
-        np.testing.assert_array_equal(found, expected)
-    recorded = run.metrics["ood"]["mse"]
-    assert ModelReport(run).scores["ood"]["mse"] == pytest.approx(
-        recorded, 1e-6
-    )
-    assert recorded != whole.metrics["ood"]["mse"]
-    assert "float16" in (tmp_path / NAME / "README.md").read_text()
-
-
 @pytest.mark.parametrize("file", [*FILES, SUMS_FILE])
 def test_damaged_files_are_named(copy: Path, file: str) -> None:
     path = copy / NAME / file
@@ -201,7 +183,7 @@ def test_foreign_flags(
         (lambda c: c[: len(c) // 2], "is no .npz archive"),
         (lambda _: b"PK\x03\x04 nothing", "is no .npz archive"),
         (write_npz(np.zeros(12000, "f4")), "must have 8 arrays, got 1"),
-        (lambda _: format_weights([], "float32"), "has 0 numbers, the flags"),
+        (lambda _: format_weights([]), "has 0 numbers, the flags"),
     ],
 )
 def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
@@ -217,9 +199,8 @@ def test_foreign_weights(copy: Path, weights: Change, words: str) -> None:
         (np.zeros((2, 3), "i4"), "got int32"),
         (np.full((2, 3), np.nan, "f4"), "finite"),
         (np.full((2, 3), np.inf, "f2"), "finite"),
-        (np.array([[print, 1, 2], [3, 4, 5]], object), "got object"),
+        (np.array([[print, 1, 2], [3, 4, 5]], object), "allow_pickle"),
         (np.zeros((2, 3), ">f4"), "got >f4"),
-        (np.asfortranarray(np.zeros((2, 3), "f4")), "C order"),
     ],
 )
 def test_wrong_arrays(values: np.ndarray, words: str) -> None:
@@ -240,7 +221,7 @@ def test_arrays_of_another_network(shape: tuple[int, ...]) -> None:
 def test_order_of_a_matrix_does_not_matter(rng: np.random.Generator) -> None:
     values = rng.normal(size=(4, 5)).astype("f4")
     weights = [np.asfortranarray(values), values[0, 0]]
-    found, scalar = read_arrays(format_weights(weights, "float32"))
+    found, scalar = read_arrays(format_weights(weights))
     np.testing.assert_array_equal(found, values)
     assert scalar == values[0, 0] and scalar.shape == ()
 
@@ -260,7 +241,7 @@ def test_weights_that_lie_are_refused_before_a_network_is_built(
     small = write_npz(np.zeros(10, "f4"))(b"")
     monkeypatch.setattr(published_models, "build_model", pytest.fail)
     for size, words in (
-        (2**32 - 2, "unpacks to 4,294,967,294 bytes, 268,435,456 are allowed"),
+        (2**32 - 2, "unpacks to 4,294,967,294 bytes"),
         (2**27, "has 10 numbers, the flags ask for 8,499,200"),
     ):
         lie = forge_size(small, size)
@@ -285,10 +266,10 @@ def test_weights_unpack_no_more_than_they_say() -> None:
     assert peak < 2**22
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e6])
-def test_weights_must_be_finite_as_stored(value: float) -> None:
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_must_be_finite(value: float) -> None:
     with pytest.raises(RunError, match="finite"):
-        format_weights([np.array([1.0, value])], "float16")
+        format_weights([np.array([1.0, value])])
 
 
 @pytest.mark.parametrize(
@@ -305,9 +286,10 @@ def test_weights_must_be_finite_as_stored(value: float) -> None:
 )
 def test_foreign_metrics(copy: Path, metrics: bytes, words: str) -> None:
     sign(copy / NAME, {"metrics.json": lambda _: metrics})
-    for ask in (tfcomp.list_published, lambda s: load_published_run(NAME, s)):
-        with pytest.raises(RunError, match=words):
-            ask(str(copy))
+    with pytest.raises(RunError, match=words):
+        load_published_run(NAME, str(copy))
+    with pytest.raises(RunError, match=words):
+        write_index(copy)
 
 
 def test_a_hash_pins_a_model(copy: Path) -> None:
@@ -321,13 +303,6 @@ def test_a_hash_pins_a_model(copy: Path) -> None:
 def test_a_model_alone(copy: Path) -> None:
     run = load_published_run("", str(copy / NAME))
     assert run.model.count_params() == run.metrics["train"]["weights"]
-
-
-@pytest.mark.parametrize("name", ["../x", "a//b", "/a", "A", "a b", "a/..", ""])
-def test_names_to_pack(smoke_run: RunConfig, tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="--name must be words"):
-        publish_run(Path(smoke_run.run_dir), name, tmp_path / "new")
-    assert not (tmp_path / "new").exists()
 
 
 def test_scores_must_be_those_of_the_model(

@@ -2,15 +2,14 @@
 
 No code comes with a model: flags that name plugins or files are refused. The
 weights are an `.npz` archive of 000.npy, 001.npy, ..., in the order of
-`get_weights`, float32 or float16. Its arrays are read within a limit, and
-counted before a network is built.
+`get_weights`, float32 or float16. Its arrays are counted before a network is
+built.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import io
-import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -129,20 +128,13 @@ def rename_published(run: LoadedRun, name: str) -> LoadedRun:
     return dataclasses.replace(run, config=config)
 
 
-def format_weights(weights: Sequence[np.ndarray], dtype: str) -> bytes:
+def format_weights(weights: Sequence[np.ndarray]) -> bytes:
     """Packs weights; equal weights give equal bytes. RunError for NaN."""
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for number, values in enumerate(weights):
-            name, member = _name_array(number), io.BytesIO()
-            with np.errstate(over="ignore"):
-                stored = np.ascontiguousarray(values, dtype)
-            _check_finite(stored, name)
-            np.lib.format.write_array(member, stored.reshape(values.shape))
-            # A fixed date, or the bytes would depend on the clock.
-            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, member.getvalue(), compresslevel=9)
+    arrays = [np.array(values, "float32", order="C") for values in weights]
+    names = (f"{number:03d}" for number in range(len(arrays)))
+    np.savez_compressed(content, **dict(zip(names, arrays, strict=True)))
+    read_arrays(content.getvalue())
     return content.getvalue()
 
 
@@ -151,24 +143,31 @@ def read_arrays(content: bytes) -> list[np.ndarray]:
 
     Raises:
         RunError: The archive is damaged, unpacks to more than `MAX_UNPACKED`
-            bytes, or has something else than finite numbers.
+            bytes, or contains more than finite numbers.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = archive.infolist()
-            size = sum(member.file_size for member in members)
-            if size > MAX_UNPACKED:
-                limit = f"{MAX_UNPACKED:,} are allowed"
-                raise _damaged(f"unpacks to {size:,} bytes, {limit}")
-            names = [member.filename for member in members]
-            if names != [_name_array(i) for i in range(len(names))]:
-                raise _damaged("must have the arrays 000.npy and so on")
-            return [_read_member(archive, member) for member in members]
+            size = sum(member.file_size for member in archive.infolist())
+        if size > MAX_UNPACKED:
+            limit = f"{MAX_UNPACKED:,} are allowed"
+            raise _damaged(f"unpacks to {size:,} bytes, {limit}")
+        with np.load(io.BytesIO(content)) as members:  # refuses pickles
+            arrays = dict(members)
     except RunError:
         raise
     except Exception as error:  # zipfile and zlib raise errors of many kinds
         reason = " ".join(str(error).split()) or type(error).__name__
         raise _damaged(f"is no .npz archive ({reason[:200]})") from error
+    if list(arrays) != [f"{i:03d}" for i in range(len(arrays))]:
+        raise _damaged("must have the arrays 000.npy and so on")
+    for name, values in arrays.items():
+        kind = getattr(values, "dtype", "bytes")
+        if kind not in TYPES:
+            rule = f"must have {' or '.join(TYPES)} in {name}.npy"
+            raise _damaged(f"{rule}, got {kind}")
+        if not np.isfinite(values).all():
+            raise _damaged(f"must have finite numbers alone in {name}.npy")
+    return list(arrays.values())
 
 
 def check_shapes(
@@ -179,40 +178,8 @@ def check_shapes(
         raise _damaged(f"must have {len(shapes)} arrays, got {len(arrays)}")
     for number, (values, shape) in enumerate(zip(arrays, shapes, strict=True)):
         if values.shape != tuple(shape):
-            rule = f"must have {list(shape)} in {_name_array(number)}"
+            rule = f"must have {list(shape)} in {number:03d}.npy"
             raise _damaged(f"{rule}, got {list(values.shape)}")
-
-
-def _read_member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo
-) -> np.ndarray:
-    """Reads one array; what its header says is compared with its bytes."""
-    name = member.filename
-    with archive.open(member) as stream:
-        # A bare `read()` unpacks up to 2 GB at once, whatever the file says.
-        file = io.BytesIO(stream.read(member.file_size))
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise _damaged(f"must have NumPy's format 1.0 in {name}")
-    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.str not in ("<f4", "<f2"):
-        raise _damaged(f"must have {' or '.join(TYPES)} in {name}, got {dtype}")
-    if is_fortran:
-        raise _damaged(f"must have C order in {name}")
-    found = len(file.getbuffer()) - file.tell()
-    if found != math.prod(shape) * dtype.itemsize:
-        raise _damaged(f"must have as many numbers as {name} says")
-    values = np.frombuffer(file.read(), dtype).reshape(shape)
-    _check_finite(values, name)
-    return values
-
-
-def _name_array(number: int) -> str:
-    return f"{number:03d}.npy"
-
-
-def _check_finite(values: np.ndarray, name: str) -> None:
-    if not np.isfinite(values).all():
-        raise _damaged(f"must have finite numbers alone in {name}")
 
 
 def _damaged(rule: str) -> RunError:

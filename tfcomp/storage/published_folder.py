@@ -5,7 +5,7 @@
 <source>/<name>/metrics.json   scores of what the weights draw
 <source>/<name>/weights.npz    the weights: numbers alone
 <source>/<name>/SHA256SUMS     a hash of each file, for `sha256sum -c`, too
-<source>/index.json            the list of models, read where source is https
+<source>/index.json            the list of models
 
 A source is a folder or an address (`file://`, `https://`). Files are read,
 never run; each has a size limit, and its hash is compared before it is used.
@@ -18,7 +18,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -45,7 +45,6 @@ CLONE = Path(__file__).parents[2]
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*(/[a-z0-9][a-z0-9_.-]*)*")
 MAX_NAME = 120  # characters
 MAX_NUMBER = 10**300  # a larger integer has no float
-_FIELDS = {"sha256", "size", "weights", "id", "ood", "r2"}
 _SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
 
 
@@ -60,6 +59,9 @@ class Published:
     id: float | None  # relative MSE, in distribution
     ood: float | None  # relative MSE, held out; None if nothing was held out
     r2: float | None  # R^2 of held-out images about their mean
+
+
+_FIELDS = {field.name for field in fields(Published)}
 
 
 def find_source(source: str = "") -> str:
@@ -81,43 +83,30 @@ def find_source(source: str = "") -> str:
 
 
 def list_published(source: str = "") -> list[Published]:
-    """Lists all models of a folder or an address, sorted by name.
+    """Lists the models of a folder or an address by its index, sorted by name.
 
     Raises:
-        RunError: There are none, or a file is damaged.
+        RunError: There is no index, or it is damaged.
     """
     source = find_source(source)
-    folder = _find_folder(source)
-    if folder is None:
-        return _list_address(source)
-    paths = sorted(path.parent for path in folder.rglob(SUMS_FILE))
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    # "." is the folder itself, and unfinished folders begin with a dot.
-    names = [name for name in names if not name.startswith(".")]
-    if not names:
-        raise RunError(f"no published models in {source}")
-    return [_describe(source, name) for name in names]
-
-
-def _list_address(source: str) -> list[Published]:
-    """Lists the models of an https:// address by its index."""
-    try:
-        content = _read(source, INDEX_FILE)
-    except FileNotFoundError as error:
-        rule = f"is no folder of published models: it has no {INDEX_FILE}"
-        raise RunError(f"{source} {rule}") from error
     place = f"{source}/{INDEX_FILE}"
-    rows = _parse_object(content, place)
+    try:
+        rows = _parse_object(_read(source, INDEX_FILE), place)
+    except FileNotFoundError as error:
+        raise RunError(
+            f"no published models in {source}: it has no {INDEX_FILE}"
+        ) from error
     return [_make_row(name, rows[name], place) for name in sorted(rows)]
 
 
 def write_index(folder: Path) -> None:
-    """Writes the index of a folder, which lists its models by address."""
+    """Writes the index of a folder."""
     lines = []  # one line per model, so that diffs are readable
-    for model in list_published(str(folder)):
-        row = asdict(model)
-        name = json.dumps(row.pop("name"))
-        lines.append(f"{name}: {json.dumps(row)}")
+    for sums in sorted(folder.rglob(SUMS_FILE)):
+        name = sums.parent.relative_to(folder).as_posix()
+        if not name.startswith("."):  # the folder itself, or unfinished
+            row = _describe(sums.parent)
+            lines.append(f"{json.dumps(name)}: {json.dumps(row)}")
     write_text(folder / INDEX_FILE, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -193,25 +182,23 @@ def parse_metrics(content: bytes, place: str) -> dict[str, Any]:
     return metrics
 
 
-def _describe(source: str, name: str) -> Published:
-    """Describes a model of a folder without reading its weights."""
-    place = f"{source}/{name}/{METRICS_FILE}"
-    metrics = parse_metrics(_read(source, METRICS_FILE, name), place)
-    folder = Path(_find_folder(source) or "", name)
-    row = {
-        "sha256": hash_bytes(_read(source, SUMS_FILE, name)),
-        "size": sum((folder / f).stat().st_size for f in (*FILES, SUMS_FILE)),
+def _describe(model: Path) -> dict[str, Any]:
+    """Returns the row of a model in the index, from its small files."""
+    place = str(model / METRICS_FILE)
+    metrics = parse_metrics(_read(str(model), METRICS_FILE), place)
+    return {
+        "sha256": hash_bytes(_read(str(model), SUMS_FILE)),
+        "size": sum((model / f).stat().st_size for f in (*FILES, SUMS_FILE)),
         "weights": metrics.get("train", {}).get("weights", 0),
         "id": metrics["id"].get("relative_mse"),
         "ood": metrics.get("ood", {}).get("relative_mse"),
         "r2": metrics.get("r2", {}).get("ood"),
     }
-    return _make_row(name, row, place)
 
 
 def _make_row(name: str, row: object, place: str) -> Published:
-    """Makes an entry of the list; a RunError if a field is of another kind."""
-    if isinstance(row, dict) and row.keys() == _FIELDS:
+    """Makes an entry of the list; a RunError if a field is invalid."""
+    if isinstance(row, dict) and row.keys() | {"name"} == _FIELDS:
         counts = (row["size"], row["weights"])
         scores = (row["id"], row["ood"], row["r2"])
         if (
@@ -238,7 +225,7 @@ def _read(source: str, file: str, name: str = "") -> bytes:
         return fetch("/".join(filter(None, (source, name, file))), limit)
     path = folder / name / file
     if path.exists() and not path.is_file():
-        raise RunError(f"{path} is no file")
+        raise RunError(f"{path} is not a file")
     with open(path, "rb") as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:
@@ -265,8 +252,6 @@ def _describe_missing(source: str, name: str) -> str:
         return f"{source} is no published model: it has no {SUMS_FILE}"
     try:
         names = [model.name for model in list_published(source)]
-    except OSError:
-        return f"no published models in {source}"
     except RunError as error:
         return str(error)
     hint = suggest(name, names) or " (see tfcomp published)"

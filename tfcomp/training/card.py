@@ -12,7 +12,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.evaluation.loading import LoadedRun
 from tfcomp.models.acting_rules import describe_channels
-from tfcomp.statistics.seed_statistics import Statistics
 from tfcomp.storage.run_folder import select_scores
 
 CARD_FILE = "card.md"
@@ -24,7 +23,6 @@ def format_card(
     dataset: Dataset,
     metrics: Mapping[str, Any],
     calls: Sequence[str] = (),
-    seeds: Mapping[str, Statistics] | None = None,
 ) -> str:
     """Formats the card of a model in Markdown.
 
@@ -36,7 +34,6 @@ def format_card(
         dataset: Its dataset.
         metrics: The content of its `metrics.json`.
         calls: Code that calls each format; by default the SavedModel's.
-        seeds: Scores of the same training with other seeds.
     """
     environment = jinja2.Environment(
         trim_blocks=True, keep_trailing_newline=True
@@ -52,7 +49,6 @@ def format_card(
         channels=describe_channels(metrics.get("channels", {})),
         version=__version__,
         calls=calls,
-        seeds=seeds,
         r2=metrics.get("r2", {}),
     )
 
@@ -66,13 +62,9 @@ def _percent(share: object) -> str:
     return f"{100 * share:.1f} %" if isinstance(share, int | float) else "–"
 
 
-def format_hub_card(
-    run: LoadedRun,
-    calls: Sequence[str],
-    seeds: Mapping[str, Statistics] | None = None,
-) -> str:
+def format_hub_card(run: LoadedRun, calls: Sequence[str]) -> str:
     """Formats the card, below the header that model hubs read."""
-    card = format_card(run.config, run.dataset, run.metrics, calls, seeds)
+    card = format_card(run.config, run.dataset, run.metrics, calls)
     header = yaml.safe_dump(make_header(run), sort_keys=False)
     return f"---\n{header}---\n\n{card}"
 

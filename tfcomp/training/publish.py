@@ -15,7 +15,6 @@ from tfcomp.evaluation.loading import LoadedRun, load_run
 from tfcomp.evaluation.published_models import format_weights
 from tfcomp.evaluation.reference_scores import score_certified
 from tfcomp.models.acting import forget_candidates
-from tfcomp.statistics.seed_statistics import Statistics
 from tfcomp.storage import published_folder
 from tfcomp.storage.files import replace_folder
 from tfcomp.storage.output_folders import lock_folder
@@ -34,19 +33,9 @@ import tfcomp
 run = tfcomp.load_published("{name}")
 image = run.draw(factors)
 stages = {{stage: run.activations(stage, factors) for stage in run.stages}}"""
-HALF = """
-The weights are stored as float16. The scores above are those of what is stored.
-"""
 
 
-def publish_run(
-    path: Path,
-    name: str,
-    folder: Path,
-    *,
-    dtype: str = "float32",
-    seeds: Mapping[str, Statistics] | None = None,
-) -> Path:
+def publish_run(path: Path, name: str, folder: Path) -> Path:
     """Packs a finished run as a model of a folder of published ones.
 
     The files are read back as users read them, and their scores are computed
@@ -56,8 +45,6 @@ def publish_run(
         path: The run folder.
         name: The name, such as `sprites/acting/montero_range`.
         folder: The folder of published models.
-        dtype: The type of the stored weights, float32 or float16.
-        seeds: Scores of the same training with other seeds, for the card.
 
     Returns:
         The folder of the model.
@@ -72,7 +59,7 @@ def publish_run(
     published_models.check_publishable(run.config)
     forget_candidates(run.model)
     run = published_models.rename_published(run, name)
-    contents = _pack_contents(run, name, dtype, seeds)
+    contents = _pack_contents(run, name)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, wait=True):
         with replace_folder(folder, name) as partial:
@@ -82,14 +69,9 @@ def publish_run(
     return folder / name
 
 
-def _pack_contents(
-    run: LoadedRun,
-    name: str,
-    dtype: str,
-    seeds: Mapping[str, Statistics] | None,
-) -> dict[str, bytes]:
+def _pack_contents(run: LoadedRun, name: str) -> dict[str, bytes]:
     """Returns all files of a published model, with `SHA256SUMS`."""
-    weights = format_weights(run.model.get_weights(), dtype)
+    weights = format_weights(run.model.get_weights())
     contents = {
         FLAGS_FILE: _format_flags(run).encode(),
         METRICS_FILE: _format_metrics(run.metrics).encode(),
@@ -97,13 +79,10 @@ def _pack_contents(
     }
     stored = published_models.make_published(contents, name)
     metrics = score_stored(stored)
-    if dtype == "float32":
-        check_scores(run.metrics, metrics)
+    check_scores(run.metrics, metrics)
     stored = dataclasses.replace(stored, metrics=stored.metrics | metrics)
     contents[METRICS_FILE] = _format_metrics(stored.metrics).encode()
-    card = format_hub_card(stored, [CALL.format(name=name)], seeds)
-    if dtype != "float32":
-        card = card.replace("\n## Limits", f"{HALF}\n## Limits")
+    card = format_hub_card(stored, [CALL.format(name=name)])
     contents[published_folder.CARD_FILE] = card.encode()
     for file in published_folder.FILES:
         if len(contents[file]) > published_folder.LIMITS[file]:
